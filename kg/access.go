@@ -1,0 +1,34 @@
+package kg
+
+// Right is what a graph's policy decides about.
+type Right uint8
+
+// The rights (DESIGN 3.5).
+const (
+	Discover Right = iota + 1
+	Read
+	Write
+	Manage
+)
+
+// Access decides who may do what with a graph. It is asked inside the scan,
+// inside the watch and inside the commit, so that no adapter can forget it. It
+// must be fast, safe for concurrent use, and answer from the newest policy.
+type Access interface {
+	// Allowed tells whether the principal has the right in the graph, which is
+	// DefaultGraph or an IRI.
+	Allowed(p Principal, graph Term, right Right) bool
+}
+
+// AllowAll is the Access of a store without policies.
+type AllowAll struct{}
+
+// Allowed says yes.
+func (AllowAll) Allowed(Principal, Term, Right) bool { return true }
+
+// OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
+// The default view leaves these graphs out.
+const OwnGraphPrefix = "urn:koine:graph:"
+
+// SystemGraph holds koine's own settings.
+var SystemGraph = IRI(OwnGraphPrefix + "system")

@@ -1,0 +1,98 @@
+package kg
+
+import "time"
+
+// Meta says who commits, why, and under which conditions.
+type Meta struct {
+	// Principal is the authenticated caller; Actor is the agent it acts for
+	// and the source of assertions that name none. "" means Principal.ID.
+	Principal Principal
+	Actor     AgentID
+
+	Justification string
+	TaskID        string
+	SessionID     string
+	MessageID     string
+
+	// IdempotencyKey, with ContentHash over what was asked for, makes a retry
+	// safe: the same key of the same principal with the same content gets the
+	// first answer (Receipt.Replayed), other content CodeIdempotencyConflict.
+	IdempotencyKey string
+	ContentHash    [32]byte
+
+	// ExpectedRevision refuses the update with CodeRevisionConflict when a
+	// statement of an affected (graph, subject) pair changed after it. Used
+	// only if HasExpected.
+	ExpectedRevision Revision
+	HasExpected      bool
+
+	// DryRun judges and counts, and writes nothing.
+	DryRun bool
+}
+
+// Bounds on the texts of Meta, in bytes.
+const (
+	MaxJustificationBytes  = 16 << 10
+	MaxIdempotencyKeyBytes = 256
+	MaxReferenceBytes      = 1 << 10 // task, session, message
+)
+
+// Commit is an accepted update: what changed, and who, when and why. Not to be
+// changed by who gets it.
+type Commit struct {
+	Revision  Revision
+	Time      time.Time // UTC, milliseconds; never before that of an earlier commit
+	Principal AgentID
+	Actor     AgentID
+
+	Justification  string
+	TaskID         string
+	SessionID      string
+	MessageID      string
+	IdempotencyKey string
+	ContentHash    [32]byte
+
+	Changes []Change
+}
+
+// Change is one effect inside a commit. The log holds atomic changes, Add and
+// Remove; a reader sees the add of a Replace with what it removed.
+type Change struct {
+	Op   Op
+	Quad Quad
+	// Assertion is the one that was made (Add, Replace) or withdrawn (Remove;
+	// the first in order when the whole statement went).
+	Assertion Assertion
+	// Before and After are the assertions that backed the statement before and
+	// after this change; none means that the statement did not exist.
+	Before, After []Assertion
+	// Since is the revision from which Before had stood, 0 without Before.
+	Since Revision
+	// Replaces, on the Add of a replace patch, holds the indexes of the changes
+	// in this commit that took the other statements away; ReplacedBy, on those,
+	// is the index of that Add. Both sides are absent (nil, -1) otherwise.
+	Replaces   []uint32
+	ReplacedBy int
+}
+
+// Receipt is the answer to an update.
+type Receipt struct {
+	// Revision that the update made, or the head's when it had no effect.
+	Revision Revision
+	// Position behind the commit.
+	Position Position
+	// Time of the commit; zero when there is none.
+	Time time.Time
+	// Committed tells whether there is a commit. An update without effect makes
+	// none, unless it carries an idempotency key.
+	Committed bool
+	// Replayed tells that this is the first answer to an earlier update with
+	// the same idempotency key.
+	Replayed bool
+	DryRun   bool
+	// Affected counts the changes.
+	Affected int
+	// Subjects are those whose statements changed, in order, each once.
+	Subjects []Term
+	Verdict  Verdict
+}

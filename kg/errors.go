@@ -1,0 +1,114 @@
+package kg
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code says what kind of failure an Error is. Codes are the one vocabulary of
+// failures in koine: adapters turn them into their protocol's own by one table
+// each, and clients see them as `reason`. The list only ever grows.
+type Code string
+
+// The codes.
+const (
+	CodeInternal            Code = "INTERNAL"             // a fault of ours; details belong in the log only
+	CodeInvalid             Code = "INVALID"              // the request itself is wrong
+	CodeLimitExceeded       Code = "LIMIT_EXCEEDED"       // a named bound was passed
+	CodeNotFound            Code = "NOT_FOUND"            // absent, or not to be seen
+	CodeGraphNotFound       Code = "GRAPH_NOT_FOUND"      // absent, or not to be seen, said of a graph
+	CodePermissionDenied    Code = "PERMISSION_DENIED"    // it may be seen but not done
+	CodeSourceForbidden     Code = "SOURCE_FORBIDDEN"     // acting for an agent without the right to
+	CodeReserved            Code = "RESERVED"             // koine's own vocabulary, changed by its own calls only
+	CodeConstraintViolation Code = "CONSTRAINT_VIOLATION" // refused by verification
+	CodeRevisionConflict    Code = "REVISION_CONFLICT"    // changed since the expected revision
+	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT" // the key was used with other content
+	CodeOverloaded          Code = "OVERLOADED"           // a queue is full: try again after RetryAfter
+	CodeTimeout             Code = "TIMEOUT"              // a time bound was passed
+	CodeDiskFull            Code = "DISK_FULL"            // below the reserve of free space; reads go on
+	CodeOutcomeUnknown      Code = "OUTCOME_UNKNOWN"      // the store failed while writing; ask again with the same key
+	CodeReadOnly            Code = "READ_ONLY"            // the store takes no updates until it is reopened
+	CodeLogDamaged          Code = "LOG_DAMAGED"          // the log does not hold what it must; opened read-only
+	CodeDataDirInUse        Code = "DATA_DIR_IN_USE"      // another process has the data directory
+	CodeFormatUnknown       Code = "FORMAT_UNKNOWN"       // written by a newer koine, or not by koine
+	CodeCursorForeign       Code = "CURSOR_FOREIGN"       // of another store, query, view or caller, or changed
+	CodeCursorGone          Code = "CURSOR_GONE"          // its revision can no longer be read
+	CodePositionGone        Code = "POSITION_GONE"        // of another log, or the log there was trimmed
+	CodeRevisionGone        Code = "REVISION_GONE"        // older than the history that is kept
+	CodeRevisionAhead       Code = "REVISION_AHEAD"       // newer than the newest
+	CodeResync              Code = "RESYNC"               // a watcher cannot go on from where it is
+	CodeClosed              Code = "CLOSED"               // the store was closed
+)
+
+// Error is a failure with its code. Message is meant for the caller and holds
+// nothing that it may not see; Err is meant for the log.
+type Error struct {
+	Code    Code
+	Message string
+	// Field names the part of the request that is wrong, as a path such as
+	// "mutations[3].statement.object"; "" when it is not about one part.
+	Field string
+	// Hint says what to do, where that is not plain from Message.
+	Hint string
+	// RetryAfter is set where trying again later makes sense.
+	RetryAfter time.Duration
+	// Oldest is the oldest position that can be had, for codes that end a
+	// reader because the log behind it is gone.
+	Oldest *Position
+	Err    error
+}
+
+// Errorf makes an Error with a message. A %w verb sets what it wraps.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return e.Field + ": " + e.Message
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause, if there is one.
+func (e *Error) Unwrap() error { return e.Err }
+
+// At says which part of the request the error is about. An outer caller's part
+// goes before an inner one's.
+func (e *Error) At(field string) *Error {
+	f := *e
+	switch {
+	case f.Field == "":
+		f.Field = field
+	case f.Field[0] == '[':
+		f.Field = field + f.Field
+	default:
+		f.Field = field + "." + f.Field
+	}
+	return &f
+}
+
+// CodeOf is the code of the first Error in err's chain, CodeInternal if there
+// is none, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// AsError is the first Error in err's chain; an error of another kind becomes
+// one with CodeInternal and a fixed message.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: CodeInternal, Message: "internal error", Err: err}
+}

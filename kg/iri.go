@@ -1,0 +1,87 @@
+package kg
+
+import (
+	"strings"
+)
+
+// ParseIRI checks that text is an absolute IRI (RFC 3987, section 2.2, as far
+// as RDF 1.1 Concepts, section 3.2, asks for) and gives its term. A text that
+// begins with "_:" is the blank node of that label.
+func ParseIRI(text string) (Term, error) {
+	t := IRI(text)
+	if label, ok := strings.CutPrefix(text, "_:"); ok {
+		t = Blank(label)
+	}
+	return t, t.Valid()
+}
+
+// IsAbsoluteIRI tells whether text can be used as an IRI as it is.
+func IsAbsoluteIRI(text string) bool { return validIRI(text) == nil }
+
+func validIRI(s string) error {
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || !validScheme(scheme) {
+		return Errorf(CodeInvalid, "%q is not an absolute IRI: it needs a scheme, like https: or urn:", clip(s))
+	}
+	if rest == "" {
+		return Errorf(CodeInvalid, "%q is not an absolute IRI: nothing follows the scheme", clip(s))
+	}
+	for _, r := range rest {
+		// The characters that an IRIREF cannot hold (N-Triples grammar, [8]).
+		if r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) || r == '\u007f' || r == '\ufffd' {
+			return Errorf(CodeInvalid, "%q is not an IRI: it holds the character %q", clip(s), r)
+		}
+	}
+	return nil
+}
+
+func validScheme(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || !(c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// validBlankLabel accepts the ASCII part of BLANK_NODE_LABEL (N-Triples
+// grammar, [141s]), so that every stored label can be written as it is.
+func validBlankLabel(s string) error {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' ||
+			i > 0 && c == '-' || i > 0 && i < len(s)-1 && c == '.'
+		if !ok {
+			return Errorf(CodeInvalid, "%q is not a blank node label", clip(s))
+		}
+	}
+	if s == "" {
+		return Errorf(CodeInvalid, "a blank node needs a label")
+	}
+	return nil
+}
+
+func validLang(s string) error {
+	for i, part := range strings.Split(s, "-") {
+		if part == "" || len(part) > 8 {
+			return Errorf(CodeInvalid, "%q is not a language tag", clip(s))
+		}
+		for _, c := range part {
+			if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+				return Errorf(CodeInvalid, "%q is not a language tag", clip(s))
+			}
+		}
+	}
+	return nil
+}
+
+// clip shortens text from outside before it goes into an error.
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

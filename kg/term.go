@@ -1,0 +1,217 @@
+package kg
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Kind tells what a Term is.
+type Kind uint8
+
+// The kinds of terms. The zero Kind is no term at all: in a Pattern it stands
+// for "any".
+const (
+	KindNone Kind = iota
+	KindDefaultGraph
+	KindIRI
+	KindBlank
+	KindLiteral
+)
+
+// Datatype IRIs that the store itself gives a meaning to.
+const (
+	XSD           = "http://www.w3.org/2001/XMLSchema#"
+	XSDString     = XSD + "string"
+	XSDBoolean    = XSD + "boolean"
+	XSDInteger    = XSD + "integer"
+	XSDDecimal    = XSD + "decimal"
+	XSDDouble     = XSD + "double"
+	XSDDateTime   = XSD + "dateTime"
+	XSDDate       = XSD + "date"
+	RDF           = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	RDFType       = RDF + "type"
+	RDFLangString = RDF + "langString"
+	RDFSLabel     = "http://www.w3.org/2000/01/rdf-schema#label"
+)
+
+// MaxTermBytes bounds the text of one term (RDF 1.1 Concepts, section 3, sets
+// no bound of its own).
+const MaxTermBytes = 512 << 10
+
+// Term is an IRI, a blank node, a literal, or the name of the default graph
+// (RDF 1.1 Concepts, section 3). Terms are values: they compare with == and
+// serve as map keys. Two literals are the same term only when lexical form,
+// datatype and language tag are the same.
+type Term struct {
+	kind     Kind
+	value    string
+	datatype string // literals only; "" stands for xsd:string, or rdf:langString with a language
+	lang     string // lower case (RDF 1.1 Concepts, section 3.3)
+}
+
+// DefaultGraph names the graph that has no name.
+var DefaultGraph = Term{kind: KindDefaultGraph}
+
+// IRI is the IRI term with the text given, which is not checked: see ParseIRI.
+func IRI(text string) Term { return Term{kind: KindIRI, value: text} }
+
+// Blank is the blank node with this label, without "_:". Labels are unique in
+// a store: whoever reads a document gives its blank nodes labels of their own.
+func Blank(label string) Term { return Term{kind: KindBlank, value: label} }
+
+// String is a plain literal (xsd:string).
+func String(text string) Term { return Term{kind: KindLiteral, value: text} }
+
+// LangString is a literal with a language tag (BCP 47), stored in lower case.
+func LangString(text, lang string) Term {
+	return Term{kind: KindLiteral, value: text, lang: strings.ToLower(lang)}
+}
+
+// Typed is a literal with this lexical form and datatype IRI.
+func Typed(lexical, datatype string) Term {
+	if datatype == XSDString {
+		datatype = ""
+	}
+	return Term{kind: KindLiteral, value: lexical, datatype: datatype}
+}
+
+// Integer is an xsd:integer literal.
+func Integer(n int64) Term { return Typed(strconv.FormatInt(n, 10), XSDInteger) }
+
+// Boolean is an xsd:boolean literal.
+func Boolean(b bool) Term { return Typed(strconv.FormatBool(b), XSDBoolean) }
+
+// Double is an xsd:double literal in the shortest form that reads back equal.
+func Double(f float64) Term { return Typed(formatDouble(f), XSDDouble) }
+
+// DateTime is an xsd:dateTime literal in UTC with milliseconds where needed.
+func DateTime(t time.Time) Term { return Typed(formatDateTime(t), XSDDateTime) }
+
+// Kind says what the term is.
+func (t Term) Kind() Kind { return t.kind }
+
+// IsZero tells whether this is no term: "any" in a pattern.
+func (t Term) IsZero() bool { return t.kind == KindNone }
+
+// IsResource tells whether the term is an IRI or a blank node.
+func (t Term) IsResource() bool { return t.kind == KindIRI || t.kind == KindBlank }
+
+// IsLiteral tells whether the term is a literal.
+func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
+
+// Value is the IRI's text, the blank node's label, or the lexical form.
+func (t Term) Value() string { return t.value }
+
+// Lang is the language tag of a literal, or "".
+func (t Term) Lang() string { return t.lang }
+
+// Datatype is the datatype IRI of a literal, and "" for any other term.
+func (t Term) Datatype() string {
+	switch {
+	case t.kind != KindLiteral:
+		return ""
+	case t.lang != "":
+		return RDFLangString
+	case t.datatype == "":
+		return XSDString
+	}
+	return t.datatype
+}
+
+// Name is the text by which people and protocols refer to a resource: the
+// IRI, "_:label" for a blank node, "" for the default graph. For a literal it
+// is the lexical form.
+func (t Term) Name() string {
+	if t.kind == KindBlank {
+		return "_:" + t.value
+	}
+	return t.value
+}
+
+// String is the term in N-Triples notation (RDF 1.1 N-Triples, section 7),
+// with a readable word for the kinds that the notation does not have.
+func (t Term) String() string {
+	switch t.kind {
+	case KindIRI:
+		return "<" + t.value + ">"
+	case KindBlank:
+		return "_:" + t.value
+	case KindLiteral:
+		s := quote(t.value)
+		if t.lang != "" {
+			return s + "@" + t.lang
+		}
+		if t.datatype != "" {
+			return s + "^^<" + t.datatype + ">"
+		}
+		return s
+	case KindDefaultGraph:
+		return "DEFAULT"
+	}
+	return "ANY"
+}
+
+// Compare orders terms by kind, text, datatype and language: a total order
+// that depends on nothing else, for output that must come out the same.
+func (t Term) Compare(u Term) int {
+	if c := cmp.Compare(t.kind, u.kind); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(t.value, u.value); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(t.datatype, u.datatype); c != 0 {
+		return c
+	}
+	return cmp.Compare(t.lang, u.lang)
+}
+
+// Valid reports what is wrong with a term as a part of a statement, or nil.
+func (t Term) Valid() error {
+	if len(t.value)+len(t.datatype)+len(t.lang) > MaxTermBytes {
+		return Errorf(CodeLimitExceeded, "a term of %d bytes is longer than the %d that are stored", len(t.value), MaxTermBytes)
+	}
+	if !utf8.ValidString(t.value) {
+		return Errorf(CodeInvalid, "a term must be valid UTF-8")
+	}
+	switch t.kind {
+	case KindIRI:
+		return validIRI(t.value)
+	case KindBlank:
+		return validBlankLabel(t.value)
+	case KindLiteral:
+		if t.lang != "" {
+			return validLang(t.lang)
+		}
+		if t.datatype != "" {
+			return validIRI(t.datatype)
+		}
+	}
+	return nil
+}
+
+var quoteReplacer = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)
+
+func quote(s string) string { return `"` + quoteReplacer.Replace(s) + `"` }
+
+// formatDouble writes a double as XML Schema reads it (Datatypes 1.1, section
+// 3.3.5): the infinities and NaN have names of their own there.
+func formatDouble(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "INF"
+	case math.IsInf(f, -1):
+		return "-INF"
+	case math.IsNaN(f):
+		return "NaN"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+func formatDateTime(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.999Z")
+}

@@ -1,0 +1,108 @@
+package kg
+
+import (
+	"strings"
+	"time"
+)
+
+// Principal is who is calling.
+type Principal struct {
+	ID    AgentID
+	Roles []string
+	// Method says how it was authenticated ("open", "key", "jwt", "local").
+	Method string
+}
+
+// Anonymous is the caller that gave no name.
+const Anonymous AgentID = "agent://anonymous"
+
+// System is koine itself, as the author of what no caller asked for.
+const System AgentID = "agent://koine"
+
+// CanonicalAgent is the one spelling under which an agent id is stored,
+// compared and hashed: a bare id x and agent://x are the same agent.
+func CanonicalAgent(id string) AgentID {
+	if id == "" || strings.Contains(id, ":") {
+		return AgentID(id)
+	}
+	return AgentID("agent://" + id)
+}
+
+// View says what a read sees. The zero View sees the newest revision of what
+// the anonymous caller may read.
+type View struct {
+	Principal Principal
+	// At reads as of this revision; 0 means the newest.
+	At Revision
+	// Graphs restricts the read to these graphs (DefaultGraph is one). Nil
+	// means all readable graphs but koine's own, AllGraphs those as well.
+	Graphs    []Term
+	AllGraphs bool
+	// MinCertainty admits only assertions with at least this certainty; one
+	// without a certainty counts as 1. 0 admits all.
+	MinCertainty float64
+	// MaxAge admits only assertions recorded at most this long before Now.
+	// 0 admits all.
+	MaxAge time.Duration
+	// Now is the evaluation time for MaxAge; zero means the time at which the
+	// snapshot is taken.
+	Now time.Time
+	// Believed admits only assertions of these sources. Nil admits all.
+	Believed []AgentID
+}
+
+// admitsAll tells whether the view shows every assertion of a statement.
+func (v *View) admitsAll() bool {
+	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil
+}
+
+// admits tells whether the view shows this assertion.
+func (v *View) admits(a Assertion) bool {
+	if a.EffectiveCertainty() < v.MinCertainty {
+		return false
+	}
+	if v.MaxAge > 0 && a.Time.Before(v.Now.Add(-v.MaxAge)) {
+		return false
+	}
+	if v.Believed != nil {
+		for _, b := range v.Believed {
+			if a.Source == b {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// visible gives the assertions that the view admits. It allocates only when
+// some are left out.
+func (v *View) visible(all []Assertion) []Assertion {
+	if v.admitsAll() {
+		return all
+	}
+	for i, a := range all {
+		if v.admits(a) {
+			continue
+		}
+		out := append([]Assertion(nil), all[:i]...)
+		for _, b := range all[i+1:] {
+			if v.admits(b) {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	return all
+}
+
+// Valid reports what is wrong with a view that came from outside.
+func (v *View) Valid() error {
+	if !(v.MinCertainty >= 0 && v.MinCertainty <= 1) {
+		return Errorf(CodeInvalid, "a certainty is between 0 and 1, not %v", v.MinCertainty)
+	}
+	if v.MaxAge < 0 {
+		return Errorf(CodeInvalid, "an age cannot be negative")
+	}
+	return nil
+}
