@@ -1,0 +1,55 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrTooLarge means that a payload, its frame or a batch is over its limit
+	// (MaxPayloadBytes, MaxEntryBytes, MaxBatchBytes). Nothing was written.
+	ErrTooLarge = errors.New("wal: entry too large")
+	// ErrGap means that an append did not start at Last()+1. Nothing was written.
+	ErrGap = errors.New("wal: append does not follow the last entry")
+	// ErrNotFound means that an index is below First or above Last.
+	ErrNotFound = errors.New("wal: no such entry")
+	// ErrClosed means that the Log was closed.
+	ErrClosed = errors.New("wal: closed")
+	// ErrReadOnly means that the Log was opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("wal: opened read-only")
+	// ErrVersion means that an intact frame was written in a format that this
+	// program does not know.
+	ErrVersion = errors.New("wal: unknown frame version")
+	// ErrDamaged means that stored bytes are not what was written, or are gone.
+	// The error is always a *DamageError, which says where.
+	ErrDamaged = errors.New("wal: log damaged")
+)
+
+// DamageError is an ErrDamaged with its place: the index whose entry does not
+// fit, and what does not fit. Index is 0 when the damage is not in an entry.
+type DamageError struct {
+	Index uint64
+	What  string
+	Err   error // the cause below, nil when a comparison failed
+}
+
+func (e *DamageError) Error() string {
+	s := "wal: log damaged"
+	if e.Index != 0 {
+		s = fmt.Sprintf("%s at entry %d", s, e.Index)
+	}
+	s += ": " + e.What
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is makes errors.Is(err, ErrDamaged) true for every DamageError.
+func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
+
+func (e *DamageError) Unwrap() error { return e.Err }
+
+func damaged(index uint64, cause error, format string, args ...any) error {
+	return &DamageError{Index: index, What: fmt.Sprintf(format, args...), Err: cause}
+}

@@ -1,0 +1,255 @@
+package wal
+
+// Two files, "meta-a" and "meta-b", each hold the whole metadata of the log:
+//
+//	offset size
+//	     0    8  magic "koinewal"
+//	     8    4  CRC-32C of everything from byte 12 on
+//	    12    4  length of the body, big-endian
+//	    16    …  body, JSON (metaBody)
+//
+// Every change writes one of them, syncs, then writes the other and syncs. So a
+// write that a power cut tears leaves the other whole, and so does a byte that
+// goes bad later. raft-wal's own store, bbolt, was not taken: a flipped byte in
+// it can panic or crash the process, and it is opened behind a lock that waits.
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const (
+	metaMagic   = "koinewal"
+	metaHeader  = 16
+	metaVersion = 1
+	// maxMetaBytes bounds a metadata file; a segment takes about 250 bytes of it.
+	maxMetaBytes = 64 << 20
+)
+
+var metaNames = [2]string{"meta-a", "meta-b"}
+
+// metaBody is the metadata of a log. Sequence grows with every change.
+type metaBody struct {
+	Version  int
+	Sequence uint64
+	// MarkIndex and MarkHash are an entry that was durable when this was written.
+	// They cost no sync of their own: they ride along when a segment is finished,
+	// the front is truncated, or the log is closed.
+	MarkIndex uint64
+	MarkHash  []byte
+	State     types.PersistentState
+}
+
+// metaStore implements types.MetaStore over two files. raft-wal calls it from
+// one goroutine at a time; mark may be set at any time.
+type metaStore struct {
+	files types.VFS
+	dir   string
+	mark  atomic.Pointer[indexHash]
+
+	body   metaBody
+	next   int  // the file to write first: never the only good one
+	uneven bool // the files differ, or one is not legible
+	failed error
+}
+
+// openMeta reads the metadata. fresh is true when there is no log yet.
+func openMeta(files types.VFS, dir string) (m *metaStore, fresh bool, err error) {
+	m = &metaStore{files: files, dir: dir}
+	var bodies [2]*metaBody
+	var faults [2]error
+	for i, name := range metaNames {
+		if bodies[i], faults[i] = readMeta(files, dir, name); faults[i] != nil && !isMetaFault(faults[i]) {
+			return nil, false, fmt.Errorf("wal: %s: %w", name, faults[i])
+		}
+	}
+	a, b := bodies[0], bodies[1]
+	best := a
+	switch {
+	case a == nil && b == nil:
+		return m, true, m.refuseUnlessEmpty(faults)
+	case a == nil, b != nil && b.Sequence > a.Sequence:
+		best, m.next = b, 0
+	default:
+		m.next = 1
+	}
+	m.uneven = a == nil || b == nil || a.Sequence != b.Sequence
+	m.body = *best
+	if best.Version != metaVersion {
+		return nil, false, fmt.Errorf("%w: metadata %d", ErrVersion, best.Version)
+	}
+	if best.MarkIndex != 0 {
+		m.mark.Store(&indexHash{best.MarkIndex, [32]byte(best.MarkHash)})
+	}
+	return m, false, checkSegments(best.State)
+}
+
+// refuseUnlessEmpty tells a log that was never begun (no metadata, or a first
+// write of it torn) from one whose metadata is gone.
+func (m *metaStore) refuseUnlessEmpty(faults [2]error) error {
+	names, err := m.files.ListDir(m.dir)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	for _, name := range names {
+		if isSegmentName(name) {
+			return damaged(0, errors.Join(faults[:]...), "segment %s without metadata", name)
+		}
+	}
+	for _, fault := range faults {
+		if errors.Is(fault, os.ErrNotExist) {
+			return nil
+		}
+	}
+	return damaged(0, errors.Join(faults[:]...), "metadata")
+}
+
+var errMeta = errors.New("metadata not legible")
+
+func isMetaFault(err error) bool {
+	return errors.Is(err, errMeta) || errors.Is(err, os.ErrNotExist)
+}
+
+func readMeta(files types.VFS, dir, name string) (*metaBody, error) {
+	f, err := files.OpenReader(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, maxMetaBytes))
+	if err != nil {
+		return nil, err
+	}
+	return decodeMeta(b)
+}
+
+func decodeMeta(b []byte) (*metaBody, error) {
+	if len(b) < metaHeader || string(b[:8]) != metaMagic {
+		return nil, fmt.Errorf("%w: no header", errMeta)
+	}
+	n := binary.BigEndian.Uint32(b[12:])
+	if uint64(n) > uint64(len(b)-metaHeader) {
+		return nil, fmt.Errorf("%w: body of %d bytes in a file of %d", errMeta, n, len(b))
+	}
+	b = b[:metaHeader+int(n)]
+	if crc32.Checksum(b[12:], castagnoli) != binary.BigEndian.Uint32(b[8:]) {
+		return nil, fmt.Errorf("%w: checksum", errMeta)
+	}
+	var body metaBody
+	if err := json.Unmarshal(b[metaHeader:], &body); err != nil {
+		return nil, fmt.Errorf("%w: %v", errMeta, err)
+	}
+	if body.MarkIndex != 0 && len(body.MarkHash) != 32 {
+		return nil, fmt.Errorf("%w: mark without hash", errMeta)
+	}
+	return &body, nil
+}
+
+func encodeMeta(body metaBody) ([]byte, error) {
+	j, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	if len(j) > maxMetaBytes-metaHeader {
+		return nil, fmt.Errorf("%w: metadata of %d bytes", ErrTooLarge, len(j))
+	}
+	b := make([]byte, metaHeader, metaHeader+len(j))
+	copy(b, metaMagic)
+	binary.BigEndian.PutUint32(b[12:], uint32(len(j)))
+	b = append(b, j...)
+	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	return b, nil
+}
+
+// checkSegments refuses metadata that raft-wal would take at its word: segments
+// must follow each other, and only the last may be open.
+func checkSegments(s types.PersistentState) error {
+	for i, seg := range s.Segments {
+		last := i == len(s.Segments)-1
+		switch {
+		case seg.SealTime.IsZero() != last, seg.BaseIndex == 0, seg.ID >= s.NextSegmentID,
+			seg.MinIndex < seg.BaseIndex, !last && seg.MaxIndex < seg.MinIndex,
+			seg.IndexStart > math.MaxUint32,
+			i > 0 && s.Segments[i-1].MaxIndex+1 != seg.BaseIndex:
+			return damaged(0, nil, "metadata of segment %d of %d", i+1, len(s.Segments))
+		}
+	}
+	return nil
+}
+
+// Load gives raft-wal what openMeta has read.
+func (m *metaStore) Load(string) (types.PersistentState, error) { return m.body.State, nil }
+
+// CommitState replaces the metadata in both files. After a failure every later
+// call fails too, because what the files hold is not known any more.
+func (m *metaStore) CommitState(s types.PersistentState) error {
+	if m.failed != nil {
+		return m.failed
+	}
+	for i := range s.Segments {
+		s.Segments[i].Codec = codecID // raft-wal writes its own here, whatever its codec is
+	}
+	m.body.Version = metaVersion
+	m.body.Sequence++
+	m.body.State = s
+	if mark := m.mark.Load(); mark != nil {
+		m.body.MarkIndex, m.body.MarkHash = mark.index, mark.hash[:]
+	}
+	m.failed = m.writeBoth()
+	return m.failed
+}
+
+// commitMark makes the mark durable, and repairs files that differ.
+func (m *metaStore) commitMark() error {
+	if mark := m.mark.Load(); !m.uneven && (mark == nil || mark.index == m.body.MarkIndex) {
+		return nil
+	}
+	return m.CommitState(m.body.State)
+}
+
+func (m *metaStore) writeBoth() error {
+	b, err := encodeMeta(m.body)
+	if err != nil {
+		return err
+	}
+	for range metaNames {
+		if err := m.write(metaNames[m.next], b); err != nil {
+			return err
+		}
+		m.next = 1 - m.next
+	}
+	m.uneven = false
+	return nil
+}
+
+func (m *metaStore) write(name string, b []byte) error {
+	f, err := m.files.OpenWriter(m.dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		f, err = m.files.Create(m.dir, name, 0)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(b, 0); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+var errNoStable = errors.New("wal: no stable store")
+
+// GetStable and SetStable belong to raft's use of raft-wal; nobody calls them here.
+func (m *metaStore) GetStable([]byte) ([]byte, error) { return nil, errNoStable }
+func (m *metaStore) SetStable(_, _ []byte) error      { return errNoStable }
+
+// Close has nothing to close: the files are open only while they are written.
+func (m *metaStore) Close() error { return nil }

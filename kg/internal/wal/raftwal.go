@@ -1,0 +1,65 @@
+package wal
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// codecID names our frames in raft-wal's metadata and segment headers ("koine").
+const codecID = 0x6b6f696e65
+
+// codec makes raft-wal store the frame alone, without the fields of raft.Log
+// (index, term, type, time), which the frame has or has no use for.
+type codec struct{}
+
+func (codec) ID() uint64 { return codecID }
+
+func (codec) Encode(l *raft.Log, w io.Writer) error {
+	_, err := w.Write(l.Data)
+	return err
+}
+
+// Decode copies, because raft-wal takes b back.
+func (codec) Decode(b []byte, l *raft.Log) error {
+	l.Data = slices.Clone(b)
+	return nil
+}
+
+// filer is raft-wal's own, but for the codec: raft-wal 0.4.2 gives each new
+// segment the id of its built-in codec, and then refuses to open what it wrote
+// because the id is not that of the codec in use. metaStore does the same for
+// the metadata.
+type filer struct{ *segment.Filer }
+
+func (f filer) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
+	info.Codec = codecID
+	return f.Filer.Create(info)
+}
+
+func isSegmentName(name string) bool { return strings.HasSuffix(name, ".wal") }
+
+// newHCLogger sends what raft-wal logs, which is only failures of its background
+// work, to a slog.Logger.
+func newHCLogger(to *slog.Logger) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name:        "wal",
+		Level:       hclog.Warn,
+		Output:      lineWriter{to},
+		DisableTime: true,
+	})
+}
+
+type lineWriter struct{ to *slog.Logger }
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w.to.Warn("write-ahead log", "report", string(bytes.TrimSpace(line)))
+	return len(line), nil
+}

@@ -1,0 +1,213 @@
+package wal
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"iter"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// Entry is what was appended under an index.
+type Entry struct {
+	Index   uint64
+	Payload []byte // the receiver may keep it
+}
+
+// Read returns the payload of one entry, checked against its checksum, its
+// index and the hash of its predecessor (where that has not been truncated).
+// The caller may keep the slice. The error is ErrNotFound, ErrDamaged, ErrClosed
+// or one of the file system.
+func (l *Log) Read(index uint64) ([]byte, error) {
+	f, _, err := l.entry(index)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(f)
+}
+
+// Hash returns the SHA-256 of the frame of an entry. A checkpoint that keeps the
+// hash of its last entry can later be compared with the log, also when that
+// entry itself was truncated: the index First()-1 is answered from the link in
+// the first entry.
+func (l *Log) Hash(index uint64) ([32]byte, error) {
+	if index != 0 && index+1 == l.First() {
+		f, _, err := l.entry(index + 1)
+		return f.prev, err
+	}
+	_, hash, err := l.entry(index)
+	return hash, err
+}
+
+// Entries yields the entries from index from to index to (Last, if that is
+// lower or to is 0), and ends with the first error. It checks the same as Read.
+// A from above Last yields nothing, one below First ErrNotFound.
+func (l *Log) Entries(from, to uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		last := l.Last()
+		if to == 0 || to > last {
+			to = last
+		}
+		if last == 0 {
+			return
+		}
+		for index := from; index <= to; index++ {
+			payload, err := l.Read(index)
+			if err != nil {
+				yield(Entry{Index: index}, err)
+				return
+			}
+			if !yield(Entry{Index: index, Payload: payload}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// verifyStride is how many entries Verify reads between two calls of progress.
+const verifyStride = 1024
+
+// Verify reads the whole log and checks everything in it, payloads too. It calls
+// progress, which may be nil, now and then and at the end, with counts of
+// entries. What is appended meanwhile is not looked at.
+func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) error {
+	if progress == nil {
+		progress = func(uint64, uint64) {}
+	}
+	first, last := l.First(), l.Last()
+	if last == 0 {
+		return l.stillOpen()
+	}
+	total := last - first + 1
+	for e, err := range l.Entries(first, last) {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if done := e.Index - first + 1; done%verifyStride == 0 || done == total {
+			progress(done, total)
+		}
+	}
+	return nil
+}
+
+func (l *Log) stillOpen() error {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// entry reads one entry, checks it and its link, and returns its hash too.
+func (l *Log) entry(index uint64) (frame, [sha256.Size]byte, error) {
+	f, hash, err := l.lone(index)
+	if err != nil {
+		return frame{}, hash, err
+	}
+	want, err := l.hashBefore(index)
+	if errors.Is(err, ErrNotFound) {
+		return f, hash, nil // truncated: the link leads nowhere any more
+	}
+	if err != nil {
+		return frame{}, hash, err
+	}
+	if f.prev != want {
+		return frame{}, hash, damaged(index, nil, "carries hash %x of its predecessor, which has %x", f.prev[:8], want[:8])
+	}
+	return f, hash, nil
+}
+
+// hashBefore is the hash that the entry must carry; ErrNotFound if that is not
+// known any more.
+func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
+	if index == 1 {
+		return [sha256.Size]byte{}, nil
+	}
+	if hash, ok := l.hashes.get(index - 1); ok {
+		return hash, nil
+	}
+	_, hash, err := l.lone(index - 1)
+	return hash, err
+}
+
+// lone reads one entry and checks it without its neighbours.
+func (l *Log) lone(index uint64) (frame, [sha256.Size]byte, error) {
+	raw, err := l.rawFrame(index)
+	if err != nil {
+		return frame{}, [sha256.Size]byte{}, err
+	}
+	f, err := decodeFrame(raw)
+	if errors.Is(err, ErrVersion) {
+		return frame{}, [sha256.Size]byte{}, err
+	}
+	if err != nil {
+		return frame{}, [sha256.Size]byte{}, damaged(index, err, "frame")
+	}
+	if f.index != index {
+		return frame{}, [sha256.Size]byte{}, damaged(index, nil, "found entry %d in its place", f.index)
+	}
+	hash := sha256.Sum256(raw)
+	l.hashes.put(index, hash)
+	return f, hash, nil
+}
+
+func (l *Log) rawFrame(index uint64) ([]byte, error) {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if index == 0 || index > l.last.Load() || index < l.First() {
+		return nil, ErrNotFound
+	}
+	var entry raft.Log
+	err := l.wal.GetLog(index, &entry)
+	if err == nil {
+		return entry.Data, nil
+	}
+	// A truncation may have closed the file below a reader that came late.
+	if index < l.First() {
+		return nil, ErrNotFound
+	}
+	return nil, lowerError(index, "cannot be read", err)
+}
+
+func unpack(f frame) ([]byte, error) {
+	payload, err := f.payload()
+	if err != nil {
+		return nil, damaged(f.index, err, "payload")
+	}
+	return payload, nil
+}
+
+// hashCacheEntries is how many hashes are remembered: enough that a reader in
+// order, and a few of them at once, never read an entry twice for its hash.
+const hashCacheEntries = 1024
+
+// hashCache remembers hashes of entries that were written or checked by this
+// process. Its zero value is ready; it may be used concurrently.
+type hashCache struct {
+	slots [hashCacheEntries]atomic.Pointer[indexHash]
+}
+
+type indexHash struct {
+	index uint64
+	hash  [sha256.Size]byte
+}
+
+func (c *hashCache) put(index uint64, hash [sha256.Size]byte) {
+	c.slots[index%hashCacheEntries].Store(&indexHash{index, hash})
+}
+
+func (c *hashCache) get(index uint64) ([sha256.Size]byte, bool) {
+	if h := c.slots[index%hashCacheEntries].Load(); h != nil && h.index == index {
+		return h.hash, true
+	}
+	return [sha256.Size]byte{}, false
+}
