@@ -1,0 +1,46 @@
+// Package caller carries who is calling from the middleware that finds it out
+// to the adapters that pass it on. Only adapters look: what they call gets the
+// caller as an argument.
+package caller
+
+import (
+	"context"
+
+	"koine/kg"
+)
+
+// Caller is who sent a request.
+type Caller struct {
+	// Principal is the authenticated caller.
+	Principal kg.Principal
+	// Actor is the agent it acts for in all of this request; "" means the
+	// principal itself.
+	Actor kg.AgentID
+	// RequestID names the request in the log and in the answer's X-Request-ID.
+	RequestID string
+}
+
+// Acting is the agent whose assertions the caller makes when a request names
+// none.
+func (c Caller) Acting() kg.AgentID {
+	if c.Actor != "" {
+		return c.Actor
+	}
+	return c.Principal.ID
+}
+
+type key struct{}
+
+// With returns a context that carries the caller.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, key{}, c)
+}
+
+// From gives the caller that the context carries. Without one it is the
+// anonymous one, who has no roles: a forgotten middleware gives no rights.
+func From(ctx context.Context) Caller {
+	if c, ok := ctx.Value(key{}).(Caller); ok {
+		return c
+	}
+	return Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: "open"}}
+}
