@@ -1,0 +1,76 @@
+// Package update is how protocols write patches: GraphQL's applyPatches and
+// knowledge/update both end here, so that they follow the same rules. It
+// normalises what was asked for, hashes it for idempotency, and calls the
+// store's write door once.
+//
+// It knows no protocol: an Error's Field begins with the index of the mutation
+// that it is about, "[3].object", and the adapter puts its own name before it.
+package update
+
+import (
+	"context"
+	"fmt"
+
+	"koine/kg"
+)
+
+// MaxMutations bounds one request. The changes that it leads to have a bound
+// of their own, kg.MaxPatches: a type given beside a resource is one more.
+const MaxMutations = 10_000
+
+// Mutation is a patch together with the types that it states on the side.
+type Mutation struct {
+	kg.Patch
+	// SubjectType and ObjectType assert rdf:type of the subject, and of an
+	// object that is a resource, in the same commit and graph and for the same
+	// source; the zero Term says nothing. A Remove ignores them.
+	SubjectType, ObjectType kg.Term
+}
+
+// Request is one atomic update.
+type Request struct {
+	// Meta as the store takes it; its ContentHash is set here.
+	Meta      kg.Meta
+	Mutations []Mutation
+}
+
+// Store is the write door (kg.Store).
+type Store interface {
+	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
+}
+
+// Apply makes the update, all of it or nothing. The caller's slice is not
+// changed. Errors are those of Store.Update and of kg.Tx.Apply, the latter
+// with the index of the mutation in Field; CodeInvalid without a mutation;
+// CodeLimitExceeded past MaxMutations.
+func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
+	switch n := len(r.Mutations); {
+	case n == 0:
+		return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "an update needs at least one mutation")
+	case n > MaxMutations:
+		e := kg.Errorf(kg.CodeLimitExceeded, "an update of %d mutations is larger than the %d that are taken", n, MaxMutations)
+		e.Hint = "Send several updates, or load a file of RDF."
+		return kg.Receipt{}, e
+	}
+	steps, err := normalise(r.Mutations, sourceOf(r.Meta))
+	if err != nil {
+		return kg.Receipt{}, err
+	}
+	r.Meta.ContentHash = contentHash(steps)
+	return store.Update(ctx, r.Meta, func(tx *kg.Tx) error {
+		for i := range steps {
+			if err := steps[i].run(tx); err != nil {
+				return kg.AsError(err).At(fmt.Sprintf("[%d]", steps[i].mutation))
+			}
+		}
+		return nil
+	})
+}
+
+// sourceOf is whose assertions the update makes where a mutation names nobody.
+func sourceOf(m kg.Meta) kg.AgentID {
+	if m.Actor != "" {
+		return m.Actor
+	}
+	return m.Principal.ID
+}
