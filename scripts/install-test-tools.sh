@@ -1,0 +1,46 @@
+#!/bin/sh
+# Installs what the tests need beyond Go: Chromium and the node packages of web/.
+# Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
+# npm; installs Chromium with apt, for which it must be root or may use sudo.
+set -eu
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# quietly runs a command and shows what it said only if it fails.
+quietly() {
+  "$@" >"$log" 2>&1 || {
+    status=$?
+    cat "$log" >&2
+    echo "failed: $*" >&2
+    exit "$status"
+  }
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+if ! [ -x /usr/bin/chromium ]; then
+  echo "installing chromium"
+  quietly as_root apt-get update
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium
+fi
+
+for tool in node npm; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "$tool is missing: install Node.js 20.19 or newer" >&2
+    exit 1
+  fi
+done
+
+# npm writes node_modules/.package-lock.json last: newer than the lock file, it says
+# that the packages are those of the lock file.
+for directory in web; do
+  if ! [ "$directory/node_modules/.package-lock.json" -nt "$directory/package-lock.json" ]; then
+    echo "installing the node packages of $directory/"
+    quietly npm --prefix "$directory" ci --ignore-scripts --no-audit --no-fund
+    touch "$directory/node_modules/.package-lock.json"
+  fi
+done

@@ -1,0 +1,212 @@
+// Opens the playground in headless Chromium with every outside host unresolvable,
+// and does what its example tabs invite to: each query and mutation is run and must
+// be answered without errors; each subscription must show a change that the page
+// itself makes with the first mutation tab.
+//
+//   node e2e/playground.mjs --url http://127.0.0.1:8080/playground [--screenshots DIR]
+//
+// Ends with status 0 and a line per step, or with 1 and what was wrong.
+import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parse, visit } from 'graphql';
+import { chromium } from 'playwright-core';
+
+const { values: options } = parseArgs({
+  options: {
+    url: { type: 'string' },
+    screenshots: { type: 'string' },
+    browser: { type: 'string', default: '/usr/bin/chromium' },
+    timeout: { type: 'string', default: '30000' },
+  },
+});
+if (!options.url) throw new Error('--url is missing');
+const timeout = Number(options.timeout);
+
+const profile = mkdtempSync(join(tmpdir(), 'koine-playground-'));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: options.browser,
+  headless: true,
+  viewport: { width: 1280, height: 800 },
+  colorScheme: 'light',
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  ],
+});
+context.setDefaultTimeout(timeout);
+
+const page = context.pages()[0] ?? (await context.newPage());
+const faults = watchForFaults(page);
+
+try {
+  await load();
+  const tabs = await readTabs();
+  for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
+  const mutations = tabs.filter((t) => t.operation === 'mutation');
+  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, mutations[0]);
+  for (const tab of mutations) await run(tab);
+  await licences();
+  await darkTheme();
+  if (faults.length > 0) throw new Error(`the browser reported:\n  ${faults.join('\n  ')}`);
+  console.log('ok');
+} catch (error) {
+  await screenshot('failed').catch(() => {});
+  console.error(error.stack, ...faults.map((fault) => `\n  ${fault}`));
+  process.exitCode = 1;
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
+
+/** Collects failed requests, error statuses, script errors, and refusals by the content security policy. */
+function watchForFaults(page) {
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(`script error: ${error.message}`));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+  });
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText;
+    // Stopping a subscription aborts its request.
+    if (reason === 'net::ERR_ABORTED' && isStream(request)) return;
+    faults.push(`request failed: ${request.url()}: ${reason}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) faults.push(`status ${response.status()}: ${response.url()}`);
+  });
+  return faults;
+}
+
+function isStream(request) {
+  return request.headers().accept === 'text/event-stream';
+}
+
+async function load() {
+  await page.goto(options.url, { waitUntil: 'load' });
+  await page.locator('.graphiql-query-editor .view-line').first().waitFor();
+  await page.locator('.graphiql-execute-button').waitFor();
+  const title = await page.title();
+  if (title !== 'koine') throw new Error(`title: got ${title}, want koine`);
+  // The schema has been read when the editor knows its root types.
+  await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+  await page.locator('.graphiql-doc-explorer').getByText('Query', { exact: true }).first().waitFor();
+  await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
+  console.log(`loaded ${page.url()}`);
+}
+
+/** The open tabs with the kind of their operation, in order. */
+async function readTabs() {
+  const stored = await page.evaluate(() => localStorage.getItem('koine:graphiql:tabState'));
+  const tabs = JSON.parse(stored).tabs.map((tab, index) => {
+    const document = parse(tab.query);
+    return { index, title: tab.title, query: tab.query, document, operation: document.definitions[0].operation };
+  });
+  for (const kind of ['query', 'mutation', 'subscription']) {
+    if (!tabs.some((tab) => tab.operation === kind)) throw new Error(`no example tab with a ${kind}`);
+  }
+  return tabs;
+}
+
+async function open(tab) {
+  await page.locator('.graphiql-tab-button').nth(tab.index).click();
+  await page.locator('.graphiql-query-editor').getByText(tab.title).first().waitFor();
+}
+
+/** Runs a query or mutation tab; its answer must have data, no errors, and be shown. */
+async function run(tab) {
+  await open(tab);
+  const answered = page.waitForResponse((r) => r.request().method() === 'POST' && r.request().postDataJSON()?.operationName === tab.title);
+  await page.locator('.graphiql-execute-button').click();
+  const answer = await (await answered).json();
+  if (!answer.data || answer.errors) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
+  await shown('"data"');
+  await screenshot(tab.title);
+  console.log(`${tab.operation} ${tab.title}: answered`);
+}
+
+/** Runs a subscription tab, makes a change by POST from within the page, and waits to see it. */
+async function follow(tab, mutation) {
+  await open(tab);
+  const streaming = page.waitForResponse((r) => isStream(r.request()));
+  await page.locator('.graphiql-execute-button').click();
+  const type = (await streaming).headers()['content-type'];
+  if (!type?.startsWith('text/event-stream')) throw new Error(`${tab.title}: answered with ${type}`);
+  const before = await resultText();
+  const fresh = literals(mutation.document).filter((text) => !before.includes(text));
+  await change(mutation);
+  await page.waitForFunction(
+    (texts) => {
+      const pane = document.querySelector('.graphiql-response .view-lines')?.textContent ?? '';
+      return texts.some((text) => pane.replaceAll('\u00a0', ' ').includes(text));
+    },
+    fresh,
+  );
+  await screenshot(tab.title);
+  await page.locator('.graphiql-execute-button').click();
+  await page.getByRole('button', { name: /^Execute query/ }).waitFor();
+  console.log(`subscription ${tab.title}: saw the change, stopped`);
+}
+
+/** The longer texts in an operation, of which a change that it makes must show one. */
+function literals(document) {
+  const found = [];
+  visit(document, { StringValue: (node) => void (node.value.length > 8 && found.push(node.value)) });
+  return found;
+}
+
+/**
+ * Sends the mutation as the page would. A variable $certainty gets a new value each
+ * time: saying the same thing twice is no change.
+ */
+async function change(mutation) {
+  const declared = mutation.document.definitions[0].variableDefinitions.map((v) => v.variable.name.value);
+  const variables = declared.includes('certainty') ? { certainty: Math.random() } : {};
+  const answer = await page.evaluate(
+    async (body) => {
+      const response = await fetch('graphql', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-agent-id': 'agent://playground' },
+        body: JSON.stringify(body),
+      });
+      return response.json();
+    },
+    { query: mutation.query, operationName: mutation.title, variables },
+  );
+  if (!answer.data || answer.errors) throw new Error(`${mutation.title}: ${JSON.stringify(answer, null, 2)}`);
+}
+
+async function resultText() {
+  const text = (await page.locator('.graphiql-response .view-lines').textContent()) ?? '';
+  return text.replaceAll('\u00a0', ' ');
+}
+
+async function shown(text) {
+  await page.locator('.graphiql-response .view-lines').getByText(text).first().waitFor();
+}
+
+async function licences() {
+  const address = await page.getByRole('link', { name: 'Licences' }).getAttribute('href');
+  const response = await page.request.get(address);
+  const text = await response.text();
+  if (response.status() !== 200 || !text.includes('graphiql')) throw new Error(`licences: ${response.status()} ${text.slice(0, 200)}`);
+  console.log('licences: readable');
+}
+
+async function darkTheme() {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await screenshot('dark');
+}
+
+async function screenshot(name) {
+  if (!options.screenshots) return;
+  mkdirSync(options.screenshots, { recursive: true });
+  await page.screenshot({ path: join(options.screenshots, `${name}.png`) });
+}

@@ -1,0 +1,96 @@
+import type { Fetcher, FetcherParams } from '@graphiql/toolkit';
+import { Kind, parse, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
+import { createClient } from 'graphql-sse';
+import { EventLog } from './eventlog';
+import { graphqlURL } from './server';
+
+type Headers = Record<string, string>;
+type Request = Omit<FetcherParams, 'operationName'> & { operationName?: string };
+
+/** Sends queries and mutations by POST, subscriptions as one event stream each. */
+export const fetcher: Fetcher = (params, options) => {
+  const headers = (options?.headers ?? {}) as Headers;
+  const operation = chosenOperation(params);
+  // GraphiQL reads the names in the editor a moment late: run directly after a change
+  // of tab, a request carries the name of an operation that it does not contain.
+  const request = { ...params, operationName: operation?.name?.value };
+  if (operation?.operation === 'subscription') {
+    return { subscribe: (sink: Sink) => ({ unsubscribe: follow(request, headers, sink) }) };
+  }
+  return post(request, headers);
+};
+
+/** The operation to be run; undefined when the server should say what is wrong. */
+function chosenOperation({ query, operationName }: FetcherParams): OperationDefinitionNode | undefined {
+  try {
+    const operations = parse(query).definitions.filter((d) => d.kind === Kind.OPERATION_DEFINITION);
+    if (operations.length === 1) return operations[0];
+    return operations.find((o) => o.name?.value === operationName);
+  } catch {
+    return undefined;
+  }
+}
+
+async function post(request: Request, headers: Headers): Promise<ExecutionResult> {
+  const response = await fetch(graphqlURL, {
+    method: 'POST',
+    headers: {
+      accept: 'application/graphql-response+json, application/json;q=0.9',
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: JSON.stringify(request),
+  });
+  return answer(response);
+}
+
+/** The GraphQL answer in a response of any status; throws when there is none. */
+async function answer(response: Response): Promise<ExecutionResult> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${response.status} ${response.statusText}: ${text.slice(0, 500)}`);
+  }
+}
+
+interface Sink {
+  next(value: ExecutionResult): void;
+  error(reason: unknown): void;
+  complete(): void;
+}
+
+/**
+ * Follows one subscription (graphql-sse, distinct connections mode) and hands the
+ * event log on after each event. Returns the function that ends it.
+ */
+function follow(request: Request, headers: Headers, sink: Sink): () => void {
+  const log = new EventLog();
+  let refusal: ExecutionResult | undefined;
+  const client = createClient({
+    url: graphqlURL,
+    headers,
+    // A silent retry would start behind the events of the gap. A reader who wants
+    // those resumes from the last position with the operation's `resume` argument.
+    retryAttempts: 0,
+    // The client takes any body for an event stream, and drops the body of an error.
+    fetchFn: async (input: RequestInfo, init?: RequestInit) => {
+      const response = await fetch(input, init);
+      if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+      refusal = await answer(response);
+      throw new Error('the server refused the subscription');
+    },
+  });
+  return client.subscribe(
+    request,
+    {
+      next: (event) => sink.next(log.add(event as ExecutionResult)),
+      complete: () => sink.complete(),
+      error: (reason) => {
+        if (refusal === undefined) return sink.error(reason);
+        sink.next(refusal);
+        sink.complete();
+      },
+    },
+  );
+}
