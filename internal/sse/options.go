@@ -1,0 +1,86 @@
+package sse
+
+import (
+	"cmp"
+	"time"
+)
+
+// Defaults and bounds of the server side.
+const (
+	DefaultHeartbeat     = 15 * time.Second
+	DefaultWriteTimeout  = 10 * time.Second
+	DefaultLastTimeout   = 2 * time.Second
+	DefaultMaxStreams    = 10_000
+	DefaultMaxEventBytes = 16 << 20
+	DefaultSendBuffer    = 64 << 10
+	DefaultRetryAfter    = 5 * time.Second
+
+	// MaxInFlightBytes is how much of a stream may wait between its iterator
+	// and its socket. An event that is larger alone waits alone.
+	MaxInFlightBytes = 64 << 10
+)
+
+// The heartbeat ticker looks at the streams four times per heartbeat, but not
+// more and not less often than this.
+const (
+	minTick = 5 * time.Millisecond
+	maxTick = 250 * time.Millisecond
+)
+
+// Options are the bounds of a Server. The zero value of each means its default.
+type Options struct {
+	// Heartbeat is how long a stream may be silent before it gets a heartbeat.
+	Heartbeat time.Duration
+	// WriteTimeout is how long one block may take to be written.
+	WriteTimeout time.Duration
+	// LastTimeout is how long a stream that is ending may take to write what it
+	// still holds and its last event.
+	LastTimeout time.Duration
+	// MaxStreams bounds the streams that are open at a time.
+	MaxStreams int
+	// MaxEventBytes bounds the block of one event.
+	MaxEventBytes int
+	// SendBuffer is the size asked of the kernel for a stream's send buffer, if
+	// the HTTP server uses ConnContext. Without it the kernel takes megabytes
+	// before a stalled client is noticed.
+	SendBuffer int
+	// RetryAfter is the hint given with a refusal.
+	RetryAfter time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
+	o.LastTimeout = cmp.Or(o.LastTimeout, DefaultLastTimeout)
+	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams)
+	o.MaxEventBytes = cmp.Or(o.MaxEventBytes, DefaultMaxEventBytes)
+	o.SendBuffer = cmp.Or(o.SendBuffer, DefaultSendBuffer)
+	o.RetryAfter = cmp.Or(o.RetryAfter, DefaultRetryAfter)
+	return o
+}
+
+// StreamOptions are what a dialect wants of one stream. Its functions may be
+// called from any goroutine, one at a time; they must not block and must not
+// use the stream.
+type StreamOptions struct {
+	// Heartbeat replaces the server's interval; 0 keeps it. The ticker is no
+	// finer than a quarter of the server's interval (at most 250 ms).
+	Heartbeat time.Duration
+	// IDs says that the client asked for id lines. Otherwise none is sent, and
+	// a block of an unnamed event begins with "data: " (WIRE §5).
+	IDs bool
+	// From is the position that the stream starts after. Position and Last are
+	// given it until an event has carried an ID.
+	From string
+	// Position makes a heartbeat an id-only block, if IDs is set: it returns the
+	// position up to which everything has been yielded, or "" for a comment.
+	// The argument is the ID last sent; the answer must not lie before it, and
+	// must not lie after an event that has not been yielded yet.
+	Position func(last string) string
+	// Last gives the event that tells the client why the stream ends before its
+	// iterator did, or false for none. The second argument is the ID of the last
+	// event before it, which is where to resume from: what was yielded but did
+	// not get out is not counted. It is not called when the client is gone or
+	// when the iterator ended by itself.
+	Last func(reason error, last string) (Event, bool)
+}

@@ -1,0 +1,162 @@
+package sse
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	r3labs "github.com/r3labs/sse/v2"
+)
+
+// Server owns the streams of a process: their number, their heartbeats and
+// their end. It is safe for concurrent use. Shutdown must be called.
+type Server struct {
+	options Options
+	hub     *r3labs.Server
+	began   time.Time     // streams count their time from here
+	quit    chan struct{} // closed when the ticker shall end
+	ticked  chan struct{} // closed when it has
+	stop    sync.Once
+
+	mu      sync.Mutex // guards what follows; never held while a stream is used
+	streams map[string]*Stream
+	next    uint64
+	closed  bool
+	empty   chan struct{} // closed when the server is closed and has no stream
+}
+
+// New starts a server.
+func New(options Options) *Server {
+	s := &Server{
+		options: options.withDefaults(),
+		hub:     r3labs.New(),
+		began:   time.Now(),
+		quit:    make(chan struct{}),
+		ticked:  make(chan struct{}),
+		streams: make(map[string]*Stream),
+		empty:   make(chan struct{}),
+	}
+	s.hub.AutoReplay = false
+	s.hub.AutoStream = false
+	s.hub.BufferSize = 1
+	s.hub.SplitData = true
+	s.hub.Headers = map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+	// The hub calls both on a goroutine of their own. The first becomes the
+	// pump: what is published from here on reaches the subscriber.
+	s.hub.OnSubscribe = func(id string, _ *r3labs.Subscriber) { s.stream(id).pump() }
+	s.hub.OnUnsubscribe = func(id string, _ *r3labs.Subscriber) { close(s.stream(id).left) }
+	go s.tick()
+	return s
+}
+
+// Open reserves a place for a stream that lives no longer than ctx, the context
+// of the request (or one derived from it). The caller must call Close or Serve,
+// and may call both. The error is a *Refused with ErrTooManyStreams or
+// ErrShutdown.
+//
+// If ctx ends with a cause of its own, or by a deadline, that is the reason
+// given to Last; a plain cancellation means that the client is gone.
+func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, s.refuse(ErrShutdown)
+	}
+	if len(s.streams) >= s.options.MaxStreams {
+		return nil, s.refuse(ErrTooManyStreams)
+	}
+	s.next++
+	st := newStream(ctx, s, strconv.FormatUint(s.next, 10), options)
+	s.streams[st.id] = st
+	return st, nil
+}
+
+// Streams is the number of open streams.
+func (s *Server) Streams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
+// Shutdown refuses new streams, ends the open ones with ErrShutdown and waits
+// for them, or for ctx, whose error it returns then. It may be called again.
+// Call it before http.Server.Shutdown, which waits for the streams as well.
+func (s *Server) Shutdown(ctx context.Context) error {
+	for _, st := range s.close() {
+		st.cancel(ErrShutdown)
+	}
+	s.stop.Do(func() { close(s.quit) })
+	<-s.ticked
+	select {
+	case <-s.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// close refuses streams from now on and returns those that are open.
+func (s *Server) close() []*Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed && len(s.streams) == 0 {
+		close(s.empty)
+	}
+	s.closed = true
+	return s.list(nil)
+}
+
+// release gives the place of a stream back.
+func (s *Server) release(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, id)
+	if s.closed && len(s.streams) == 0 {
+		close(s.empty)
+	}
+}
+
+func (s *Server) stream(id string) *Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[id]
+}
+
+// list appends the open streams to into; s.mu is held.
+func (s *Server) list(into []*Stream) []*Stream {
+	for _, st := range s.streams {
+		into = append(into, st)
+	}
+	return into
+}
+
+func (s *Server) refuse(reason error) error {
+	return &Refused{Reason: reason, RetryAfter: s.options.RetryAfter}
+}
+
+// now is the time since the server began: monotonic, and fit for an atomic.
+func (s *Server) now() time.Duration { return time.Since(s.began) }
+
+// tick is the one heartbeat ticker of all streams. Shutdown ends it.
+func (s *Server) tick() {
+	defer close(s.ticked)
+	ticker := time.NewTicker(min(max(s.options.Heartbeat/4, minTick), maxTick))
+	defer ticker.Stop()
+	var streams []*Stream
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		streams = s.list(streams[:0])
+		s.mu.Unlock()
+		now := s.now()
+		for _, st := range streams {
+			st.beat(now)
+		}
+		clear(streams)
+	}
+}

@@ -1,0 +1,191 @@
+package sse
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stream is one response of Server-Sent Events. Server.Open makes it; one
+// goroutine, that of the HTTP handler, calls its methods.
+type Stream struct {
+	server  *Server
+	id      string // its name in the hub
+	options StreamOptions
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	events  iter.Seq2[Event, error]
+	state   atomic.Int32 // opened, serving or closed
+
+	active   atomic.Int64  // when a block was last written or a heartbeat sent, as Server.now
+	inFlight atomic.Int64  // bytes published and not yet written
+	room     chan struct{} // a token when inFlight has become smaller
+	pumped   chan struct{} // closed when the pump has ended
+	left     chan struct{} // closed when the hub has let the subscriber go
+	reason   error         // why the pump ended; read after pumped
+
+	// mu makes one order of what is published: events, heartbeats with the
+	// position they tell, and the end. It guards last and ended.
+	mu    sync.Mutex
+	last  string // the ID last published
+	ended bool   // nothing is published any more (or not yet)
+}
+
+const (
+	stateOpened int32 = iota
+	stateServing
+	stateClosed
+)
+
+func newStream(ctx context.Context, s *Server, id string, options StreamOptions) *Stream {
+	options.Heartbeat = cmp.Or(options.Heartbeat, s.options.Heartbeat)
+	st := &Stream{
+		server:  s,
+		id:      id,
+		options: options,
+		room:    make(chan struct{}, 1),
+		pumped:  make(chan struct{}),
+		left:    make(chan struct{}),
+		last:    options.From,
+		ended:   true, // until the pump starts
+	}
+	st.ctx, st.cancel = context.WithCancelCause(ctx)
+	return st
+}
+
+// Context ends when the client goes away, cannot follow, or the server shuts
+// down, and at the latest when Serve returns. The producer of the events must
+// work under it and end soon after it.
+func (st *Stream) Context() context.Context { return st.ctx }
+
+// Close gives the place of a stream that was not served back, and does nothing
+// otherwise.
+func (st *Stream) Close() {
+	if st.state.CompareAndSwap(stateOpened, stateClosed) {
+		st.cancel(nil)
+		st.server.release(st.id)
+	}
+}
+
+// Serve answers 200 text/event-stream, writes each event as it comes, and
+// returns when the stream has ended. It pulls from events on another goroutine,
+// one event at a time.
+//
+// It returns nil if the iterator ended, else the reason: ErrClientGone,
+// ErrSlowConsumer, ErrShutdown, a *PanicError, or the iterator's error. If that
+// is a *Refused, nothing was written and the caller answers.
+func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2[Event, error]) error {
+	if !st.state.CompareAndSwap(stateOpened, stateServing) {
+		return &Refused{Reason: ErrUsed}
+	}
+	defer st.server.release(st.id)
+	defer st.cancel(nil)
+	if reason := st.endReason(); reason != nil {
+		return st.server.refuse(reason)
+	}
+	out, err := newWriter(st, w)
+	if err != nil {
+		return &Refused{Reason: err}
+	}
+	boundSendBuffer(r, st.server.options.SendBuffer)
+	st.events = events
+	defer out.close()
+	// Whatever ends the context, the rest must be written soon.
+	defer context.AfterFunc(st.ctx, out.hurry)()
+	st.serveHub(out)
+	if st.reason == nil && out.dead { // the iterator's end did not get out
+		return st.endReason()
+	}
+	return st.reason
+}
+
+// serveHub lets the hub write to out until the pump has ended. The request that
+// the hub sees has no context of the client's: the subscriber must not leave
+// while the pump publishes, or the hub's loop would wait for it for ever.
+func (st *Stream) serveHub(out *writer) {
+	hub := st.server.hub
+	subscribed, leave := context.WithCancel(context.Background())
+	request := &http.Request{
+		Method: http.MethodGet,
+		URL:    &url.URL{RawQuery: "stream=" + st.id},
+		Header: http.Header{},
+	}
+	hub.CreateStream(st.id)
+	hub.ServeHTTP(out, request.WithContext(subscribed))
+	leave()
+	<-st.pumped
+	<-st.left
+	hub.RemoveStream(st.id)
+}
+
+// endReason is why the stream must end, or nil while it need not.
+func (st *Stream) endReason() error {
+	if st.ctx.Err() == nil {
+		return nil
+	}
+	if cause := context.Cause(st.ctx); cause != context.Canceled {
+		return cause
+	}
+	return ErrClientGone
+}
+
+// written accounts for a block that left for the socket, or was dropped because
+// the client is gone.
+func (st *Stream) written(size int) {
+	st.active.Store(int64(st.server.now()))
+	st.inFlight.Add(-int64(size))
+	select {
+	case st.room <- struct{}{}:
+	default:
+	}
+}
+
+// beat sends a heartbeat if the stream has been silent for its interval.
+func (st *Stream) beat(now time.Duration) {
+	if now-time.Duration(st.active.Load()) < st.options.Heartbeat || st.inFlight.Load() > 0 {
+		return
+	}
+	if !st.mu.TryLock() { // the pump publishes: no silence
+		return
+	}
+	defer st.mu.Unlock()
+	if st.ended {
+		return
+	}
+	id, err := st.position()
+	if err != nil {
+		st.cancel(err)
+		return
+	}
+	beat, size := heartbeat, heartbeatSize
+	if event := (Event{ID: id}); id != "" {
+		beat, size = event.library(true), event.blockSize(true)
+	}
+	st.inFlight.Add(int64(size))
+	if !st.server.hub.TryPublish(st.id, beat) {
+		st.inFlight.Add(-int64(size))
+		return
+	}
+	if id != "" {
+		st.last = id
+	}
+	st.active.Store(int64(now))
+}
+
+// position asks the dialect how far its scan is; "" stands for a comment.
+func (st *Stream) position() (id string, err error) {
+	if !st.options.IDs || st.options.Position == nil {
+		return "", nil
+	}
+	defer catch(&err)
+	id = st.options.Position(st.last)
+	if id == "" {
+		return "", nil
+	}
+	return id, Event{ID: id}.check()
+}

@@ -1,0 +1,253 @@
+package sse_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/internal/sse"
+)
+
+// The exact bytes of blocks: data first and nothing before it, unless ids were
+// asked for (WIRE §5).
+func TestBlocks(t *testing.T) {
+	events := []sse.Event{
+		{ID: "p1", Data: []byte(`{"n":1}`)},
+		{ID: "p2", Name: "next", Data: []byte("a\nb\n")},
+		{Data: []byte("no id")},
+		{ID: "p3"},
+		{Name: "complete"},
+		{ID: "p4", Name: "complete"},
+		{Data: []byte("id: x\nevent: y\n: z")},
+	}
+	for _, tt := range []struct {
+		name string
+		ids  bool
+		want string
+	}{
+		{"without ids", false, "data: {\"n\":1}\n\n" +
+			"event: next\ndata: a\ndata: b\ndata: \n\n" +
+			"data: no id\n\n" +
+			"event: complete\ndata: \n\n" +
+			"event: complete\ndata: \n\n" +
+			"data: id: x\ndata: event: y\ndata: : z\n\n"},
+		{"with ids", true, "id: p1\ndata: {\"n\":1}\n\n" +
+			"id: p2\nevent: next\ndata: a\ndata: b\ndata: \n\n" +
+			"data: no id\n\n" +
+			"id: p3\n\n" +
+			"event: complete\ndata: \n\n" +
+			"id: p4\nevent: complete\ndata: \n\n" +
+			"data: id: x\ndata: event: y\ndata: : z\n\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(t, sse.Options{})
+			ended := make(chan error, 1)
+			ts := serve(t, handler(s, sse.StreamOptions{IDs: tt.ids}, ended, always(list(events...))))
+			resp, body := get(t, ts.URL)
+			if body != tt.want {
+				t.Errorf("got  %q\nwant %q", body, tt.want)
+			}
+			for name, want := range map[string]string{
+				"Content-Type":      "text/event-stream",
+				"Cache-Control":     "no-store",
+				"X-Accel-Buffering": "no",
+				"Connection":        "",
+			} {
+				if got := resp.Header.Get(name); got != want {
+					t.Errorf("%s: got %q, want %q", name, got, want)
+				}
+			}
+			if err := receive(t, ended, "end"); err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+			if got := s.Streams(); got != 0 {
+				t.Errorf("%d streams after the end", got)
+			}
+		})
+	}
+}
+
+// Last is told why a stream ends, and the last event comes behind all others.
+func TestProducerEnds(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name   string
+		events iter.Seq2[sse.Event, error]
+		want   error
+	}{
+		{"error", func(yield func(sse.Event, error) bool) {
+			_ = yield(sse.Event{ID: "7", Data: []byte("x")}, nil) && yield(sse.Event{}, broken)
+		}, broken},
+		{"malformed id", list(sse.Event{ID: "7", Data: []byte("x")}, sse.Event{ID: "a\nb"}), sse.ErrMalformed},
+		{"malformed name", list(sse.Event{ID: "7", Data: []byte("x")}, sse.Event{Name: "a\rb"}), sse.ErrMalformed},
+		{"carriage return", list(sse.Event{ID: "7", Data: []byte("x")}, sse.Event{Data: []byte("a\rb")}), sse.ErrMalformed},
+		{"empty", list(sse.Event{ID: "7", Data: []byte("x")}, sse.Event{}), sse.ErrMalformed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(t, sse.Options{})
+			ended := make(chan error, 1)
+			ts := serve(t, handler(s, sse.StreamOptions{Last: tell}, ended, always(tt.events)))
+			_, body := get(t, ts.URL)
+			err := receive(t, ended, "end")
+			if !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if want := "data: x\n\nevent: end\ndata: " + err.Error() + " 7\n\n"; body != want {
+				t.Errorf("got %q, want %q", body, want)
+			}
+		})
+	}
+}
+
+// tell is a last event that says its reason and position.
+func tell(reason error, last string) (sse.Event, bool) {
+	return sse.Event{Name: "end", Data: []byte(reason.Error() + " " + last)}, true
+}
+
+func TestProducerPanic(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	ended := make(chan error, 1)
+	ts := serve(t, handler(s, sse.StreamOptions{Last: tell, From: "start"}, ended, always(
+		func(func(sse.Event, error) bool) { panic("boom") })))
+	_, body := get(t, ts.URL)
+	if want := "event: end\ndata: sse: panic: boom start\n\n"; body != want {
+		t.Errorf("got %q, want %q", body, want)
+	}
+	var p *sse.PanicError
+	if err := receive(t, ended, "end"); !errors.As(err, &p) || len(p.Stack) == 0 {
+		t.Errorf("got %v, want a panic with its stack", err)
+	}
+}
+
+// A client that leaves ends the producer at once, and Last is not asked.
+func TestClientGone(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	ended := make(chan error, 1)
+	options := sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
+		t.Errorf("Last(%v) for a client that is gone", reason)
+		return sse.Event{}, false
+	}}
+	ts := serve(t, handler(s, options, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+		return then(ctx, sse.Event{Data: []byte("x")})
+	}))
+	conn, resp := dial(t, ts, 0)
+	if _, err := io.ReadFull(resp.Body, make([]byte, len("data: x\n\n"))); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if err := receive(t, ended, "end"); !errors.Is(err, sse.ErrClientGone) {
+		t.Errorf("got %v, want %v", err, sse.ErrClientGone)
+	}
+}
+
+// A context that ends with a cause of its own is a reason that the client hears.
+func TestContextCause(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	revoked := errors.New("revoked")
+	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		st, err := s.Open(ctx, sse.StreamOptions{Last: tell})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := st.Serve(w, r, func(yield func(sse.Event, error) bool) {
+			_ = yield(sse.Event{ID: "1", Data: []byte("x")}, nil)
+			cancel(revoked)
+			<-st.Context().Done()
+		}); err != revoked {
+			t.Errorf("got %v, want %v", err, revoked)
+		}
+	}))
+	if _, body := get(t, ts.URL); body != "data: x\n\nevent: end\ndata: revoked 1\n\n" {
+		t.Errorf("got %q", body)
+	}
+}
+
+// An event at the bound passes, one byte more ends the stream.
+func TestMaxEventBytes(t *testing.T) {
+	const limit = 1000
+	fits := limit - len("id: 1\n") - len("data: \n\n")
+	for _, tt := range []struct {
+		name string
+		size int
+		want error
+	}{{"at the bound", fits, nil}, {"past it", fits + 1, sse.ErrEventTooLarge}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(t, sse.Options{MaxEventBytes: limit})
+			ended := make(chan error, 1)
+			ts := serve(t, handler(s, sse.StreamOptions{IDs: true}, ended, always(
+				list(sse.Event{ID: "1", Data: []byte(strings.Repeat("x", tt.size))}))))
+			_, body := get(t, ts.URL)
+			if err := receive(t, ended, "end"); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if want := map[bool]int{true: limit, false: 0}[tt.want == nil]; len(body) != want {
+				t.Errorf("%d bytes came, want %d", len(body), want)
+			}
+		})
+	}
+}
+
+func TestServeOnce(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	st, err := s.Open(t.Context(), sse.StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Close()
+	st.Close()
+	if got := s.Streams(); got != 0 {
+		t.Errorf("%d streams after Close", got)
+	}
+	if st.Context().Err() == nil {
+		t.Error("the context of a closed stream goes on")
+	}
+	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := st.Serve(w, r, list()); !errors.Is(err, sse.ErrUsed) {
+			t.Errorf("got %v, want %v", err, sse.ErrUsed)
+		}
+	}))
+	get(t, ts.URL)
+}
+
+// plain is a response writer that hides what lies below it.
+type plain struct{ http.ResponseWriter }
+
+func TestUnsupportedWriter(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	inner := handler(s, sse.StreamOptions{}, nil, always(list()))
+	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(plain{w}, r)
+	}))
+	resp, _ := get(t, ts.URL)
+	if resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %s: a refusal is still an ordinary answer", resp.Status)
+	}
+}
+
+// The HTTP server's own timeouts are for ordinary answers.
+func TestOutlivesServerTimeouts(t *testing.T) {
+	s := newServer(t, sse.Options{})
+	const short = 50 * time.Millisecond
+	h := handler(s, sse.StreamOptions{}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+		return func(yield func(sse.Event, error) bool) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(4 * short):
+				yield(sse.Event{Data: []byte("late")}, nil)
+			}
+		}
+	})
+	ts := serve(t, h)
+	ts.Config.WriteTimeout, ts.Config.ReadTimeout = short, short
+	if _, body := get(t, ts.URL); body != "data: late\n\n" {
+		t.Errorf("got %q", body)
+	}
+}

@@ -1,0 +1,183 @@
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// writer stands between the hub and the client's response. The hub writes a
+// block line by line and then flushes, ignoring errors. The writer gathers the
+// lines, and at the flush sends the block as a whole, under a deadline.
+//
+// Only the handler's goroutine writes. hurry may be called from any.
+type writer struct {
+	stream *Stream
+	out    http.ResponseWriter
+	rc     *http.ResponseController
+	block  *block // nil between blocks
+	dead   bool   // a write failed; what follows is dropped
+
+	// A timer watches each block, in place of a deadline set and cleared on the
+	// connection per block: on HTTP/2 a deadline that is left standing ends an
+	// idle stream, and setting one costs a message to the connection's loop.
+	timer *time.Timer
+
+	mu      sync.Mutex // guards what follows and all use of the deadline
+	writing bool
+	began   time.Duration // when the block was begun, as Server.now
+	hurried bool          // the deadline of the end is set
+	closed  bool          // the handler has returned: rc must not be used
+}
+
+// block is one block of the stream while it is gathered.
+type block struct {
+	bytes []byte
+	name  int // where the event's name goes: behind the id
+}
+
+// blocks recycles them, so that an idle stream holds none.
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+// maxPooledBlock is the largest buffer worth keeping.
+const maxPooledBlock = 64 << 10
+
+// newWriter lifts the HTTP server's own read and write timeouts, which are made
+// for ordinary answers, and finds out whether w can stream at all.
+func newWriter(st *Stream, w http.ResponseWriter) (*writer, error) {
+	rc := http.NewResponseController(w)
+	if err := rc.SetWriteDeadline(time.Time{}); err != nil {
+		return nil, errors.Join(ErrUnsupported, err)
+	}
+	if err := rc.SetReadDeadline(time.Time{}); err != nil {
+		return nil, errors.Join(ErrUnsupported, err)
+	}
+	wr := &writer{stream: st, out: w, rc: rc}
+	wr.timer = time.AfterFunc(st.server.options.WriteTimeout, wr.strike)
+	wr.timer.Stop()
+	return wr, nil
+}
+
+// Header is that of the response.
+func (w *writer) Header() http.Header { return w.out.Header() }
+
+// WriteHeader sends the status; the next flush sends it off. The hub's
+// "Connection" header has no place in HTTP/2 and no meaning in HTTP/1.1.
+func (w *writer) WriteHeader(status int) {
+	w.out.Header().Del("Connection")
+	w.out.WriteHeader(status)
+}
+
+// Write gathers one line of a block. It drops an id line that was not asked for
+// or is empty, puts the event's name before its data (clients that read line by
+// line need it there), and takes the comment mark off (Event.library).
+func (w *writer) Write(line []byte) (int, error) {
+	if w.block == nil {
+		w.block = blocks.Get().(*block)
+	}
+	b := w.block
+	switch {
+	case bytes.HasPrefix(line, []byte("id: ")):
+		if w.stream.options.IDs && len(line) > len("id: \n") {
+			b.bytes = append(b.bytes, line...)
+			b.name = len(b.bytes)
+		}
+	case bytes.HasPrefix(line, []byte("event: ")):
+		b.bytes = slices.Insert(b.bytes, b.name, line...)
+	case bytes.HasPrefix(line, []byte(": ")):
+		b.bytes = append(b.bytes, line[len(": "):]...)
+	default:
+		b.bytes = append(b.bytes, line...)
+	}
+	return len(line), nil
+}
+
+// Flush sends the block that was gathered, or the header if there is none.
+func (w *writer) Flush() {
+	var lines []byte
+	if w.block != nil {
+		lines = w.block.bytes
+	}
+	if !w.dead {
+		w.send(lines)
+	}
+	w.stream.written(len(lines))
+	if cap(lines) > 0 && cap(lines) <= maxPooledBlock {
+		*w.block = block{bytes: lines[:0]}
+		blocks.Put(w.block)
+	}
+	w.block = nil
+}
+
+func (w *writer) send(lines []byte) {
+	w.watch()
+	var err error
+	if len(lines) > 0 {
+		_, err = w.out.Write(lines)
+	}
+	if err == nil {
+		err = w.rc.Flush()
+	}
+	w.unwatch()
+	if err != nil {
+		w.dead = true
+		w.stream.cancel(ErrClientGone) // unless there is a reason already
+	}
+}
+
+func (w *writer) watch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writing, w.began = true, w.stream.server.now()
+	w.timer.Reset(w.stream.server.options.WriteTimeout)
+}
+
+func (w *writer) unwatch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writing = false
+	w.timer.Stop()
+}
+
+// strike ends the stream of a client that did not take a block in time. The
+// write itself goes on for LastTimeout: once a write on a connection has failed
+// nothing can follow it, so a deadline that cut it off right here would also
+// cut off the last event of a client that is merely slow.
+func (w *writer) strike() {
+	w.mu.Lock()
+	late := w.writing && w.stream.server.now()-w.began >= w.stream.server.options.WriteTimeout
+	w.mu.Unlock()
+	if late { // else the timer was about an earlier block
+		w.stream.cancel(ErrSlowConsumer)
+	}
+}
+
+// hurry gives what is left to write its deadline: none if nobody reads it.
+func (w *writer) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.hurried {
+		return
+	}
+	w.hurried = true
+	deadline := time.Now()
+	if w.stream.endReason() != ErrClientGone {
+		deadline = deadline.Add(w.stream.server.options.LastTimeout)
+	}
+	// It was accepted when the stream began; a failure now means that the
+	// connection is closed.
+	_ = w.rc.SetWriteDeadline(deadline)
+}
+
+// close leaves a deadline for what the HTTP server writes after the handler: the
+// end of the body. The server clears it before the connection's next request.
+func (w *writer) close() {
+	w.timer.Stop()
+	w.hurry()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
