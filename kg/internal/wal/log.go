@@ -4,47 +4,25 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	raftwal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
 
-const (
-	// DefaultSegmentBytes is the size at which a segment file is closed and the
-	// next one begun. Files are preallocated at this size.
-	DefaultSegmentBytes = 64 << 20
-	// MaxSegmentBytes bounds Options.SegmentBytes; offsets within a segment, its
-	// last batch included, have to fit in 32 bits.
-	MaxSegmentBytes = 1 << 30
-	// MaxBatchBytes is the most that the frames of one Append may add up to.
-	MaxBatchBytes = 256 << 20
-)
-
-// Options of Open. The zero value works.
-type Options struct {
-	// SegmentBytes is DefaultSegmentBytes when 0, at most MaxSegmentBytes.
-	SegmentBytes int
-	// ReadOnly opens a log for reading what is legible of it: nothing in the
-	// directory is changed, and lost entries are no reason to refuse.
-	ReadOnly bool
-	// Files is the file system, the real one when nil. Tests pass waltest.Files.
-	Files types.VFS
-	// Logger takes what raft-wal reports from its background work.
-	Logger *slog.Logger
-}
+// MaxBatchBytes is the most that the frames of one append may add up to.
+const MaxBatchBytes = 256 << 20
 
 // Log is an open log. Reads may run concurrently with each other and with
 // appends; appends and truncations take turns among themselves.
 type Log struct {
 	wal    *raftwal.WAL
+	files  *segmentFiles
+	logger *slog.Logger
+	first  atomic.Uint64
 	last   atomic.Uint64
 	hashes hashCache
 
@@ -56,77 +34,20 @@ type Log struct {
 	// writing guards the fields below and serialises writers.
 	writing  sync.Mutex
 	lastHash [sha256.Size]byte
-	failed   error // the first failure of a write; ErrReadOnly from the start
+	mark     types.WritableFile // nil when read-only or after an error
+	failed   error              // the first failure of a write; ErrReadOnly from the start
 }
 
-// Open opens the log in dir, and makes dir and an empty log when there is none.
-// The error is ErrDamaged when the log cannot be what was written; Options.ReadOnly
-// then still gives what can be read. The caller holds the lock of the directory.
-func Open(dir string, o Options) (*Log, error) {
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = DefaultSegmentBytes
-	}
-	if o.SegmentBytes < 0 || o.SegmentBytes > MaxSegmentBytes {
-		return nil, fmt.Errorf("wal: segments of %d bytes, at most %d", o.SegmentBytes, MaxSegmentBytes)
-	}
-	if o.Files == nil {
-		o.Files = fs.New()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("wal: %w", err)
-	}
-	meta, _, err := openMeta(o.Files, dir)
-	if err != nil {
-		return nil, err
-	}
-	w, err := raftwal.Open(dir,
-		raftwal.WithCodec(codec{}),
-		raftwal.WithMetaStore(meta),
-		raftwal.WithSegmentFiler(filer{segment.NewFiler(dir, o.Files)}),
-		raftwal.WithSegmentSize(o.SegmentBytes),
-		raftwal.WithLogger(newHCLogger(o.Logger)))
-	if err != nil {
-		return nil, lowerError(0, "cannot be opened", err)
-	}
-	l := &Log{wal: w}
-	if err := l.loadTail(); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return l, nil
-}
-
-// loadTail checks the last entry and its link, and remembers its hash.
-func (l *Log) loadTail() error {
-	last, err := l.wal.LastIndex()
-	if err != nil {
-		return lowerError(0, "last index", err)
-	}
-	l.last.Store(last)
-	if last == 0 {
-		return nil
-	}
-	_, hash, err := l.entry(last)
-	if err != nil {
-		return err
-	}
-	l.lastHash = hash
-	return nil
-}
-
-// First is the lowest index that can be read, 0 when the log is empty or closed.
-func (l *Log) First() uint64 {
-	first, err := l.wal.FirstIndex()
-	if err != nil {
-		return 0
-	}
-	return first
-}
+// First is the lowest index that can be read, 0 when the log is empty.
+func (l *Log) First() uint64 { return l.first.Load() }
 
 // Last is the highest durable index, 0 when the log is empty.
 func (l *Log) Last() uint64 { return l.last.Load() }
+
+// UsedBytes is what the entries and the segments' own structures take in the
+// segment files. The files themselves are larger (preallocated), and entries that
+// were truncated count until their segment is deleted.
+func (l *Log) UsedBytes() int64 { return l.files.total() }
 
 // Append prepares payloads and appends them; see AppendPrepared.
 func (l *Log) Append(first uint64, payloads [][]byte) error {
@@ -176,9 +97,24 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	for i, h := range hashes {
 		l.hashes.put(first+uint64(i), h)
 	}
-	l.lastHash = prev
-	l.last.Store(first + uint64(len(batch)) - 1)
+	l.advance(first+uint64(len(batch))-1, prev)
 	return nil
+}
+
+// advance makes a durable entry the last one, and notes it in the mark file. A
+// mark that cannot be written is given up: it only helps to notice damage later.
+func (l *Log) advance(last uint64, hash [sha256.Size]byte) {
+	l.lastHash = hash
+	l.first.CompareAndSwap(0, 1)
+	l.last.Store(last)
+	if l.mark == nil {
+		return
+	}
+	if _, err := l.mark.WriteAt(encodeMark(indexHash{last, hash}), 0); err != nil {
+		l.logger.Warn("write-ahead log: mark not written", "error", err)
+		l.mark.Close()
+		l.mark = nil
+	}
 }
 
 func checkBatch(batch []Prepared) error {
@@ -221,18 +157,21 @@ func (l *Log) TruncateFront(before uint64) error {
 	if before > l.last.Load() {
 		return fmt.Errorf("%w: cannot truncate before %d, last is %d", ErrNotFound, before, l.last.Load())
 	}
-	if before <= l.First() {
+	first := l.first.Load()
+	if before <= first {
 		return nil
 	}
-	if err := l.wal.DeleteRange(l.First(), before-1); err != nil {
+	l.first.Store(before) // ahead of the deed, so that no reader takes it for damage
+	if err := l.wal.DeleteRange(first, before-1); err != nil {
+		l.first.Store(first)
 		l.failed = err
 		return fmt.Errorf("wal: truncate before %d: %w", before, err)
 	}
 	return nil
 }
 
-// Close waits for running reads and writes and closes the files. Later calls of
-// every method but Last and Close give ErrClosed or zero.
+// Close waits for running reads and writes, syncs the mark and closes the files.
+// Reads and writes fail with ErrClosed from then on.
 func (l *Log) Close() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -242,18 +181,15 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	if err := l.wal.Close(); err != nil {
+	err := l.wal.Close()
+	if l.mark != nil {
+		if l.failed == nil {
+			err = errors.Join(err, l.mark.Sync())
+		}
+		err = errors.Join(err, l.mark.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("wal: close: %w", err)
 	}
 	return nil
-}
-
-// lowerError maps an error of raft-wal: what only damage can explain becomes
-// ErrDamaged, the rest (input/output errors, permissions) keeps its own name.
-func lowerError(index uint64, what string, err error) error {
-	if errors.Is(err, types.ErrCorrupt) || errors.Is(err, types.ErrNotFound) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrNotExist) {
-		return damaged(index, err, "%s", what)
-	}
-	return fmt.Errorf("wal: %s: %w", what, err)
 }

@@ -78,6 +78,21 @@ func TestRoundTripAcrossSegmentsAndReopen(t *testing.T) {
 	expect(t, l, 1, 310)
 }
 
+// The sealing of a full segment and its rotation are two steps in raft-wal; a
+// Close between them must not leave a log that refuses appends for ever.
+func TestCloseRightAfterASegmentFilledUp(t *testing.T) {
+	dir := t.TempDir()
+	for i := uint64(1); i <= 20; i++ {
+		l := open(t, dir, wal.Options{SegmentBytes: 256})
+		if err := l.Append(i, [][]byte{make([]byte, 300)}); err != nil {
+			t.Fatalf("Append(%d): %v", i, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestReadOutsideOfTheLog(t *testing.T) {
 	l := open(t, t.TempDir(), wal.Options{})
 	fill(t, l, 3)

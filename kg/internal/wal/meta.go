@@ -22,7 +22,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -41,20 +40,15 @@ var metaNames = [2]string{"meta-a", "meta-b"}
 type metaBody struct {
 	Version  int
 	Sequence uint64
-	// MarkIndex and MarkHash are an entry that was durable when this was written.
-	// They cost no sync of their own: they ride along when a segment is finished,
-	// the front is truncated, or the log is closed.
-	MarkIndex uint64
-	MarkHash  []byte
-	State     types.PersistentState
+	State    types.PersistentState
 }
 
 // metaStore implements types.MetaStore over two files. raft-wal calls it from
-// one goroutine at a time; mark may be set at any time.
+// one goroutine at a time.
 type metaStore struct {
-	files types.VFS
-	dir   string
-	mark  atomic.Pointer[indexHash]
+	files    types.VFS
+	dir      string
+	readOnly bool
 
 	body   metaBody
 	next   int  // the file to write first: never the only good one
@@ -62,21 +56,21 @@ type metaStore struct {
 	failed error
 }
 
-// openMeta reads the metadata. fresh is true when there is no log yet.
-func openMeta(files types.VFS, dir string) (m *metaStore, fresh bool, err error) {
-	m = &metaStore{files: files, dir: dir}
+// openMeta reads the metadata; there is none yet for a new log.
+func openMeta(files types.VFS, dir string, readOnly bool) (*metaStore, error) {
+	m := &metaStore{files: files, dir: dir, readOnly: readOnly}
 	var bodies [2]*metaBody
 	var faults [2]error
 	for i, name := range metaNames {
 		if bodies[i], faults[i] = readMeta(files, dir, name); faults[i] != nil && !isMetaFault(faults[i]) {
-			return nil, false, fmt.Errorf("wal: %s: %w", name, faults[i])
+			return nil, fmt.Errorf("wal: %s: %w", name, faults[i])
 		}
 	}
 	a, b := bodies[0], bodies[1]
 	best := a
 	switch {
 	case a == nil && b == nil:
-		return m, true, m.refuseUnlessEmpty(faults)
+		return m, m.refuseUnlessNew(faults)
 	case a == nil, b != nil && b.Sequence > a.Sequence:
 		best, m.next = b, 0
 	default:
@@ -85,17 +79,14 @@ func openMeta(files types.VFS, dir string) (m *metaStore, fresh bool, err error)
 	m.uneven = a == nil || b == nil || a.Sequence != b.Sequence
 	m.body = *best
 	if best.Version != metaVersion {
-		return nil, false, fmt.Errorf("%w: metadata %d", ErrVersion, best.Version)
+		return nil, fmt.Errorf("%w: metadata %d", ErrVersion, best.Version)
 	}
-	if best.MarkIndex != 0 {
-		m.mark.Store(&indexHash{best.MarkIndex, [32]byte(best.MarkHash)})
-	}
-	return m, false, checkSegments(best.State)
+	return m, checkSegments(best.State)
 }
 
-// refuseUnlessEmpty tells a log that was never begun (no metadata, or a first
+// refuseUnlessNew tells a log that was never begun (no metadata, or a first
 // write of it torn) from one whose metadata is gone.
-func (m *metaStore) refuseUnlessEmpty(faults [2]error) error {
+func (m *metaStore) refuseUnlessNew(faults [2]error) error {
 	names, err := m.files.ListDir(m.dir)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
@@ -148,9 +139,6 @@ func decodeMeta(b []byte) (*metaBody, error) {
 	if err := json.Unmarshal(b[metaHeader:], &body); err != nil {
 		return nil, fmt.Errorf("%w: %v", errMeta, err)
 	}
-	if body.MarkIndex != 0 && len(body.MarkHash) != 32 {
-		return nil, fmt.Errorf("%w: mark without hash", errMeta)
-	}
 	return &body, nil
 }
 
@@ -192,7 +180,7 @@ func (m *metaStore) Load(string) (types.PersistentState, error) { return m.body.
 // CommitState replaces the metadata in both files. After a failure every later
 // call fails too, because what the files hold is not known any more.
 func (m *metaStore) CommitState(s types.PersistentState) error {
-	if m.failed != nil {
+	if m.readOnly || m.failed != nil {
 		return m.failed
 	}
 	for i := range s.Segments {
@@ -201,16 +189,13 @@ func (m *metaStore) CommitState(s types.PersistentState) error {
 	m.body.Version = metaVersion
 	m.body.Sequence++
 	m.body.State = s
-	if mark := m.mark.Load(); mark != nil {
-		m.body.MarkIndex, m.body.MarkHash = mark.index, mark.hash[:]
-	}
 	m.failed = m.writeBoth()
 	return m.failed
 }
 
-// commitMark makes the mark durable, and repairs files that differ.
-func (m *metaStore) commitMark() error {
-	if mark := m.mark.Load(); !m.uneven && (mark == nil || mark.index == m.body.MarkIndex) {
+// repair makes both files equal again after one was torn or went bad.
+func (m *metaStore) repair() error {
+	if !m.uneven || m.readOnly {
 		return nil
 	}
 	return m.CommitState(m.body.State)

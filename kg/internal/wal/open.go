@@ -1,0 +1,190 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	raftwal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const (
+	// DefaultSegmentBytes is the size at which a segment file is closed and the
+	// next one begun. Files are preallocated at this size.
+	DefaultSegmentBytes = 64 << 20
+	// MaxSegmentBytes bounds Options.SegmentBytes; offsets within a segment, its
+	// last batch included, have to fit in 32 bits.
+	MaxSegmentBytes = 1 << 30
+)
+
+// Options of Open. The zero value works.
+type Options struct {
+	// SegmentBytes is DefaultSegmentBytes when 0, at most MaxSegmentBytes.
+	SegmentBytes int
+	// ReadOnly opens a log for reading what is legible of it: nothing in the
+	// directory is changed, and lost entries are no reason to refuse.
+	ReadOnly bool
+	// Files is the file system, the real one when nil. Tests pass waltest.Files.
+	Files types.VFS
+	// Logger takes what raft-wal reports from its background work.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = DefaultSegmentBytes
+	}
+	if o.SegmentBytes < 0 || o.SegmentBytes > MaxSegmentBytes {
+		return o, fmt.Errorf("wal: segments of %d bytes, at most %d", o.SegmentBytes, MaxSegmentBytes)
+	}
+	if o.Files == nil {
+		o.Files = fs.New()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+// Open opens the log in dir, and makes dir and an empty log when there is none.
+// The error is ErrDamaged when the log cannot be what was written, and then
+// nothing was changed; Options.ReadOnly still gives what can be read. The caller
+// holds the lock of the directory.
+//
+// The last segment is read as a whole, and one sync is made: what Open shows
+// survives a power cut.
+func Open(dir string, o Options) (*Log, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if !o.ReadOnly {
+		if err := makeDir(dir); err != nil {
+			return nil, fmt.Errorf("wal: %w", err)
+		}
+	}
+	meta, err := openMeta(o.Files, dir, o.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := readMark(o.Files, dir)
+	if err != nil {
+		return nil, fmt.Errorf("wal: mark: %w", err)
+	}
+	used, err := meta.recoverTail(mark, o.SegmentBytes)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}, logger: o.Logger}
+	l.wal, err = raftwal.Open(dir,
+		raftwal.WithCodec(codec{}),
+		raftwal.WithMetaStore(meta),
+		raftwal.WithSegmentFiler(filer{segment.NewFiler(dir, l.files)}),
+		raftwal.WithSegmentSize(o.SegmentBytes),
+		raftwal.WithLogger(newHCLogger(o.Logger)))
+	if err != nil {
+		return nil, lowerError(0, "cannot be opened", err)
+	}
+	if o.ReadOnly {
+		err = l.startReadOnly()
+	} else {
+		err = l.start(dir, o.Files, mark)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// start checks the last entry and its link, and that the marked entry is the one
+// that was marked.
+func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
+	if err := l.loadRange(); err != nil {
+		return err
+	}
+	last := l.last.Load()
+	if last != 0 {
+		_, hash, err := l.entry(last)
+		if err != nil {
+			return err
+		}
+		l.lastHash = hash
+	}
+	if mark != nil && mark.index+1 >= l.first.Load() {
+		hash, err := l.Hash(mark.index)
+		if err != nil {
+			return err
+		}
+		if hash != mark.hash {
+			return damaged(mark.index, nil, "has hash %x, %x was durable", hash[:8], mark.hash[:8])
+		}
+	}
+	var err error
+	if l.mark, err = openMark(files, dir); err != nil {
+		return fmt.Errorf("wal: mark: %w", err)
+	}
+	if last != 0 {
+		l.advance(last, l.lastHash)
+	}
+	// raft-wal syncs the directory with the first sync of a file that it made
+	// itself, not for one that it found after a crash.
+	if err := syncDir(dir); err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	return nil
+}
+
+// startReadOnly checks nothing: reads do, one by one.
+func (l *Log) startReadOnly() error {
+	l.failed = ErrReadOnly
+	return l.loadRange()
+}
+
+func (l *Log) loadRange() error {
+	first, err := l.wal.FirstIndex()
+	if err != nil {
+		return lowerError(0, "first index", err)
+	}
+	last, err := l.wal.LastIndex()
+	if err != nil {
+		return lowerError(0, "last index", err)
+	}
+	l.first.Store(first)
+	l.last.Store(last)
+	return nil
+}
+
+// makeDir makes dir and its entry in its parent durable.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lowerError maps an error of raft-wal: what only damage can explain becomes
+// ErrDamaged, the rest (input/output errors, permissions) keeps its own name.
+func lowerError(index uint64, what string, err error) error {
+	if errors.Is(err, types.ErrCorrupt) || errors.Is(err, types.ErrNotFound) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrNotExist) {
+		return damaged(index, err, "%s", what)
+	}
+	return fmt.Errorf("wal: %s: %w", what, err)
+}

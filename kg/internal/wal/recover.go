@@ -1,0 +1,177 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// recoverTail looks at the directory before raft-wal does, refuses what raft-wal
+// would lose in silence, and then brings the last segment into a state that it
+// handles well:
+//
+//   - what a crash left behind the last good batch is set to zero. Otherwise a
+//     later, shorter batch would be followed by the remains of older ones, and
+//     remains can contain whole batches;
+//   - the segment is synced. After a killed process the page cache may show
+//     entries that were never synced, and those are about to be believed;
+//   - a segment that is full is closed in the metadata. raft-wal does that in
+//     the background, and when it did not come to it, refuses appends for ever.
+//
+// mark is an entry known to have been durable, or nil. The result says how far
+// each segment file is written. In a read-only log nothing is refused or changed.
+func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]int64, error) {
+	used := make(map[string]int64)
+	for _, seg := range m.body.State.Segments {
+		if !seg.SealTime.IsZero() {
+			used[segment.FileName(seg)] = sealedEnd(seg)
+		}
+	}
+	if !m.readOnly {
+		if err := m.checkFiles(); err != nil {
+			return nil, err
+		}
+	}
+	t, name, err := m.settleTail(mark)
+	if err != nil && !m.readOnly {
+		return nil, err
+	}
+	if t.end > 0 {
+		used[name] = t.end
+	}
+	if t.sealedAt != 0 && !m.readOnly {
+		err = m.finishRotation(t, segmentBytes)
+	} else {
+		err = m.repair()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wal: metadata: %w", err)
+	}
+	return used, nil
+}
+
+// sealedEnd is where the commit frame behind the index of a full segment ends.
+func sealedEnd(seg types.SegmentInfo) int64 {
+	index := int64(seg.MaxIndex-seg.BaseIndex+1) * 4
+	return int64(seg.IndexStart) + (index+7)&^7 + lowerHeaderBytes
+}
+
+// settleTail examines the last segment and tidies it up.
+func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error) {
+	segments := m.body.State.Segments
+	if len(segments) == 0 {
+		return tail{}, "", tail{}.check(mark)
+	}
+	last := segments[len(segments)-1]
+	name = segment.FileName(last)
+	if m.readOnly {
+		t, err = m.scanReadOnly(name, last.BaseIndex)
+		return t, name, err
+	}
+	f, err := m.files.OpenWriter(m.dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		// The metadata comes before the file, so this can be a crash.
+		t = tail{last: last.BaseIndex - 1}
+		return t, name, t.check(mark)
+	}
+	if err != nil {
+		return t, name, fmt.Errorf("wal: %w", err)
+	}
+	t, err = scanTail(f, last.BaseIndex)
+	if err == nil {
+		err = t.check(mark)
+	}
+	if err == nil {
+		err = t.tidy(f)
+	}
+	return t, name, errors.Join(err, f.Close())
+}
+
+func (m *metaStore) scanReadOnly(name string, base uint64) (tail, error) {
+	f, err := m.files.OpenReader(m.dir, name)
+	if err != nil {
+		return tail{}, err
+	}
+	t, err := scanTail(f, base)
+	return t, errors.Join(err, f.Close())
+}
+
+// checkFiles compares the list of segment files with the metadata. raft-wal
+// deletes files that the metadata does not name, which is right for those that
+// were truncated and wrong when it is the metadata that is old.
+func (m *metaStore) checkFiles() error {
+	names, err := m.files.ListDir(m.dir)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+		if !isSegmentName(name) {
+			continue
+		}
+		var base, id uint64
+		if _, err := fmt.Sscanf(name, "%020d-%016x.wal", &base, &id); err != nil {
+			return damaged(0, err, "segment name %q", name)
+		}
+		if id >= m.body.State.NextSegmentID {
+			return damaged(base, nil, "segment %s is newer than the metadata", name)
+		}
+	}
+	for _, seg := range m.body.State.Segments {
+		if name := segment.FileName(seg); !seg.SealTime.IsZero() && !there[name] {
+			return damaged(seg.BaseIndex, nil, "segment %s is gone", name)
+		}
+	}
+	return nil
+}
+
+// check compares where the log ends with where it is known to have been.
+func (t tail) check(mark *indexHash) error {
+	if t.settled > t.last {
+		return damaged(t.last+1, nil, "the log breaks off here, a frame behind it shows that entry %d was durable", t.settled)
+	}
+	if mark != nil && mark.index > t.last {
+		return damaged(t.last+1, nil, "the log breaks off here, entry %d was durable", mark.index)
+	}
+	return nil
+}
+
+func (t tail) tidy(f types.WritableFile) error {
+	zeros := make([]byte, min(t.dirtyEnd-t.end, scanBufferBytes))
+	for at := t.end; at < t.dirtyEnd; {
+		n, err := f.WriteAt(zeros[:min(t.dirtyEnd-at, int64(len(zeros)))], at)
+		if err != nil {
+			return fmt.Errorf("wal: clear the remains of an unfinished append: %w", err)
+		}
+		at += int64(n)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("wal: sync: %w", err)
+	}
+	return nil
+}
+
+// finishRotation records that the last segment is full, and the next one, whose
+// file raft-wal then makes.
+func (m *metaStore) finishRotation(t tail, segmentBytes int) error {
+	s := m.body.State
+	full := &s.Segments[len(s.Segments)-1]
+	full.SealTime = time.Now()
+	full.MaxIndex = t.last
+	full.IndexStart = uint64(t.sealedAt)
+	s.Segments = append(s.Segments, types.SegmentInfo{
+		ID:         s.NextSegmentID,
+		BaseIndex:  t.last + 1,
+		MinIndex:   t.last + 1,
+		Codec:      codecID,
+		CreateTime: full.SealTime,
+		SizeLimit:  uint32(segmentBytes),
+	})
+	s.NextSegmentID++
+	return m.CommitState(s)
+}

@@ -1,0 +1,268 @@
+package wal
+
+// The last segment is the only one that a crash can leave in disorder. raft-wal
+// reads it on opening up to the first frame header that makes no sense, compares
+// the checksum of the last batch that it came to, and takes what is before that
+// for the log: a bad byte in the middle loses the rest without a word. So the
+// segment is read here first, every batch with its checksum, and what comes
+// behind the last good one is searched for frames that are still legible. Each
+// of them says in its header up to where the log was durable when it was
+// written; if that is further than the good batches reach, entries are lost.
+//
+// raft-wal's layout (its segment/format.go), little-endian, everything padded
+// to 8 bytes: a file header of 32 bytes, then frames of an 8-byte header
+// {type, 0, 0, 0, length or checksum} and their content. A batch is its entries,
+// then the index of the segment if this batch filled it, then a commit frame
+// with the CRC-32C of the batch (of the file header too, for the first).
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const (
+	fileHeaderBytes  = 32
+	lowerHeaderBytes = 8
+	lowerEntry       = 1
+	lowerIndex       = 2
+	lowerCommit      = 3
+	scanBufferBytes  = 1 << 20
+	// maxWitnessBytes bounds the bytes that are checksummed in search of legible
+	// frames behind the good batches, where anything may look like a frame.
+	maxWitnessBytes = 1 << 30
+)
+
+// tail describes the last segment as it was found.
+type tail struct {
+	last     uint64 // index of the last entry in a good batch
+	end      int64  // offset behind that batch, 0 when there is none
+	sealedAt int64  // offset of the segment's index if a good batch has it, else 0
+	dirtyEnd int64  // offset behind the last byte that is not zero, or end
+	settled  uint64 // highest index that a legible frame says was durable
+}
+
+// scanTail reads the segment that begins with index base. Errors are those of
+// reading, and damage within a batch whose own checksum fits.
+func scanTail(f types.ReadableFile, base uint64) (tail, error) {
+	s := tailScan{
+		r:    bufio.NewReaderSize(io.NewSectionReader(f, 0, math.MaxInt64), scanBufferBytes),
+		base: base,
+		next: base,
+		tail: tail{last: base - 1},
+	}
+	if err := s.batches(); err != nil && !errors.Is(err, errScanEnd) {
+		return tail{}, err
+	}
+	t := s.tail
+	err := scanLeftover(f, &t)
+	return t, err
+}
+
+// errScanEnd ends a scan where no further good batch follows.
+var errScanEnd = errors.New("no further batch")
+
+// tailScan walks over batches. off, crc, next, odd and indexAt belong to the
+// batch that is being read, tail to those before it.
+type tailScan struct {
+	r       *bufio.Reader
+	buf     []byte
+	base    uint64
+	off     int64
+	crc     uint32
+	next    uint64
+	odd     error // what was wrong with an entry
+	indexAt int64
+	tail    tail
+}
+
+func (s *tailScan) batches() error {
+	if _, err := s.content(fileHeaderBytes); err != nil {
+		return err
+	}
+	for {
+		var h [lowerHeaderBytes]byte
+		if err := s.read(h[:]); err != nil {
+			return err
+		}
+		n := binary.LittleEndian.Uint32(h[4:])
+		if h[0] == lowerCommit {
+			if err := s.commit(n); err != nil {
+				return err
+			}
+			continue
+		}
+		s.crc = crc32.Update(s.crc, castagnoli, h[:])
+		switch h[0] {
+		case lowerEntry:
+			if err := s.entry(n); err != nil {
+				return err
+			}
+		case lowerIndex:
+			if err := s.index(n); err != nil {
+				return err
+			}
+		default:
+			return errScanEnd
+		}
+	}
+}
+
+func (s *tailScan) entry(n uint32) error {
+	if n > MaxEntryBytes {
+		return errScanEnd
+	}
+	b, err := s.content(int(n))
+	if err != nil {
+		return err
+	}
+	f, err := decodeFrame(b)
+	switch {
+	case s.odd != nil:
+	case errors.Is(err, ErrVersion):
+		s.odd = err
+	case err != nil:
+		s.odd = damaged(s.next, err, "frame")
+	case f.index != s.next:
+		s.odd = damaged(s.next, nil, "found entry %d in its place", f.index)
+	}
+	if err == nil {
+		s.tail.settled = max(s.tail.settled, f.settled)
+	}
+	s.next++
+	return nil
+}
+
+// index passes over the index of a full segment: one offset for each entry.
+func (s *tailScan) index(n uint32) error {
+	if uint64(n) != 4*(s.next-s.base) {
+		return errScanEnd
+	}
+	s.indexAt = s.off
+	_, err := s.content(int(n))
+	return err
+}
+
+func (s *tailScan) commit(crc uint32) error {
+	if crc != s.crc {
+		return errScanEnd
+	}
+	if s.odd != nil {
+		return s.odd
+	}
+	s.tail.last, s.tail.end, s.tail.sealedAt = s.next-1, s.off, s.indexAt
+	s.crc = 0
+	if s.indexAt != 0 {
+		return errScanEnd
+	}
+	return nil
+}
+
+// content reads n bytes and their padding into the batch's checksum. What it
+// returns is good until the next call.
+func (s *tailScan) content(n int) ([]byte, error) {
+	padded := (n + 7) &^ 7
+	if cap(s.buf) < padded {
+		s.buf = make([]byte, padded)
+	}
+	b := s.buf[:padded]
+	if err := s.read(b); err != nil {
+		return nil, err
+	}
+	s.crc = crc32.Update(s.crc, castagnoli, b)
+	return b[:n], nil
+}
+
+func (s *tailScan) read(b []byte) error {
+	n, err := io.ReadFull(s.r, b)
+	s.off += int64(n)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errScanEnd
+	}
+	return err
+}
+
+// scanLeftover looks at everything behind the good batches: where it ends, and
+// what its legible frames say.
+func scanLeftover(f types.ReadableFile, t *tail) error {
+	t.dirtyEnd = t.end
+	budget := maxWitnessBytes
+	chunk := make([]byte, scanBufferBytes)
+	for at := t.end; ; {
+		n, err := f.ReadAt(chunk, at)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		skip := int64(0)
+		for i := 0; i < n; i += 8 {
+			word := chunk[i:min(i+8, n)]
+			if allZero(word) {
+				continue
+			}
+			t.dirtyEnd = max(t.dirtyEnd, at+int64(i+len(word)))
+			if len(word) < 8 || word[0] != magic0 || word[1] != magic1 || budget <= 0 {
+				continue
+			}
+			w, size, err := witness(f, at+int64(i), &budget)
+			if err != nil {
+				return err
+			}
+			if size > 0 { // go on behind it: what a payload contains proves nothing
+				t.settled = max(t.settled, w.settled)
+				skip = int64(i) + (size+7)&^7
+				t.dirtyEnd = max(t.dirtyEnd, at+int64(i)+size)
+				break
+			}
+		}
+		if skip == 0 {
+			if n < len(chunk) {
+				return nil
+			}
+			skip = int64(n)
+		}
+		at += skip
+	}
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// witness reads the frame at offset at, if one is there; else its size is 0.
+func witness(f types.ReadableFile, at int64, budget *int) (frame, int64, error) {
+	var h [headerBytes]byte
+	if n, err := f.ReadAt(h[:], at); n < len(h) {
+		return frame{}, 0, ignoreEOF(err)
+	}
+	size := int64(headerBytes) + int64(binary.BigEndian.Uint32(h[60:]))
+	if size > MaxEntryBytes {
+		return frame{}, 0, nil
+	}
+	*budget -= int(size)
+	b := make([]byte, size)
+	if n, err := f.ReadAt(b, at); int64(n) < size {
+		return frame{}, 0, ignoreEOF(err)
+	}
+	w, err := decodeFrame(b)
+	if err != nil {
+		return frame{}, 0, nil
+	}
+	return w, size, nil
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
