@@ -55,34 +55,46 @@ try {
   for (const tab of mutations) await run(tab);
   await licences();
   await darkTheme();
-  if (faults.length > 0) throw new Error(`the browser reported:\n  ${faults.join('\n  ')}`);
+  faults.check();
+  await refusal();
   console.log('ok');
 } catch (error) {
   await screenshot('failed').catch(() => {});
-  console.error(error.stack, ...faults.map((fault) => `\n  ${fault}`));
+  console.error([error.stack, ...faults.found].join('\n'));
   process.exitCode = 1;
 } finally {
   await context.close();
   rmSync(profile, { recursive: true, force: true });
 }
 
-/** Collects failed requests, error statuses, script errors, and refusals by the content security policy. */
+/** Collects what must not happen: failed requests, errors, warnings, and requests to other hosts. */
 function watchForFaults(page) {
-  const faults = [];
-  page.on('pageerror', (error) => faults.push(`script error: ${error.message}`));
+  const found = [];
+  const add = (fault) => found.push(fault.slice(0, 500));
+  const origin = new URL(options.url).origin;
+  page.on('pageerror', (error) => add(`script error: ${error.message}`));
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+    if (['error', 'warning'].includes(message.type())) add(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== 'data:' && url.origin !== origin) add(`request to another host: ${url}`);
   });
   page.on('requestfailed', (request) => {
     const reason = request.failure()?.errorText;
     // Stopping a subscription aborts its request.
     if (reason === 'net::ERR_ABORTED' && isStream(request)) return;
-    faults.push(`request failed: ${request.url()}: ${reason}`);
+    add(`request failed: ${request.url()}: ${reason}`);
   });
   page.on('response', (response) => {
-    if (response.status() >= 400) faults.push(`status ${response.status()}: ${response.url()}`);
+    if (response.status() >= 400) add(`status ${response.status()}: ${response.url()}`);
   });
-  return faults;
+  return {
+    found,
+    check() {
+      if (found.length > 0) throw new Error('the browser reported faults');
+    },
+  };
 }
 
 function isStream(request) {
@@ -200,9 +212,30 @@ async function licences() {
   console.log('licences: readable');
 }
 
+/** A subscription that the server refuses shows why. Browsers report its status as a fault. */
+async function refusal() {
+  await page.getByRole('button', { name: 'New tab' }).click();
+  await page.locator('.graphiql-query-editor .monaco-editor').click();
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.insertText('subscription Refused { noSuchField }');
+  await page.locator('.graphiql-execute-button').click();
+  await shown('"errors"');
+  await shown('noSuchField');
+  await page.getByRole('button', { name: /^Execute query/ }).waitFor();
+  await screenshot('refusal');
+  console.log('refused subscription: shows why');
+}
+
+/** The editors follow the system's theme, like the rest of the page. */
 async function darkTheme() {
+  const textColour = () =>
+    page.locator('.graphiql-response .monaco-editor').first().evaluate((editor) => getComputedStyle(editor).color);
+  const light = await textColour();
   await page.emulateMedia({ colorScheme: 'dark' });
+  await page.locator('.graphiql-response .monaco-editor.vs-dark').waitFor();
+  if ((await textColour()) === light) throw new Error(`the editors stay light: ${light}`);
   await screenshot('dark');
+  console.log('theme: follows the system');
 }
 
 async function screenshot(name) {

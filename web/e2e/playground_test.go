@@ -17,8 +17,11 @@ import (
 	"koine/web"
 )
 
-// browserTime bounds a whole walk through the page, on a busy machine too.
-const browserTime = 3 * time.Minute
+// Bounds for a busy machine.
+const (
+	browserTime = 3 * time.Minute // a whole walk through the page
+	buildTime   = 3 * time.Minute
+)
 
 // requireTools fails the test where the browser or the node packages are missing.
 func requireTools(t *testing.T) {
@@ -77,6 +80,29 @@ func startToy(t *testing.T) *url.URL {
 		t.Fatalf("toy.mjs names no port: %v", err)
 	}
 	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
+}
+
+// npm runs a script of web/package.json.
+func npm(t *testing.T, script string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	defer cancel()
+	command := exec.CommandContext(ctx, "npm", "run", "--silent", script)
+	command.Dir = ".."
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("npm run %s: %v\n%s", script, err, output)
+	}
+}
+
+// TestBuildIsCurrent proves that the committed build is what the sources make.
+func TestBuildIsCurrent(t *testing.T) {
+	requireTools(t)
+	npm(t, "check-build")
+}
+
+func TestScripts(t *testing.T) {
+	requireTools(t)
+	npm(t, "test")
 }
 
 func TestPlaygroundInBrowser(t *testing.T) {

@@ -1,6 +1,7 @@
 import { GraphiQL } from 'graphiql';
 import { createLocalStorage } from '@graphiql/toolkit';
 import { Header } from './Header';
+import { SystemTheme } from './SystemTheme';
 import { defaultHeaders, exampleTabs } from './examples';
 import { fetcher } from './fetcher';
 
@@ -27,9 +28,11 @@ export function Playground() {
           defaultHeaders={defaultHeaders}
           defaultEditorToolsVisibility="headers"
         >
+          {/* The name is in the header. */}
           <GraphiQL.Logo>
             <span />
           </GraphiQL.Logo>
+          <SystemTheme />
         </GraphiQL>
       </main>
     </>

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 
 /** How many events of a subscription stay in the result pane. */
-const maxShown = 50;
+export const maxShown = 50;
 
 /**
  * The events of one subscription, newest first, in a shape for the result pane.
