@@ -3,7 +3,7 @@
 //
 // The build in dist is committed, gzipped, and embedded as it is: building koine
 // needs no npm. It is what `npm run build` makes of the sources beside it, byte for
-// byte (`npm run check-build`).
+// byte (`npm run check-build`). The tabs of a first visit are the documents in examples.
 package web
 
 import (
@@ -50,7 +50,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "", "playground":
 		name = page
 	case page:
-		name = "" // it has addresses already
+		name = "" // the page goes by the two names above only
 	case "playground/":
 		// The page's relative addresses would miss by one level here. http.Redirect
 		// would make the address absolute, without the prefix that it does not know.

@@ -110,6 +110,7 @@ async function load() {
   // The schema has been read when the editor knows its root types.
   await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
   await page.locator('.graphiql-doc-explorer').getByText('Query', { exact: true }).first().waitFor();
+  await screenshot('documentation');
   await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
   console.log(`loaded ${page.url()}`);
 }

@@ -39,7 +39,8 @@ func requireTools(t *testing.T) {
 	}
 }
 
-// walkPlayground runs playground.mjs against the page at address.
+// walkPlayground runs playground.mjs against the page at address. With the directory
+// KOINE_SCREENSHOTS in the environment it leaves pictures of the steps there.
 func walkPlayground(t *testing.T, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
@@ -55,7 +56,8 @@ func walkPlayground(t *testing.T, address string) {
 	}
 }
 
-// startToy starts the GraphQL server of toy.mjs and returns its address.
+// startToy starts the GraphQL server of toy.mjs, which ends with the test, and
+// returns its address.
 func startToy(t *testing.T) *url.URL {
 	t.Helper()
 	command := exec.Command("node", "toy.mjs")

@@ -1,58 +1,74 @@
-// A tiny GraphQL server for the browser test: enough schema for the example tabs,
-// with answers that are made up from it, and a change for each mutation.
-// It prints its port, and ends with its standard input.
+// A tiny GraphQL server for the browser test: koine's schema, answers made up from
+// the types, and a change event for each patch. It prints its port, and ends with
+// its standard input.
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
-import { buildSchema, graphql } from 'graphql';
+import * as G from 'graphql';
 import { createHandler } from 'graphql-sse/lib/use/http';
 
-const schema = buildSchema(readFileSync(new URL('toy.graphql', import.meta.url), 'utf8'));
+const sdl = readFileSync(new URL('../../schema.graphqls', import.meta.url), 'utf8');
+const schema = G.buildSchema(sdl);
+
+const leaves = { Int: 1, Float: 0.5, Long: 1, Revision: 1, Boolean: false, DateTime: '2026-01-01T00:00:00Z' };
+
+/** Some value of a type; a list holds one. */
+function made(type) {
+  if (G.isNonNullType(type)) return made(type.ofType);
+  if (G.isListType(type)) return [made(type.ofType)];
+  if (G.isEnumType(type)) return type.getValues()[0].value;
+  if (G.isAbstractType(type)) return { __typename: schema.getPossibleTypes(type)[0].name };
+  if (G.isObjectType(type)) return { __typename: type.name };
+  return leaves[type.name] ?? `some ${type.name}`;
+}
+
+const fieldResolver = (source, _args, _context, info) => source?.[info.fieldName] ?? made(info.returnType);
 
 const waiting = new Set();
 
 async function* changes() {
-  for (;;) {
-    const change = await new Promise((resolve) => waiting.add(resolve));
-    yield { statementChanged: change };
-  }
+  for (;;) yield { statementChanged: await new Promise((resolve) => waiting.add(resolve)) };
 }
 
-const entity = (iri) => ({ __typename: 'Entity', iri, label: 'a toy', degree: 1, types: [], out: [], in: [] });
-const page = (nodes) => ({
-  totalCount: nodes.length,
-  edges: nodes.map((node, i) => ({ cursor: `c${i}`, node })),
-  pageInfo: { hasNextPage: false, endCursor: null },
-});
+/** The event of a patch. */
+function change({ op, statement }, justification) {
+  const object = { __typename: 'Literal', value: statement.object.value };
+  const subject = { iri: statement.subject.id };
+  const { certainty } = statement;
+  return {
+    __typename: 'StatementChange',
+    op,
+    statement: { subject, predicate: statement.predicate.id, object, certainty },
+    commit: { justification },
+  };
+}
 
-const root = {
-  entity: ({ iri }) => entity(iri),
-  entities: () => page([entity('demo:a'), entity('demo:b')]),
-  statements: () => page([]),
-  vocabulary: { prefixes: [], classes: [], predicates: [] },
-  stats: { statements: 1, entities: 1 },
-  revision: 1,
-  applyPatches: ({ input }) => {
-    for (const { op, statement } of input.patches) {
-      const object = { __typename: 'Literal', ...statement.object, datatype: 'xsd:string' };
-      const change = { __typename: 'StatementChange', op, revision: 2 };
-      change.statement = { ...statement, subject: entity(statement.subject), object, assertedBy: [] };
-      for (const resolve of waiting) resolve(change);
-      waiting.clear();
-    }
-    return { revision: 2, statementsAffected: 1, affectedIds: [], verificationStatus: 'Verified' };
-  },
-  statementChanged: () => changes(),
+const { applyPatches } = schema.getMutationType().getFields();
+applyPatches.resolve = (_source, { input }) => {
+  for (const patch of input.patches) {
+    for (const resolve of waiting) resolve(change(patch, input.justification));
+    waiting.clear();
+  }
+  return {};
 };
 
-schema.getSubscriptionType().getFields().statementChanged.subscribe = () => changes();
-const stream = createHandler({ schema, rootValue: root });
+const stream = createHandler({
+  schema,
+  execute: (args) => G.execute({ ...args, fieldResolver }),
+  subscribe: (args) => G.subscribe({ ...args, fieldResolver, subscribeFieldResolver: changes }),
+  onSubscribe: (_request, { query }) => {
+    const errors = G.validate(schema, G.parse(query));
+    if (errors.length === 0) return undefined;
+    const headers = { 'content-type': 'application/json' };
+    return [JSON.stringify({ errors }), { status: 400, statusText: 'Bad Request', headers }];
+  },
+});
 
 async function answer(request, response) {
   if (request.headers.accept === 'text/event-stream') return stream(request, response);
   const parts = [];
   for await (const part of request) parts.push(part);
   const { query, variables, operationName } = JSON.parse(Buffer.concat(parts));
-  const result = await graphql({ schema, source: query, rootValue: root, variableValues: variables, operationName });
+  const result = await G.graphql({ schema, source: query, variableValues: variables, operationName, fieldResolver });
   response.setHeader('content-type', 'application/graphql-response+json');
   response.end(JSON.stringify(result));
 }
