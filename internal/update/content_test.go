@@ -103,7 +103,7 @@ func TestTypesBecomePatchesOfTheirOwn(t *testing.T) {
 		{kg.Add, "urn:s", kg.RDFType, "urn:Person", false, 0},
 		{kg.Add, "urn:rome", kg.RDFType, "urn:City", false, 0},
 		{kg.Add, "urn:s", "urn:likes", "urn:rome", true, 1}, // its types were stated just before
-		{kg.Remove, "urn:s", "urn:likes", "urn:rome", true, 2},
+		{kg.Remove, "urn:s", "urn:likes", "urn:rome", false, 2},
 		{kg.Add, "urn:s", "urn:likes", "urn:rome", true, 3},
 		{kg.Add, "urn:s", kg.RDFType, "urn:Person", false, 3}, // might have been removed since
 		{kg.Add, "urn:rome", kg.RDFType, "urn:City", false, 3},

@@ -24,9 +24,9 @@ type typing struct {
 	source kg.AgentID
 }
 
-// normalise spells out what the mutations leave unsaid, so that requests that
-// ask for the same thing become the same steps: the graph, the source in its
-// canonical form, the types as patches of their own.
+// normalise checks the mutations and spells out what they leave unsaid, so that
+// requests that ask for the same thing become the same steps: the graph, the
+// source, the types as patches of their own.
 func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	steps := make([]step, 0, len(mutations))
 	// stated holds the types that the steps since the last removal imply:
@@ -34,12 +34,11 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	stated := map[typing]bool{}
 	for i, m := range mutations {
 		p := m.Patch
-		p.Source = kg.CanonicalAgent(string(p.Source))
-		if p.Source == "" && p.Op != kg.Remove {
-			p.Source = source
+		if p.Op == kg.Remove { // what backs a statement is no part of taking it away
+			p.Certainty, p.HasCertainty, p.Provenance = 0, false, nil
 		}
-		if p.Quad.Graph.IsZero() {
-			p.Quad.Graph = kg.DefaultGraph
+		if err := p.Normalise(source); err != nil {
+			return nil, at(err, i)
 		}
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
 			return nil, kg.Errorf(kg.CodeInvalid, "only a resource has an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
@@ -64,6 +63,11 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 		}
 	}
 	return steps, nil
+}
+
+// at says which mutation an error is about.
+func at(err error, mutation int) error {
+	return kg.AsError(err).At(fmt.Sprintf("[%d]", mutation))
 }
 
 // run applies the step inside the transaction.

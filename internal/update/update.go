@@ -9,14 +9,13 @@ package update
 
 import (
 	"context"
-	"fmt"
 
 	"koine/kg"
 )
 
 // MaxMutations bounds one request. The changes that it leads to have a bound
-// of their own, kg.MaxPatches: a type given beside a resource is one more.
-const MaxMutations = 10_000
+// of their own, kg.MaxChanges: a type given beside a resource may be one more.
+const MaxMutations = kg.MaxPatches
 
 // Mutation is a patch together with the types that it states on the side.
 type Mutation struct {
@@ -60,7 +59,7 @@ func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
 	return store.Update(ctx, r.Meta, func(tx *kg.Tx) error {
 		for i := range steps {
 			if err := steps[i].run(tx); err != nil {
-				return kg.AsError(err).At(fmt.Sprintf("[%d]", steps[i].mutation))
+				return at(err, steps[i].mutation)
 			}
 		}
 		return nil
