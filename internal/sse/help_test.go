@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -99,11 +100,19 @@ func newServer(t testing.TB, options sse.Options) *sse.Server {
 }
 
 // serve listens on the loopback address with the connection hook installed.
-func serve(t testing.TB, h http.Handler) *httptest.Server {
+func serve(t testing.TB, h http.Handler, configure ...func(*httptest.Server)) *httptest.Server {
 	t.Helper()
 	ts := httptest.NewUnstartedServer(h)
 	ts.Config.ConnContext = sse.ConnContext
-	ts.Start()
+	ts.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, c := range configure {
+		c(ts)
+	}
+	if ts.EnableHTTP2 {
+		ts.StartTLS()
+	} else {
+		ts.Start()
+	}
 	t.Cleanup(ts.Close)
 	return ts
 }
@@ -112,8 +121,8 @@ func serve(t testing.TB, h http.Handler) *httptest.Server {
 func noGoroutines(t testing.TB) {
 	t.Helper()
 	var stacks string
+	buf := make([]byte, 16<<20)
 	eventually(t, func() bool {
-		buf := make([]byte, 16<<20)
 		stacks = ""
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 			if strings.Contains(g, "r3labs/sse") || strings.Contains(g, "sse.(*") {

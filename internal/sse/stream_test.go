@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -245,8 +246,9 @@ func TestOutlivesServerTimeouts(t *testing.T) {
 			}
 		}
 	})
-	ts := serve(t, h)
-	ts.Config.WriteTimeout, ts.Config.ReadTimeout = short, short
+	ts := serve(t, h, func(ts *httptest.Server) {
+		ts.Config.WriteTimeout, ts.Config.ReadTimeout = short, short
+	})
 	if _, body := get(t, ts.URL); body != "data: late\n\n" {
 		t.Errorf("got %q", body)
 	}

@@ -1,0 +1,115 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// blockReader hands a stream on in whole blocks, with "\n" for each of the three
+// line ends that Server-Sent Events allow.
+//
+// The library's reader takes what is left at the end of the input for an event.
+// After a broken connection that is half an event, and its id, believed, would
+// lose the whole. It also searches all that it has again after each read, which
+// is quadratic in the size of an event that comes in pieces.
+type blockReader struct {
+	body  io.ReadCloser
+	in    *bufio.Reader
+	limit int
+	touch func() // called when something came
+
+	block []byte // the last whole block
+	rest  []byte // what of it was not read yet
+	cr    bool   // the last byte was a carriage return, so a line feed is part of it
+	begun bool   // the first line is over
+}
+
+func newBlockReader(body io.ReadCloser, limit int, touch func()) *blockReader {
+	r := &blockReader{body: body, limit: limit, touch: touch}
+	r.in = bufio.NewReaderSize(readerFunc(r.readBody), 4<<10)
+	return r
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (r *blockReader) readBody(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if n > 0 {
+		r.touch()
+	}
+	return n, err
+}
+
+// Read returns no more than what is left of one block.
+func (r *blockReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *blockReader) Close() error { return r.body.Close() }
+
+// next reads a block with its empty line. What the end of the input cuts off is
+// dropped.
+func (r *blockReader) next() error {
+	if cap(r.block) > maxPooledBlock {
+		r.block = nil
+	}
+	r.block = r.block[:0]
+	for {
+		line, err := r.line()
+		if err != nil {
+			return err
+		}
+		switch {
+		case line > 0: // one more line
+		case len(r.block) > 1:
+			r.rest = r.block
+			return nil
+		default: // an empty line between blocks
+			r.block = r.block[:0]
+		}
+	}
+}
+
+var byteOrderMark = []byte("\ufeff")
+
+// line appends a line to the block and returns its length without the end.
+func (r *blockReader) line() (int, error) {
+	start := len(r.block)
+	for {
+		b, err := r.in.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		feed := b == '\n' && r.cr // the second half of "\r\n"
+		r.cr = b == '\r'
+		if feed {
+			continue
+		}
+		if r.cr {
+			b = '\n'
+		}
+		if len(r.block) == r.limit {
+			return 0, fmt.Errorf("%w: more than %d bytes", ErrEventTooLarge, r.limit)
+		}
+		r.block = append(r.block, b)
+		if b != '\n' {
+			continue
+		}
+		if !r.begun {
+			r.begun = true
+			r.block = bytes.TrimPrefix(r.block, byteOrderMark)
+		}
+		return len(r.block) - start - 1, nil
+	}
+}
