@@ -73,3 +73,5 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	honnef.co/go/tools v0.6.1 // indirect
 )
+
+tool github.com/99designs/gqlgen

@@ -1,0 +1,121 @@
+package rdf
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+const (
+	blockBytes = 256 << 10
+	// blocksAhead is how many blocks are read before they are asked for.
+	blocksAhead = 4
+)
+
+// block is a run of whole lines, or what came before the input ended.
+type block struct {
+	lines []byte
+	// skipped is set for a line too long to be kept; lines is its beginning.
+	skipped bool
+	err     error // io.EOF behind the last line
+}
+
+// blockReader cuts an input into blocks on a goroutine of its own, so that
+// reading and decompressing go on while lines are parsed. Close ends it and
+// waits.
+type blockReader struct {
+	blocks chan block
+	free   chan []byte
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+func newBlockReader(r io.Reader) *blockReader {
+	b := &blockReader{
+		blocks: make(chan block, blocksAhead),
+		free:   make(chan []byte, blocksAhead+2),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	go b.run(r)
+	return b
+}
+
+// next is the next block. Its lines are the caller's until it calls recycle.
+func (b *blockReader) next() block {
+	return <-b.blocks
+}
+
+func (b *blockReader) recycle(lines []byte) {
+	select {
+	case b.free <- lines:
+	default:
+	}
+}
+
+// close ends the reading. It waits until the reader is no longer used, which
+// may be as long as one Read of it takes.
+func (b *blockReader) close() {
+	close(b.stop)
+	<-b.done
+}
+
+func (b *blockReader) run(r io.Reader) {
+	defer close(b.done)
+	in := bufio.NewReaderSize(r, blockBytes)
+	for {
+		blk := b.fill(in)
+		select {
+		case b.blocks <- blk:
+		case <-b.stop:
+			return
+		}
+		if blk.err != nil {
+			return
+		}
+	}
+}
+
+// fill reads about blockBytes, up to the end of a line.
+func (b *blockReader) fill(in *bufio.Reader) block {
+	var buf []byte
+	select {
+	case buf = <-b.free:
+		buf = buf[:0]
+	default:
+		buf = make([]byte, 0, blockBytes+4<<10)
+	}
+	n, err := io.ReadAtLeast(in, buf[:blockBytes], blockBytes)
+	buf = buf[:n]
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF
+		}
+		return block{lines: buf, err: err}
+	}
+	for {
+		rest, err := in.ReadSlice('\n')
+		buf = append(buf, rest...)
+		switch {
+		case err == nil:
+			return block{lines: buf}
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return block{lines: buf, err: err}
+		case len(buf) > MaxLineBytes+blockBytes:
+			return b.skipLine(in, buf)
+		}
+	}
+}
+
+// skipLine passes over what is left of a line that is too long.
+func (b *blockReader) skipLine(in *bufio.Reader, buf []byte) block {
+	for {
+		_, err := in.ReadSlice('\n')
+		switch {
+		case err == nil:
+			return block{lines: buf, skipped: true}
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return block{lines: buf, skipped: true, err: err}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package rdf
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Format is a notation for RDF. The zero Format is none.
+type Format uint8
+
+// The formats.
+const (
+	NTriples Format = iota + 1
+	NQuads
+	Turtle
+	TriG
+	JSONLD
+)
+
+type formatInfo struct {
+	name       string
+	mediaType  string
+	synonyms   []string // further names and media types
+	extensions []string // without the dot; the first is the usual one
+	graphs     bool     // names the graph of a statement
+	lines      bool     // one statement a line
+}
+
+var formats = [...]formatInfo{
+	NTriples: {name: "ntriples", mediaType: "application/n-triples", synonyms: []string{"nt", "n-triples"}, extensions: []string{"nt"}, lines: true},
+	NQuads:   {name: "nquads", mediaType: "application/n-quads", synonyms: []string{"nq", "n-quads"}, extensions: []string{"nq"}, graphs: true, lines: true},
+	Turtle:   {name: "turtle", mediaType: "text/turtle", synonyms: []string{"ttl", "application/x-turtle"}, extensions: []string{"ttl"}},
+	TriG:     {name: "trig", mediaType: "application/trig", synonyms: []string{"application/x-trig"}, extensions: []string{"trig"}, graphs: true},
+	JSONLD:   {name: "jsonld", mediaType: "application/ld+json", synonyms: []string{"json-ld", "application/json"}, extensions: []string{"jsonld", "json"}, graphs: true},
+}
+
+// Formats are all formats, the one that an answer has by default first.
+var Formats = []Format{NQuads, TriG, Turtle, NTriples, JSONLD}
+
+// String is the format's short name.
+func (f Format) String() string { return f.info().name }
+
+// MediaType is the format's registered media type.
+func (f Format) MediaType() string { return f.info().mediaType }
+
+// Extension is the format's usual file name extension, without the dot.
+func (f Format) Extension() string {
+	if f.info().extensions == nil {
+		return ""
+	}
+	return f.info().extensions[0]
+}
+
+// HasGraphs tells whether the format says of a statement which graph it is in.
+func (f Format) HasGraphs() bool { return f.info().graphs }
+
+// HasLines tells whether each line is a statement of its own.
+func (f Format) HasLines() bool { return f.info().lines }
+
+func (f Format) info() formatInfo {
+	if int(f) >= len(formats) {
+		return formatInfo{}
+	}
+	return formats[f]
+}
+
+// FormatByName is the format of that name, extension or media type, without
+// regard to case and media type parameters.
+func FormatByName(name string) (Format, bool) {
+	name, _, _ = strings.Cut(name, ";")
+	name = strings.ToLower(strings.TrimSpace(name))
+	for _, f := range Formats {
+		i := formats[f]
+		if name == i.name || name == i.mediaType || slices.Contains(i.synonyms, name) || slices.Contains(i.extensions, name) {
+			return f, true
+		}
+	}
+	return 0, false
+}
+
+// FormatByPath is the format that a file's name tells, looking past ".gz".
+func FormatByPath(file string) (Format, bool) {
+	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
+	ext := strings.TrimPrefix(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".")
+	for _, f := range Formats {
+		if slices.Contains(formats[f].extensions, ext) {
+			return f, true
+		}
+	}
+	return 0, false
+}

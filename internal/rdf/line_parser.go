@@ -1,0 +1,233 @@
+package rdf
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// lineParser parses one statement of N-Triples or N-Quads at a time.
+type lineParser struct {
+	graphs  bool
+	graph   kg.Term // of a statement that names none
+	iris    *interned
+	blanks  blankNodes
+	scratch []byte
+
+	line []byte
+	pos  int
+}
+
+func newLineParser(f Format, o Options) *lineParser {
+	return &lineParser{graphs: f.HasGraphs(), graph: o.Graph, iris: newInterned(), blanks: blankNodes{tag: o.Tag}}
+}
+
+// parse gives the line's statement; ok is false when it has none (an empty
+// line, a comment).
+func (p *lineParser) parse(line []byte) (q kg.Quad, ok bool, err error) {
+	p.line, p.pos = bytes.TrimSuffix(line, []byte{'\r'}), 0
+	p.space()
+	if p.ended() {
+		return kg.Quad{}, false, nil
+	}
+	if q.Subject, err = p.resource("a subject"); err != nil {
+		return kg.Quad{}, false, err
+	}
+	p.space()
+	if p.peek() != '<' {
+		return kg.Quad{}, false, p.unexpected("a predicate, which is an IRI in <>")
+	}
+	if q.Predicate, err = p.iri(); err != nil {
+		return kg.Quad{}, false, err
+	}
+	p.space()
+	if p.peek() == '"' {
+		q.Object, err = p.literal()
+	} else {
+		q.Object, err = p.resource("an object")
+	}
+	if err != nil {
+		return kg.Quad{}, false, err
+	}
+	p.space()
+	q.Graph = p.graph
+	if c := p.peek(); c != '.' {
+		if q.Graph, err = p.graphName(c); err != nil {
+			return kg.Quad{}, false, err
+		}
+		p.space()
+	}
+	return q, true, p.end()
+}
+
+func (p *lineParser) graphName(c byte) (kg.Term, error) {
+	switch {
+	case !p.graphs:
+		return kg.Term{}, p.unexpected("the dot that ends a statement")
+	case c == '<':
+		return p.iri()
+	case c == '_':
+		return kg.Term{}, invalid("a graph is named by an IRI, not by a blank node")
+	}
+	return kg.Term{}, p.unexpected("a graph's IRI or the dot that ends a statement")
+}
+
+func (p *lineParser) end() error {
+	if p.peek() != '.' {
+		return p.unexpected("the dot that ends a statement")
+	}
+	p.pos++
+	p.space()
+	if !p.ended() {
+		return p.unexpected("nothing more on the line")
+	}
+	return nil
+}
+
+// resource is an IRI or a blank node.
+func (p *lineParser) resource(what string) (kg.Term, error) {
+	switch p.peek() {
+	case '<':
+		return p.iri()
+	case '_':
+		return p.blank()
+	}
+	return kg.Term{}, p.unexpected(what)
+}
+
+func (p *lineParser) iri() (kg.Term, error) {
+	rest := p.line[p.pos+1:]
+	n := bytes.IndexByte(rest, '>')
+	if n < 0 {
+		return kg.Term{}, invalid("an IRI does not end: %s", excerpt(p.line[p.pos:]))
+	}
+	text := rest[:n]
+	p.pos += n + 2
+	if bytes.IndexByte(text, '\\') >= 0 {
+		plain, err := unescape(p.scratch[:0], text, true)
+		if err != nil {
+			return kg.Term{}, err
+		}
+		p.scratch, text = plain, plain
+	}
+	return p.iris.iri(text)
+}
+
+func (p *lineParser) blank() (kg.Term, error) {
+	if p.pos+1 >= len(p.line) || p.line[p.pos+1] != ':' {
+		return kg.Term{}, p.unexpected("a blank node, as _:label")
+	}
+	start := p.pos + 2
+	end := start
+	for end < len(p.line) && (labelByte[p.line[end]] || p.line[end] == '.') {
+		end++
+	}
+	for end > start && p.line[end-1] == '.' {
+		end-- // the statement's own dot
+	}
+	p.pos = end
+	label := p.line[start:end]
+	if !validLabel(label) {
+		return kg.Term{}, invalid("%s is not a blank node label", excerpt(label))
+	}
+	return p.blanks.named(label), nil
+}
+
+func (p *lineParser) literal() (kg.Term, error) {
+	text, escaped, err := p.quoted()
+	if err != nil {
+		return kg.Term{}, err
+	}
+	if escaped {
+		plain, err := unescape(p.scratch[:0], text, false)
+		if err != nil {
+			return kg.Term{}, err
+		}
+		p.scratch, text = plain, plain
+	}
+	lexical := string(text)
+	switch p.peek() {
+	case '@':
+		start := p.pos + 1
+		for p.pos++; p.pos < len(p.line) && (isAlnum(p.line[p.pos]) || p.line[p.pos] == '-'); {
+			p.pos++
+		}
+		if start == p.pos {
+			return kg.Term{}, p.unexpected("a language tag")
+		}
+		return literal(lexical, string(p.line[start:p.pos]), kg.Term{})
+	case '^':
+		if !bytes.HasPrefix(p.line[p.pos:], []byte("^^<")) {
+			return kg.Term{}, p.unexpected("a datatype, as ^^<IRI>")
+		}
+		p.pos += 2
+		datatype, err := p.iri()
+		if err != nil {
+			return kg.Term{}, err
+		}
+		return literal(lexical, "", datatype)
+	}
+	return literal(lexical, "", kg.Term{})
+}
+
+// quoted is the text between the quotes that begin here, escapes and all.
+func (p *lineParser) quoted() (text []byte, escaped bool, err error) {
+	start := p.pos + 1
+	at := start
+	for {
+		n := bytes.IndexByte(p.line[at:], '"')
+		if n < 0 {
+			return nil, false, invalid("a literal does not end: %s", excerpt(p.line[p.pos:]))
+		}
+		at += n
+		if p.line[at-1] == '\\' && oddBackslashes(p.line[start:at]) {
+			at++
+			continue
+		}
+		text = p.line[start:at]
+		p.pos = at + 1
+		if bytes.IndexByte(text, '\r') >= 0 {
+			return nil, false, invalid("a line break in a literal is written \\r or \\n")
+		}
+		return text, bytes.IndexByte(text, '\\') >= 0, nil
+	}
+}
+
+// oddBackslashes tells whether the last byte is a backslash that is not itself
+// escaped.
+func oddBackslashes(text []byte) bool {
+	n := 0
+	for n < len(text) && text[len(text)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
+func (p *lineParser) space() {
+	for p.pos < len(p.line) && (p.line[p.pos] == ' ' || p.line[p.pos] == '\t') {
+		p.pos++
+	}
+}
+
+// peek is the next byte, 0 at the end of the line.
+func (p *lineParser) peek() byte {
+	if p.pos < len(p.line) {
+		return p.line[p.pos]
+	}
+	return 0
+}
+
+func (p *lineParser) ended() bool {
+	return p.pos == len(p.line) || p.line[p.pos] == '#'
+}
+
+func (p *lineParser) unexpected(wanted string) error {
+	if p.pos >= len(p.line) {
+		return invalid("the line ends where %s should be", wanted)
+	}
+	if rest := p.line[p.pos:]; utf8.Valid(rest) {
+		return invalid("%s stands where %s should be", excerpt(rest), wanted)
+	}
+	return invalid("something that is not UTF-8 stands where %s should be", wanted)
+}

@@ -1,0 +1,80 @@
+package rdf
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+
+	"koine/kg"
+)
+
+// readLines reads N-Triples and N-Quads (RDF 1.1 N-Quads, section 4).
+func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		in := newBlockReader(r)
+		defer in.close()
+		l := &lineReader{parser: newLineParser(f, o), options: o, yield: yield}
+		for {
+			b := in.next()
+			if !l.block(b) {
+				return
+			}
+			if b.err != nil {
+				if !errors.Is(b.err, io.EOF) {
+					yield(kg.Quad{}, o.failure(l.line+1, b.err))
+				}
+				return
+			}
+			in.recycle(b.lines)
+		}
+	}
+}
+
+type lineReader struct {
+	parser  *lineParser
+	options Options
+	line    int
+	yield   func(kg.Quad, error) bool
+}
+
+// block yields the quads of a block's lines and tells whether to go on.
+func (l *lineReader) block(b block) bool {
+	rest := b.lines
+	broken := b.err != nil && !errors.Is(b.err, io.EOF)
+	for len(rest) > 0 {
+		line, after, ended := bytes.Cut(rest, []byte{'\n'})
+		if !ended && broken {
+			return true // half a line, cut off by the error that follows
+		}
+		rest = after
+		l.line++
+		if !l.one(line, b.skipped && len(rest) == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lineReader) one(line []byte, skipped bool) bool {
+	var q kg.Quad
+	var ok bool
+	var err error
+	if skipped || len(line) > MaxLineBytes {
+		err = tooLong("a line is longer than %d bytes", MaxLineBytes)
+	} else {
+		q, ok, err = l.parser.parse(line)
+	}
+	if err != nil {
+		failure := &SyntaxError{Document: l.options.Name, Line: l.line, Err: err}
+		if !l.options.ContinueOnError {
+			l.yield(kg.Quad{}, failure)
+			return false
+		}
+		if l.options.Rejected != nil {
+			l.options.Rejected(failure)
+		}
+		return true
+	}
+	return !ok || l.yield(q, nil)
+}

@@ -1,0 +1,93 @@
+package rdf
+
+import (
+	"errors"
+	"io"
+	"iter"
+
+	"koine/kg"
+)
+
+// Bounds on what a reader takes.
+const (
+	// MaxLineBytes bounds a line of N-Triples and N-Quads: a statement of the
+	// longest terms, written with escapes.
+	MaxLineBytes = 16 << 20
+	// MaxTokenBytes bounds one term of Turtle and TriG as it is written.
+	MaxTokenBytes = 12 * kg.MaxTermBytes
+	// MaxDepth bounds how deep lists, brackets and JSON may nest.
+	MaxDepth = 128
+	// MaxJSONLDBytes bounds a JSON-LD document.
+	MaxJSONLDBytes = 64 << 20
+)
+
+// Options say how a document is read. The zero Options work.
+type Options struct {
+	// Name is what errors call the document: a file's name, usually.
+	Name string
+	// Tag begins the labels of its blank nodes: letters and digits, from
+	// DocumentTag or RandomTag. "" means a random one.
+	Tag string
+	// Graph is where statements go that the document puts into its default
+	// graph. Zero means kg.DefaultGraph.
+	Graph kg.Term
+	// Base resolves relative IRIs; "" means that the document must say its
+	// own. Not for N-Triples and N-Quads, which have none.
+	Base string
+	// ContinueOnError skips lines that are no statement instead of ending
+	// there; Rejected, if set, is told of each. Only for formats where
+	// HasLines; in the others an error always ends the reading.
+	ContinueOnError bool
+	Rejected        func(*SyntaxError)
+}
+
+// Read yields the quads of a document as its text is read. After an error,
+// which is a *SyntaxError or comes from r, nothing follows. The sequence can
+// be ranged over once.
+func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
+	if o.Graph.IsZero() {
+		o.Graph = kg.DefaultGraph
+	}
+	if o.Tag == "" {
+		o.Tag = RandomTag()
+	}
+	if err := o.valid(); err != nil {
+		return fails(&SyntaxError{Document: o.Name, Err: err})
+	}
+	switch f {
+	case NTriples, NQuads:
+		return readLines(r, f, o)
+	case Turtle, TriG:
+		return readTurtle(r, f, o)
+	case JSONLD:
+		return readJSONLD(r, o)
+	}
+	return fails(&SyntaxError{Document: o.Name, Err: invalid("no RDF format was named")})
+}
+
+func (o *Options) valid() error {
+	if !validTag(o.Tag) {
+		return invalid("%q cannot begin the labels of blank nodes", o.Tag)
+	}
+	if o.Graph != kg.DefaultGraph && o.Graph.Kind() != kg.KindIRI {
+		return invalid("a graph is named by an IRI, not by %s", o.Graph)
+	}
+	if o.Base != "" {
+		if _, err := kg.ParseIRI(o.Base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Options) failure(line int, err error) error {
+	var done *SyntaxError
+	if errors.As(err, &done) {
+		return err
+	}
+	return &SyntaxError{Document: o.Name, Line: line, Err: err}
+}
+
+func fails(err error) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) { yield(kg.Quad{}, err) }
+}

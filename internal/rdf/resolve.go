@@ -1,0 +1,93 @@
+package rdf
+
+import "strings"
+
+// resolveIRI is the absolute IRI that a reference means (RFC 3986, section
+// 5.2). It works on the text: net/url would rewrite characters that an IRI may
+// hold. Without a base a relative reference is an error.
+func resolveIRI(base, ref string) (string, error) {
+	if scheme(ref) != "" {
+		return ref, nil
+	}
+	if base == "" {
+		return "", invalid("the IRI %s is relative and the document has no base", excerpt([]byte(ref)))
+	}
+	s := scheme(base)
+	authority, path, query, _ := splitIRI(base[len(s)+1:])
+	rAuthority, rPath, rQuery, rFragment := splitIRI(ref)
+	switch {
+	case rAuthority != "":
+		authority, path, query = rAuthority, removeDots(rPath), rQuery
+	case rPath == "":
+		if rQuery != "" {
+			query = rQuery
+		}
+	case strings.HasPrefix(rPath, "/"):
+		path, query = removeDots(rPath), rQuery
+	default:
+		path, query = removeDots(merge(authority, path, rPath)), rQuery
+	}
+	return s + ":" + authority + path + query + rFragment, nil
+}
+
+// scheme is the scheme of an IRI, "" for a relative reference.
+func scheme(iri string) string {
+	for i := range len(iri) {
+		switch c := iri[i]; {
+		case c == ':' && i > 0:
+			return iri[:i]
+		case isAlnum(c) && (i > 0 || !isDigit(c)), i > 0 && (c == '+' || c == '-' || c == '.'):
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+// splitIRI takes what follows the scheme apart; each part keeps the characters
+// that introduce it.
+func splitIRI(s string) (authority, path, query, fragment string) {
+	if i := strings.IndexByte(s, '#'); i >= 0 {
+		s, fragment = s[:i], s[i:]
+	}
+	if i := strings.IndexByte(s, '?'); i >= 0 {
+		s, query = s[:i], s[i:]
+	}
+	if strings.HasPrefix(s, "//") {
+		n := strings.IndexByte(s[2:], '/')
+		if n < 0 {
+			return s, "", query, fragment
+		}
+		return s[:n+2], s[n+2:], query, fragment
+	}
+	return "", s, query, fragment
+}
+
+// merge puts a relative path behind the base's last slash (section 5.2.3).
+func merge(authority, base, ref string) string {
+	if authority != "" && base == "" {
+		return "/" + ref
+	}
+	return base[:strings.LastIndexByte(base, '/')+1] + ref
+}
+
+// removeDots resolves "." and ".." (section 5.2.4).
+func removeDots(path string) string {
+	var out []string
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch {
+		case s == "." || s == "..":
+			if s == ".." && len(out) > 0 && (len(out) > 1 || out[0] != "") {
+				out = out[:len(out)-1]
+			}
+			if last {
+				out = append(out, "")
+			}
+		default:
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, "/")
+}

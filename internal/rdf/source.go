@@ -1,0 +1,115 @@
+package rdf
+
+import (
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+const sourceBytes = 64 << 10
+
+// source gives a text byte by byte with a little look ahead, and counts its
+// lines.
+type source struct {
+	r        io.Reader
+	buf      []byte
+	pos, end int
+	line     int   // of the next byte, from 1
+	err      error // why no more can be read; io.EOF at the end
+}
+
+func newSource(r io.Reader) *source {
+	s := &source{r: r, buf: make([]byte, sourceBytes), line: 1}
+	if s.ahead("\ufeff") {
+		s.skip(len("\ufeff"))
+	}
+	return s
+}
+
+// fill makes n bytes available, at most maxAhead, and tells whether there are
+// that many.
+func (s *source) fill(n int) bool {
+	for s.end-s.pos < n && s.err == nil {
+		if s.pos > 0 {
+			s.end = copy(s.buf, s.buf[s.pos:s.end])
+			s.pos = 0
+		}
+		m, err := s.r.Read(s.buf[s.end:])
+		s.end += m
+		s.err = err
+	}
+	return s.end-s.pos >= n
+}
+
+// maxAhead bounds how far one can look ahead.
+const maxAhead = 1 << 10
+
+// peek is the next byte, 0 at the end.
+func (s *source) peek() byte {
+	if s.pos < s.end || s.fill(1) {
+		return s.buf[s.pos]
+	}
+	return 0
+}
+
+// peekAt is the byte n places further, 0 if there is none.
+func (s *source) peekAt(n int) byte {
+	if n < maxAhead && s.fill(n+1) {
+		return s.buf[s.pos+n]
+	}
+	return 0
+}
+
+// rune is the next character and its length, which is 0 at the end.
+func (s *source) rune() (rune, int) {
+	if c := s.peek(); c > 0 && c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	s.fill(utf8.UTFMax)
+	if s.pos == s.end {
+		return 0, 0
+	}
+	return utf8.DecodeRune(s.buf[s.pos:s.end])
+}
+
+// skip passes over n bytes, which have been looked at.
+func (s *source) skip(n int) {
+	for _, c := range s.buf[s.pos : s.pos+n] {
+		if c == '\n' {
+			s.line++
+		}
+	}
+	s.pos += n
+}
+
+// ended tells whether the text is at its end.
+func (s *source) ended() bool { return s.pos == s.end && !s.fill(1) }
+
+// broken is the error that ended the text too early, if one did.
+func (s *source) broken() error {
+	if s.err == nil || errors.Is(s.err, io.EOF) {
+		return nil
+	}
+	return s.err
+}
+
+// ahead tells whether this text comes next.
+func (s *source) ahead(text string) bool {
+	return s.fill(len(text)) && string(s.buf[s.pos:s.pos+len(text)]) == text
+}
+
+// space passes over white space and comments.
+func (s *source) space() {
+	for {
+		switch s.peek() {
+		case ' ', '\t', '\r', '\n':
+			s.skip(1)
+		case '#':
+			for c := s.peek(); c != '\n' && !s.ended(); c = s.peek() {
+				s.skip(1)
+			}
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package rdf
+
+import (
+	"errors"
+	"io"
+	"iter"
+
+	"koine/kg"
+)
+
+// errStopped ends the parsing when the reader of the quads has had enough.
+var errStopped = errors.New("rdf: stopped")
+
+// readTurtle reads Turtle and TriG (RDF 1.1 Turtle, RDF 1.1 TriG).
+func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		t := &turtleParser{
+			src:      newSource(r),
+			graphs:   f.HasGraphs(),
+			outer:    o.Graph,
+			graph:    o.Graph,
+			base:     o.Base,
+			prefixes: map[string]string{},
+			iris:     newInterned(),
+			blanks:   blankNodes{tag: o.Tag},
+			yield:    yield,
+		}
+		err := t.document()
+		if broken := t.src.broken(); broken != nil && !errors.Is(err, errStopped) {
+			err = broken
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(kg.Quad{}, o.failure(t.src.line, err))
+		}
+	}
+}
+
+// turtleParser is a recursive descent over the Turtle and TriG grammars. Each
+// method begins at its first character and ends behind its last.
+type turtleParser struct {
+	src      *source
+	graphs   bool    // TriG
+	outer    kg.Term // of what stands outside of any graph block
+	graph    kg.Term // of what is being read
+	base     string
+	prefixes map[string]string
+	iris     *interned
+	blanks   blankNodes
+	token    []byte // the term being read
+	plain    []byte // the same without escapes
+	yield    func(kg.Quad, error) bool
+}
+
+func (t *turtleParser) document() error {
+	for {
+		t.src.space()
+		if t.src.ended() {
+			return nil
+		}
+		if err := t.statement(); err != nil {
+			return err
+		}
+	}
+}
+
+// statement is a directive, a graph block or triples.
+func (t *turtleParser) statement() error {
+	switch {
+	case t.src.peek() == '@':
+		return t.atDirective()
+	case t.keyword("PREFIX"):
+		return t.prefix()
+	case t.keyword("BASE"):
+		return t.setBase()
+	case t.graphs && t.keyword("GRAPH"):
+		return t.namedBlock()
+	case t.graphs && t.src.peek() == '{':
+		return t.block(t.outer)
+	}
+	compound := t.src.peek() == '('
+	subject, bracketed, err := t.subject()
+	if err != nil {
+		return err
+	}
+	t.src.space()
+	if t.graphs && t.src.peek() == '{' && !bracketed && !compound {
+		return t.namedGraph(subject)
+	}
+	if err := t.rest(subject, bracketed); err != nil {
+		return err
+	}
+	return t.expect('.', "the dot that ends a statement")
+}
+
+func (t *turtleParser) namedBlock() error {
+	t.src.space()
+	name, err := t.resource("the IRI of a graph")
+	if err != nil {
+		return err
+	}
+	t.src.space()
+	if t.src.peek() != '{' {
+		return t.unexpected("the { of a graph")
+	}
+	return t.namedGraph(name)
+}
+
+func (t *turtleParser) namedGraph(name kg.Term) error {
+	if name.Kind() != kg.KindIRI {
+		return invalid("a graph is named by an IRI, not by a blank node")
+	}
+	return t.block(name)
+}
+
+// block is the triples of one graph in braces (TriG grammar, [5g]).
+func (t *turtleParser) block(graph kg.Term) error {
+	t.src.skip(1)
+	t.graph = graph
+	defer func() { t.graph = t.outer }()
+	for {
+		t.src.space()
+		if t.src.peek() == '}' {
+			t.src.skip(1)
+			return nil
+		}
+		subject, bracketed, err := t.subject()
+		if err != nil {
+			return err
+		}
+		if err := t.rest(subject, bracketed); err != nil {
+			return err
+		}
+		t.src.space()
+		if t.src.peek() == '}' {
+			continue // the last dot may be missing
+		}
+		if err := t.expect('.', "the dot that ends a statement or the } of a graph"); err != nil {
+			return err
+		}
+	}
+}
+
+// subject gives also whether it is written with brackets and content, which
+// can be a statement by itself and cannot name a graph.
+func (t *turtleParser) subject() (s kg.Term, bracketed bool, err error) {
+	switch t.src.peek() {
+	case '[':
+		return t.brackets(1)
+	case '(':
+		s, err = t.list(1)
+		return s, false, err
+	}
+	s, err = t.resource("a subject")
+	return s, false, err
+}
+
+// rest is what is said of the subject, which may be nothing where brackets
+// have said something already.
+func (t *turtleParser) rest(subject kg.Term, bracketed bool) error {
+	t.src.space()
+	if c := t.src.peek(); bracketed && (c == '.' || c == '}') {
+		return nil
+	}
+	return t.predicates(subject, 1)
+}
+
+// predicates is a predicateObjectList ([7]).
+func (t *turtleParser) predicates(subject kg.Term, depth int) error {
+	for {
+		predicate, err := t.verb()
+		if err != nil {
+			return err
+		}
+		if err := t.objects(subject, predicate, depth); err != nil {
+			return err
+		}
+		t.src.space()
+		if t.src.peek() != ';' {
+			return nil
+		}
+		for t.src.peek() == ';' {
+			t.src.skip(1)
+			t.src.space()
+		}
+		if c := t.src.peek(); c == '.' || c == ']' || c == '}' {
+			return nil
+		}
+	}
+}
+
+// verb is a predicate, where "a" stands for rdf:type.
+func (t *turtleParser) verb() (kg.Term, error) {
+	if t.src.peek() == 'a' && !continuesName(t.src.peekAt(1)) {
+		t.src.skip(1)
+		return kg.IRI(kg.RDFType), nil
+	}
+	if t.src.peek() == '_' {
+		return kg.Term{}, t.unexpected("a predicate, which is an IRI")
+	}
+	return t.resource("a predicate")
+}
+
+func (t *turtleParser) objects(subject, predicate kg.Term, depth int) error {
+	for {
+		t.src.space()
+		object, err := t.object(depth)
+		if err != nil {
+			return err
+		}
+		if err := t.emit(subject, predicate, object); err != nil {
+			return err
+		}
+		t.src.space()
+		if t.src.peek() != ',' {
+			return nil
+		}
+		t.src.skip(1)
+	}
+}
+
+func (t *turtleParser) emit(s, p, o kg.Term) error {
+	if t.src.ended() && t.src.broken() != nil {
+		return t.src.broken() // the last term may be only half of one
+	}
+	if !t.yield(kg.Quad{Subject: s, Predicate: p, Object: o, Graph: t.graph}, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// brackets is a blank node without a label, with what is said of it inside
+// ([14]); filled tells whether anything is.
+func (t *turtleParser) brackets(depth int) (node kg.Term, filled bool, err error) {
+	if depth > MaxDepth {
+		return kg.Term{}, false, tooLong("brackets and lists nest deeper than %d", MaxDepth)
+	}
+	t.src.skip(1)
+	node = t.blanks.fresh()
+	t.src.space()
+	if t.src.peek() != ']' {
+		filled = true
+		if err := t.predicates(node, depth+1); err != nil {
+			return kg.Term{}, false, err
+		}
+	}
+	return node, filled, t.expect(']', "the ] of a blank node")
+}
+
+// list is a collection ([15]) and makes the statements of its cells.
+func (t *turtleParser) list(depth int) (kg.Term, error) {
+	if depth > MaxDepth {
+		return kg.Term{}, tooLong("brackets and lists nest deeper than %d", MaxDepth)
+	}
+	t.src.skip(1)
+	var head, cell kg.Term
+	for {
+		t.src.space()
+		if t.src.peek() == ')' {
+			t.src.skip(1)
+			break
+		}
+		item, err := t.object(depth + 1)
+		if err != nil {
+			return kg.Term{}, err
+		}
+		next := t.blanks.fresh()
+		if head.IsZero() {
+			head = next
+		} else if err := t.emit(cell, rdfRest, next); err != nil {
+			return kg.Term{}, err
+		}
+		cell = next
+		if err := t.emit(cell, rdfFirst, item); err != nil {
+			return kg.Term{}, err
+		}
+	}
+	if head.IsZero() {
+		return rdfNil, nil
+	}
+	return head, t.emit(cell, rdfRest, rdfNil)
+}
+
+var (
+	rdfFirst = kg.IRI(kg.RDF + "first")
+	rdfRest  = kg.IRI(kg.RDF + "rest")
+	rdfNil   = kg.IRI(kg.RDF + "nil")
+)

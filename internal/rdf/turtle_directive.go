@@ -1,0 +1,103 @@
+package rdf
+
+import "koine/kg"
+
+// keyword passes over a SPARQL keyword, in any case, if it comes next and is
+// not the beginning of a longer name.
+func (t *turtleParser) keyword(word string) bool {
+	for i := range len(word) {
+		if t.src.peekAt(i)&^0x20 != word[i] {
+			return false
+		}
+	}
+	if c := t.src.peekAt(len(word)); continuesName(c) {
+		return false
+	}
+	t.src.skip(len(word))
+	return true
+}
+
+// continuesName tells whether a byte behind a word makes it part of a longer
+// name.
+func continuesName(c byte) bool { return labelByte[c] || c == ':' || c == '.' || c == '%' || c == '\\' }
+
+// atDirective is @prefix or @base, which end with a dot ([4] and [5]).
+func (t *turtleParser) atDirective() error {
+	t.src.skip(1)
+	var err error
+	switch {
+	case t.directive("prefix"):
+		err = t.prefix()
+	case t.directive("base"):
+		err = t.setBase()
+	default:
+		return t.unexpected("prefix or base")
+	}
+	if err != nil {
+		return err
+	}
+	return t.expect('.', "the dot that ends a directive")
+}
+
+func (t *turtleParser) directive(word string) bool {
+	if !t.src.ahead(word) || labelByte[t.src.peekAt(len(word))] {
+		return false
+	}
+	t.src.skip(len(word))
+	return true
+}
+
+func (t *turtleParser) prefix() error {
+	t.src.space()
+	name, err := t.prefixName()
+	if err != nil {
+		return err
+	}
+	key := string(name)
+	t.src.space()
+	if t.src.peek() != '<' {
+		return t.unexpected("the IRI of a prefix, in <>")
+	}
+	text, err := t.reference()
+	if err != nil {
+		return err
+	}
+	t.prefixes[key] = text // need not be an IRI by itself, like <urn:>
+	return nil
+}
+
+func (t *turtleParser) setBase() error {
+	t.src.space()
+	if t.src.peek() != '<' {
+		return t.unexpected("the base IRI, in <>")
+	}
+	text, err := t.reference()
+	if err != nil {
+		return err
+	}
+	if _, err := kg.ParseIRI(text); err != nil {
+		return err
+	}
+	t.base = text
+	return nil
+}
+
+func (t *turtleParser) expect(c byte, what string) error {
+	t.src.space()
+	if t.src.peek() != c {
+		return t.unexpected(what)
+	}
+	t.src.skip(1)
+	return nil
+}
+
+func (t *turtleParser) unexpected(wanted string) error {
+	if t.src.ended() {
+		return invalid("the document ends where %s should be", wanted)
+	}
+	n := 0
+	for n < 20 && t.src.peekAt(n) != 0 && t.src.peekAt(n) != '\n' {
+		n++
+	}
+	return invalid("%s stands where %s should be", excerpt(t.src.buf[t.src.pos:t.src.pos+n]), wanted)
+}

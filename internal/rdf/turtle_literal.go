@@ -1,0 +1,157 @@
+package rdf
+
+import "koine/kg"
+
+// literal is a quoted string with its language tag or datatype ([128s]).
+func (t *turtleParser) literal(quote byte) (kg.Term, error) {
+	long := t.src.peekAt(1) == quote && t.src.peekAt(2) == quote
+	escaped, err := t.quoted(quote, long)
+	if err != nil {
+		return kg.Term{}, err
+	}
+	text := t.token
+	if escaped {
+		plain, err := unescape(t.plain[:0], text, false)
+		if err != nil {
+			return kg.Term{}, err
+		}
+		t.plain, text = plain, plain
+	}
+	lexical := string(text)
+	switch {
+	case t.src.peek() == '@':
+		lang, err := t.language()
+		if err != nil {
+			return kg.Term{}, err
+		}
+		return literal(lexical, lang, kg.Term{})
+	case t.src.ahead("^^"):
+		t.src.skip(2)
+		t.src.space()
+		datatype, err := t.resource("a datatype")
+		if err != nil {
+			return kg.Term{}, err
+		}
+		if datatype.Kind() != kg.KindIRI {
+			return kg.Term{}, invalid("a datatype is an IRI")
+		}
+		return literal(lexical, "", datatype)
+	}
+	return literal(lexical, "", kg.Term{})
+}
+
+// quoted leaves the text between the quotes in the token, escapes and all.
+func (t *turtleParser) quoted(quote byte, long bool) (escaped bool, err error) {
+	begins := t.src.line
+	end := string(quote)
+	if long {
+		end = end + end + end
+	}
+	t.src.skip(len(end))
+	t.token = t.token[:0]
+	for {
+		c := t.src.peek()
+		switch {
+		case c == quote && (!long || t.src.ahead(end)):
+			t.src.skip(len(end))
+			return escaped, nil
+		case t.src.ended():
+			return false, invalid("the literal that begins in line %d does not end", begins)
+		case !long && (c == '\n' || c == '\r'):
+			return false, invalid("a literal with line breaks needs three quotes")
+		case c == '\\':
+			escaped = true
+			if err := t.take(); err != nil {
+				return false, err
+			}
+			if t.src.ended() {
+				continue
+			}
+		}
+		if err := t.take(); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (t *turtleParser) language() (string, error) {
+	t.src.skip(1)
+	t.token = t.token[:0]
+	for c := t.src.peek(); isAlnum(c) || c == '-'; c = t.src.peek() {
+		if err := t.take(); err != nil {
+			return "", err
+		}
+	}
+	if len(t.token) == 0 {
+		return "", t.unexpected("a language tag")
+	}
+	return string(t.token), nil
+}
+
+// number is an integer, a decimal or a double ([19] to [21]).
+func (t *turtleParser) number() (kg.Term, error) {
+	t.token = t.token[:0]
+	if c := t.src.peek(); c == '+' || c == '-' {
+		if err := t.take(); err != nil {
+			return kg.Term{}, err
+		}
+	}
+	whole, err := t.digits()
+	if err != nil {
+		return kg.Term{}, err
+	}
+	datatype := kg.XSDInteger
+	fraction := 0
+	if t.src.peek() == '.' && (isDigit(t.src.peekAt(1)) || whole > 0 && t.exponentAt(1) > 0) {
+		datatype = kg.XSDDecimal
+		if err := t.take(); err != nil {
+			return kg.Term{}, err
+		}
+		if fraction, err = t.digits(); err != nil {
+			return kg.Term{}, err
+		}
+	}
+	if whole+fraction == 0 {
+		return kg.Term{}, t.unexpected("a number")
+	}
+	if n := t.exponentAt(0); n > 0 {
+		datatype = kg.XSDDouble
+		for range n {
+			if err := t.take(); err != nil {
+				return kg.Term{}, err
+			}
+		}
+		if _, err = t.digits(); err != nil {
+			return kg.Term{}, err
+		}
+	}
+	if c := t.src.peek(); labelByte[c] || c == ':' {
+		return kg.Term{}, t.unexpected("the end of a number")
+	}
+	return literal(string(t.token), "", kg.IRI(datatype))
+}
+
+func (t *turtleParser) digits() (n int, err error) {
+	for ; isDigit(t.src.peek()); n++ {
+		if err := t.take(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// exponentAt is the length of an exponent up to its first digit, if one
+// begins n places ahead, and 0 otherwise.
+func (t *turtleParser) exponentAt(n int) int {
+	if t.src.peekAt(n)|0x20 != 'e' {
+		return 0
+	}
+	size := 1
+	if c := t.src.peekAt(n + 1); c == '+' || c == '-' {
+		size++
+	}
+	if !isDigit(t.src.peekAt(n + size)) {
+		return 0
+	}
+	return size
+}

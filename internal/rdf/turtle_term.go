@@ -1,0 +1,217 @@
+package rdf
+
+import (
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// resource is an IRI, a prefixed name or a labelled blank node.
+func (t *turtleParser) resource(what string) (kg.Term, error) {
+	switch c := t.src.peek(); {
+	case c == '<':
+		if t.src.peekAt(1) == '<' {
+			return kg.Term{}, invalid("statements about statements (<< >>) are not supported")
+		}
+		text, err := t.reference()
+		if err != nil {
+			return kg.Term{}, err
+		}
+		return t.iris.iri([]byte(text))
+	case c == '_' && t.src.peekAt(1) == ':':
+		return t.blank()
+	case c == ':' || c >= utf8.RuneSelf || isAlnum(c) && !isDigit(c):
+		return t.prefixed(what)
+	}
+	return kg.Term{}, t.unexpected(what)
+}
+
+// object is any term.
+func (t *turtleParser) object(depth int) (kg.Term, error) {
+	switch c := t.src.peek(); {
+	case c == '[':
+		node, _, err := t.brackets(depth)
+		return node, err
+	case c == '(':
+		return t.list(depth)
+	case c == '"' || c == '\'':
+		return t.literal(c)
+	case isDigit(c) || c == '+' || c == '-' || c == '.':
+		return t.number()
+	case c == 't' && t.word("true"):
+		return kg.Boolean(true), nil
+	case c == 'f' && t.word("false"):
+		return kg.Boolean(false), nil
+	}
+	return t.resource("an object")
+}
+
+// word passes over a word, if it comes next and does not begin a longer name.
+func (t *turtleParser) word(word string) bool {
+	if !t.src.ahead(word) {
+		return false
+	}
+	c := t.src.peekAt(len(word))
+	if c == '.' {
+		c = t.src.peekAt(len(word) + 1) // the dot of the statement, usually
+	}
+	if continuesName(c) && c != '.' {
+		return false
+	}
+	t.src.skip(len(word))
+	return true
+}
+
+// reference is the text in <>, resolved against the base.
+func (t *turtleParser) reference() (string, error) {
+	t.src.skip(1)
+	t.token = t.token[:0]
+	escaped := false
+	for {
+		c := t.src.peek()
+		switch {
+		case c == '>':
+			t.src.skip(1)
+			text := t.token
+			if escaped {
+				plain, err := unescape(t.plain[:0], text, true)
+				if err != nil {
+					return "", err
+				}
+				t.plain, text = plain, plain
+			}
+			return resolveIRI(t.base, string(text))
+		case c <= ' ':
+			return "", invalid("an IRI does not end: %s", excerpt(t.token))
+		case c == '\\':
+			escaped = true
+		}
+		if err := t.take(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// take adds the next byte to the token.
+func (t *turtleParser) take() error {
+	if len(t.token) >= MaxTokenBytes {
+		return tooLong("a term is longer than %d bytes", MaxTokenBytes)
+	}
+	t.token = append(t.token, t.src.peek())
+	t.src.skip(1)
+	return nil
+}
+
+// blank is _:label; the label may hold dots but not end with one.
+func (t *turtleParser) blank() (kg.Term, error) {
+	t.src.skip(2)
+	t.token = t.token[:0]
+	for {
+		c := t.src.peek()
+		if !labelByte[c] && !(c == '.' && t.dotInside(func(c byte) bool { return labelByte[c] })) {
+			break
+		}
+		if err := t.take(); err != nil {
+			return kg.Term{}, err
+		}
+	}
+	if !validLabel(t.token) {
+		return kg.Term{}, invalid("%s is not a blank node label", excerpt(t.token))
+	}
+	return t.blanks.named(t.token), nil
+}
+
+// dotInside tells whether the dots that come next are followed by more of the
+// same name.
+func (t *turtleParser) dotInside(more func(byte) bool) bool {
+	n := 1
+	for t.src.peekAt(n) == '.' {
+		n++
+	}
+	return more(t.src.peekAt(n))
+}
+
+// prefixName is a prefix with its colon; the result is without it and lasts
+// until the next token.
+func (t *turtleParser) prefixName() ([]byte, error) {
+	t.token = t.token[:0]
+	for {
+		c := t.src.peek()
+		if c == ':' {
+			t.src.skip(1)
+			break
+		}
+		if !labelByte[c] && !(c == '.' && t.dotInside(func(c byte) bool { return labelByte[c] })) {
+			return nil, t.unexpected("a prefix and its colon")
+		}
+		if err := t.take(); err != nil {
+			return nil, err
+		}
+	}
+	if name := t.token; len(name) > 0 && (!validLabel(name) || name[0] == '_' || isDigit(name[0])) {
+		return nil, invalid("%s cannot be a prefix", excerpt(name))
+	}
+	return t.token, nil
+}
+
+// prefixed is prefix:local (PNAME_NS and PNAME_LN, [140s] and [141s]).
+func (t *turtleParser) prefixed(what string) (kg.Term, error) {
+	for n := 0; t.src.peekAt(n) != ':'; n++ {
+		if c := t.src.peekAt(n); !labelByte[c] && c != '.' {
+			return kg.Term{}, t.unexpected(what)
+		}
+	}
+	name, err := t.prefixName()
+	if err != nil {
+		return kg.Term{}, err
+	}
+	namespace, ok := t.prefixes[string(name)]
+	if !ok {
+		return kg.Term{}, invalid("the prefix %q is not declared", string(name))
+	}
+	t.token = append(t.token[:0], namespace...)
+	if err := t.local(); err != nil {
+		return kg.Term{}, err
+	}
+	return t.iris.iri(t.token)
+}
+
+// local adds a local name to the token ([168s]): name characters, colons,
+// %-sequences as they are, and escaped punctuation without its backslash.
+func (t *turtleParser) local() error {
+	for first := true; ; first = false {
+		r, n := t.src.rune()
+		switch {
+		case r == '\\':
+			if c := t.src.peekAt(1); !localEscape(c) {
+				return invalid("a backslash in a name stands before punctuation only")
+			}
+			t.src.skip(1)
+		case r == '%':
+			if _, ok := hexValue([]byte{t.src.peekAt(1), t.src.peekAt(2)}); !ok {
+				return invalid("a %% in a name is followed by two hexadecimal digits")
+			}
+		case n == 0, n == 1 && r == utf8.RuneError, r == '.' && (first || !t.dotInside(localMore)),
+			r != '.' && r != ':' && !isNameChar(r), first && r != ':' && !isNameStart(r):
+			return nil
+		}
+		if len(t.token) >= MaxTokenBytes {
+			return tooLong("a term is longer than %d bytes", MaxTokenBytes)
+		}
+		_, n = t.src.rune()
+		t.token = append(t.token, t.src.buf[t.src.pos:t.src.pos+n]...)
+		t.src.skip(n)
+	}
+}
+
+func localMore(c byte) bool { return labelByte[c] || c == ':' || c == '%' || c == '\\' }
+
+// localEscape tells which characters a backslash may stand before in a local
+// name (PN_LOCAL_ESC, [172s]).
+func localEscape(c byte) bool {
+	switch c {
+	case '_', '~', '.', '-', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=', '/', '?', '#', '@', '%':
+		return true
+	}
+	return false
+}

@@ -1,0 +1,148 @@
+package rdf
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+
+	"koine/kg"
+)
+
+// jsonldWriter writes expanded JSON-LD: an array of node objects, and of graph
+// objects which hold those of a named graph.
+type jsonldWriter struct {
+	last    kg.Quad
+	node    bool            // a node object is open
+	started bool            // something stands in the outer array
+	nodes   bool            // something stands in the array of the graph
+	keys    map[string]bool // of the open node
+	key     string          // whose array is open
+	buf     bytes.Buffer
+}
+
+func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
+	j.buf.Reset()
+	if q.Graph.Kind() != kg.KindIRI {
+		q.Graph = kg.DefaultGraph
+	}
+	key := q.Predicate.Value()
+	if key == kg.RDFType && q.Object.IsResource() {
+		key = "@type"
+	}
+	same := j.node && q.Graph == j.last.Graph && q.Subject == j.last.Subject
+	switch {
+	case same && key == j.key:
+		j.buf.WriteByte(',')
+	case same && !j.keys[key]:
+		j.buf.WriteByte(']')
+		j.property(key)
+	default:
+		j.closeNode()
+		j.openGraph(q.Graph)
+		j.openNode(q.Subject)
+		j.property(key)
+	}
+	if key == "@type" {
+		j.string(q.Object.Name())
+	} else {
+		j.value(q.Object)
+	}
+	j.last = q
+	_, err := out.Write(j.buf.Bytes())
+	return err
+}
+
+func (j *jsonldWriter) end(out *bufio.Writer) error {
+	j.buf.Reset()
+	j.closeNode()
+	j.openGraph(kg.DefaultGraph)
+	if !j.started {
+		j.buf.WriteByte('[')
+	}
+	j.buf.WriteString("\n]\n")
+	_, err := out.Write(j.buf.Bytes())
+	return err
+}
+
+// openGraph goes from the graph of the last quad to this one.
+func (j *jsonldWriter) openGraph(graph kg.Term) {
+	if j.last.Graph == graph {
+		return
+	}
+	if j.last.Graph.Kind() == kg.KindIRI {
+		j.buf.WriteString("\n]}")
+	}
+	if graph.Kind() == kg.KindIRI {
+		j.separate(&j.started)
+		j.buf.WriteString(`{"@id":`)
+		j.string(graph.Value())
+		j.buf.WriteString(`,"@graph":`)
+		j.nodes = false
+	}
+	j.last.Graph = graph
+}
+
+func (j *jsonldWriter) openNode(subject kg.Term) {
+	if j.last.Graph.Kind() == kg.KindIRI {
+		j.separate(&j.nodes)
+	} else {
+		j.separate(&j.started)
+	}
+	j.buf.WriteString(`{"@id":`)
+	j.string(subject.Name())
+	j.node, j.keys = true, map[string]bool{}
+}
+
+func (j *jsonldWriter) closeNode() {
+	if j.node {
+		j.buf.WriteString("]}")
+	}
+	j.node = false
+}
+
+func (j *jsonldWriter) property(key string) {
+	j.buf.WriteByte(',')
+	j.string(key)
+	j.buf.WriteString(":[")
+	j.key = key
+	j.keys[key] = true
+}
+
+// separate begins an array or goes to its next element.
+func (j *jsonldWriter) separate(started *bool) {
+	if *started {
+		j.buf.WriteString(",\n")
+	} else {
+		j.buf.WriteString("[\n")
+	}
+	*started = true
+}
+
+func (j *jsonldWriter) value(t kg.Term) {
+	if t.IsResource() {
+		j.buf.WriteString(`{"@id":`)
+		j.string(t.Name())
+		j.buf.WriteByte('}')
+		return
+	}
+	j.buf.WriteString(`{"@value":`)
+	j.string(t.Value())
+	switch d := t.Datatype(); {
+	case t.Lang() != "":
+		j.buf.WriteString(`,"@language":`)
+		j.string(t.Lang())
+	case d != kg.XSDString:
+		j.buf.WriteString(`,"@type":`)
+		j.string(d)
+	}
+	j.buf.WriteByte('}')
+}
+
+func (j *jsonldWriter) string(s string) {
+	enc := json.NewEncoder(&j.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	j.buf.Truncate(j.buf.Len() - 1) // the line break
+}
