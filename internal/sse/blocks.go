@@ -87,23 +87,27 @@ var byteOrderMark = []byte("\ufeff")
 func (r *blockReader) line() (int, error) {
 	start := len(r.block)
 	for {
-		b, err := r.in.ReadByte()
+		chunk, err := r.buffered()
 		if err != nil {
 			return 0, err
 		}
-		feed := b == '\n' && r.cr // the second half of "\r\n"
-		r.cr = b == '\r'
-		if feed {
-			continue
+		end := bytes.IndexAny(chunk, "\r\n")
+		if end < 0 {
+			end = len(chunk) // the line goes on
 		}
-		if r.cr {
-			b = '\n'
-		}
-		if len(r.block) == r.limit {
+		whole := min(end+1, len(chunk))
+		if len(r.block)+whole > r.limit {
 			return 0, fmt.Errorf("%w: more than %d bytes", ErrEventTooLarge, r.limit)
 		}
-		r.block = append(r.block, b)
-		if b != '\n' {
+		r.block = append(r.block, chunk[:end]...)
+		if end < len(chunk) {
+			r.cr = chunk[end] == '\r'
+			r.block = append(r.block, '\n')
+		}
+		if _, err := r.in.Discard(whole); err != nil {
+			return 0, err
+		}
+		if end == len(chunk) {
 			continue
 		}
 		if !r.begun {
@@ -111,5 +115,24 @@ func (r *blockReader) line() (int, error) {
 			r.block = bytes.TrimPrefix(r.block, byteOrderMark)
 		}
 		return len(r.block) - start - 1, nil
+	}
+}
+
+// buffered returns what has come, at least one byte, without the line feed that
+// belongs to the carriage return before it.
+func (r *blockReader) buffered() ([]byte, error) {
+	for {
+		first, err := r.in.Peek(1)
+		if err != nil {
+			return nil, err
+		}
+		feed := r.cr && first[0] == '\n'
+		r.cr = false
+		if !feed {
+			return r.in.Peek(r.in.Buffered())
+		}
+		if _, err := r.in.Discard(1); err != nil {
+			return nil, err
+		}
 	}
 }
