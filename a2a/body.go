@@ -1,0 +1,40 @@
+package a2a
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// readBody reads the request's body within its bound.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Error) {
+	if !isJSON(r.Header) {
+		return nil, wrongContentType(r.Header.Get("Content-Type"))
+	}
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge(most)
+	case err != nil:
+		return nil, parseError(errors.New("the body did not arrive"))
+	}
+	return body, nil
+}
+
+// isJSON tells whether the body claims to be JSON in UTF-8. Nothing else is
+// read: a foreign web page can send forms and plain text without asking first.
+func isJSON(header http.Header) bool {
+	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil || header.Get("Content-Encoding") != "" {
+		return false
+	}
+	charset := params["charset"]
+	return (kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) &&
+		(charset == "" || strings.EqualFold(charset, "utf-8"))
+}

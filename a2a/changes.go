@@ -1,0 +1,108 @@
+package a2a
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// Changes is the plain feed of changes, for EventSource and curl: GET /changes
+// with the filter as query parameters. Its events are the results of
+// knowledge/subscribe without the JSON-RPC around them and without a selection;
+// id lines are always sent. docs/protocol.md lists the parameters.
+type Changes struct{ h *Handler }
+
+// NewChangesHandler makes the handler of /changes. Of deps it needs no Querier.
+func NewChangesHandler(deps Deps, options Options) *Changes {
+	return &Changes{NewHandler(deps, options)}
+}
+
+// ServeHTTP serves the feed, or answers with the error as JSON under the same
+// HTTP status that knowledge/subscribe has for it.
+func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "The feed is read with GET.", http.StatusMethodNotAllowed)
+		return
+	}
+	began := time.Now()
+	var failed *Error
+	if err := c.open(w, r); err != nil {
+		failed = c.h.errorOf(r.Context(), subscriptions, true, err)
+		c.h.writeError(w, r, failed)
+	}
+	c.h.observe(r.Context(), "changes", began, failed)
+}
+
+func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
+	q, err := c.query(r)
+	if err != nil {
+		return err
+	}
+	o := &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
+		sub, err := follow(ctx, c.h.store, q.filter, q.resume)
+		if err != nil {
+			return nil, err
+		}
+		return newChangeFeed(c.h.store, sub, q.resume.Start == operation.Snapshot), nil
+	}}
+	return c.h.serve(w, r, o, framing{
+		result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
+		last: func(e *Error) (sse.Event, error) {
+			data, err := appendJSON(nil, e)
+			return sse.Event{Name: "end", Data: data}, err
+		},
+	})
+}
+
+// writeError answers with an error outside of JSON-RPC.
+func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, e *Error) {
+	body, err := appendJSON([]byte(`{"error":`), e)
+	if err != nil {
+		h.log.ErrorContext(r.Context(), "answer not encoded", "error", err)
+	}
+	setRetryAfter(w.Header(), e.retryAfter)
+	writeJSON(w, e.status, append(body, '}'))
+}
+
+// changesQuery is what a request for the feed asks for.
+type changesQuery struct {
+	filter kg.Filter
+	resume operation.Resume
+}
+
+// query reads the parameters. One that is not known is an error: a filter with
+// a slip in it must not show everything.
+func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return q, kg.Errorf(kg.CodeInvalid, "the query string cannot be read")
+	}
+	f := new(failure)
+	p := parameters{failure: f, values: values, reader: reader{failure: f, prefixes: c.h.prefixes}}
+	q.filter.View.Principal = caller.From(r.Context()).Principal
+	q.filter.Pattern = p.pattern()
+	q.filter.Ops = p.ops("op")
+	q.filter.View.Graphs = p.graphs("graph")
+	q.filter.View.AllGraphs = p.flag("allGraphs")
+	q.filter.View.MinCertainty = p.certainty("requiredCertainty")
+	resume, snapshot := p.one("resume"), p.flag("snapshot")
+	if since := p.one("since"); resume == "" {
+		resume = since
+	}
+	p.done()
+	if err := f.error(); err != nil {
+		return q, err
+	}
+	q.resume, _, err = c.h.readResume(r.Header, resume, snapshot)
+	if err != nil {
+		return q, kg.AsError(err).At("resume")
+	}
+	return q, nil
+}

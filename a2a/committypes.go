@@ -1,0 +1,52 @@
+package a2a
+
+import "koine/kg"
+
+// commitTypes finds the types that a commit asserted of its resources, to echo
+// them in its other events (WIRE §4). It keeps those of one commit: the events
+// of a commit come together.
+type commitTypes struct {
+	revision kg.Revision
+	types    map[typed]kg.Term
+}
+
+type typed struct{ graph, resource kg.Term }
+
+var rdfType = kg.IRI(kg.RDFType)
+
+// echo writes the types of the subject and the object into the statement. It
+// looks only into the statement's own graph, which its reader may read.
+func (c *commitTypes) echo(commit *kg.Commit, ev *kg.Event, s *wireStatement) {
+	if ev.Op == kg.Remove {
+		return
+	}
+	if c.types == nil || c.revision != commit.Revision {
+		c.revision, c.types = commit.Revision, typesOf(commit)
+	}
+	if len(c.types) == 0 {
+		return
+	}
+	q := ev.Statement.Quad
+	if t, ok := c.types[typed{q.Graph, q.Subject}]; ok {
+		s.Subject.Type = t.ExternalID()
+	}
+	if t, ok := c.types[typed{q.Graph, q.Object}]; ok && q.Object.IsResource() {
+		s.Object.Type = t.ExternalID()
+	}
+}
+
+// typesOf gives, of each resource that the commit typed, the first type.
+func typesOf(commit *kg.Commit) map[typed]kg.Term {
+	types := map[typed]kg.Term{}
+	for _, change := range commit.Changes {
+		q := change.Quad
+		if change.Op == kg.Remove || q.Predicate != rdfType || !q.Object.IsResource() {
+			continue
+		}
+		key := typed{q.Graph, q.Subject}
+		if _, ok := types[key]; !ok {
+			types[key] = q.Object
+		}
+	}
+	return types
+}

@@ -1,0 +1,143 @@
+package a2a
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"koine/kg"
+)
+
+// The codes of JSON-RPC 2.0 (section 5.1), of A2A, of the knowledge graph
+// extension (section 5), and of koine's own range, which lies outside what
+// JSON-RPC and A2A claim.
+const (
+	codeParse            = -32700
+	codeInvalidRequest   = -32600
+	codeMethodNotFound   = -32601
+	codeInvalidParams    = -32602
+	codeInternal         = -32603
+	codeContentType      = -32005
+	codeQuery            = -32010
+	codeUpdate           = -32011
+	codeSubscription     = -32012
+	codeAlignment        = -32013
+	codePermissionDenied = -31102
+	codeRateLimit        = -31105
+)
+
+// The reasons that the protocol adds to kg.Code.
+const (
+	reasonParse               = "PARSE_ERROR"
+	reasonInvalidRequest      = "INVALID_REQUEST"
+	reasonContentType         = "CONTENT_TYPE"
+	reasonLanguage            = "LANGUAGE_NOT_SUPPORTED"
+	reasonInvalidSubscription = "INVALID_SUBSCRIPTION"
+	reasonTooManyStreams      = "TOO_MANY_STREAMS"
+	reasonSlowConsumer        = "SLOW_CONSUMER"
+	reasonServerShutdown      = "SERVER_SHUTDOWN"
+	reasonEventTooLarge       = "EVENT_TOO_LARGE"
+)
+
+// Error is a JSON-RPC error object. Of those with a code of the standards the
+// message is fixed and the details say what is wrong.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data"`
+
+	status     int           // HTTP status where the error has one of its own; 0 otherwise
+	retryAfter time.Duration // for the Retry-After header
+	cause      error         // for the log
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// details is what koine puts into error.data: clients are told to rely on
+// reason.
+type details struct {
+	Reason string `json:"reason"`
+	Domain string `json:"domain"`
+	// Field is the part of the params that is wrong.
+	Field  string `json:"field,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+	// OldestPosition can be resumed from, where the one asked for cannot.
+	OldestPosition string `json:"oldestPosition,omitempty"`
+	// Position to resume from after this last event of a stream.
+	Position     string          `json:"position,omitempty"`
+	RetryAfterMs int64           `json:"retryAfterMs,omitempty"`
+	Supported    []string        `json:"supported,omitempty"`
+	Errors       json.RawMessage `json:"errors,omitempty"` // those of GraphQL
+	RequestID    string          `json:"requestId,omitempty"`
+}
+
+// newError makes an error with koine's details.
+func newError(code int, message string, d details) *Error {
+	d.Domain = "koine"
+	return &Error{Code: code, Message: message, Data: d}
+}
+
+// with returns the error with its details changed.
+func (e *Error) with(change func(*details)) *Error {
+	d, ok := e.Data.(details)
+	if !ok {
+		return e
+	}
+	change(&d)
+	f := *e
+	f.Data = d
+	return &f
+}
+
+// at returns the error with an HTTP status of its own.
+func (e *Error) at(status int) *Error {
+	f := *e
+	f.status = status
+	return &f
+}
+
+func (e *Error) reason() string {
+	d, _ := e.Data.(details)
+	return d.Reason
+}
+
+func parseError(err error) *Error {
+	return newError(codeParse, "Invalid JSON payload", details{Reason: reasonParse, Detail: err.Error()})
+}
+
+func invalidRequest(reason, detail, hint string) *Error {
+	return newError(codeInvalidRequest, "Request payload validation error", details{Reason: reason, Detail: detail, Hint: hint})
+}
+
+// methodNotFound carries no details: the text of A2A asks for data null.
+func methodNotFound() *Error { return &Error{Code: codeMethodNotFound, Message: "Method not found"} }
+
+func tooLarge(most int64) *Error {
+	e := invalidRequest(string(kg.CodeLimitExceeded), "the body is larger than the "+sizeOf(most)+" that are taken",
+		"Send less at a time; load large graphs as RDF.")
+	return e.at(http.StatusRequestEntityTooLarge)
+}
+
+func wrongContentType(got string) *Error {
+	e := newError(codeContentType, "Incompatible content types", details{Reason: reasonContentType,
+		Detail: "a request is application/json in UTF-8, not " + quoteOrNothing(got)})
+	return e.at(http.StatusUnsupportedMediaType)
+}
+
+func sizeOf(bytes int64) string {
+	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
+		return strconv.FormatInt(bytes>>20, 10) + " MiB"
+	}
+	return strconv.FormatInt(bytes, 10) + " bytes"
+}
+
+func quoteOrNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return strconv.Quote(clip(s))
+}

@@ -1,0 +1,91 @@
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// wireEvent is KnowledgeGraphChangeEvent (knowledge graph extension, section
+// 4.3). What else is known of the change is in its metadata (WIRE §5).
+type wireEvent struct {
+	Op             string        `json:"op"`
+	Statement      wireStatement `json:"statement"`
+	ChangeID       string        `json:"changeId"`
+	Timestamp      string        `json:"timestamp"`
+	ChangeMetadata wireChange    `json:"changeMetadata"`
+}
+
+type wireChange struct {
+	// Position to resume from after this event; absent inside a snapshot.
+	Position string `json:"position,omitempty"`
+	// Revision that made the change; in a snapshot, the one that made the
+	// statement what it is.
+	Revision kg.Revision `json:"revision"`
+	CommitID string      `json:"commitId,omitempty"`
+	// Source is the agent whose assertion the statement is shown with.
+	Source        kg.AgentID `json:"source"`
+	Justification string     `json:"justification,omitempty"`
+	TaskID        string     `json:"taskId,omitempty"`
+	SessionID     string     `json:"sessionId,omitempty"`
+	// Previous are the statements that a replace took away.
+	Previous         []wireStatement `json:"previous,omitempty"`
+	StatementRemains bool            `json:"statementRemains,omitempty"`
+	Snapshot         bool            `json:"snapshot,omitempty"`
+	SnapshotEnd      bool            `json:"snapshotEnd,omitempty"`
+	// Data and Errors are what the subscription selected.
+	Data   json.RawMessage `json:"data,omitempty"`
+	Errors json.RawMessage `json:"errors,omitempty"`
+}
+
+// encoder turns the events of one stream into their wire form. It belongs to
+// one goroutine.
+type encoder struct {
+	store *kg.Store
+	types commitTypes
+}
+
+// event is the wire form of an event with a change, and its position as a
+// token ("" inside a snapshot).
+func (e *encoder) event(ev *operation.Event) (wireEvent, string, error) {
+	c := ev.Change
+	a := strongest(c.Statement)
+	out := wireEvent{
+		Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, a),
+		ChangeMetadata: wireChange{
+			Source: a.Source, StatementRemains: c.StatementRemains, Snapshot: ev.Snapshot, SnapshotEnd: ev.SnapshotEnd,
+			Data: ev.Result.Data,
+		},
+	}
+	meta := &out.ChangeMetadata
+	for _, previous := range c.Previous {
+		meta.Previous = append(meta.Previous, encodeStatement(previous.Quad, strongest(previous)))
+	}
+	if len(ev.Result.Errors) > 0 {
+		var err error
+		if meta.Errors, err = appendJSON(nil, ev.Result.Errors); err != nil {
+			return out, "", err
+		}
+	}
+	if !ev.Snapshot || ev.SnapshotEnd {
+		meta.Position = e.store.FormatPosition(ev.Position)
+	}
+	if ev.Snapshot {
+		meta.Revision = c.Statement.Revision()
+		out.ChangeID = e.store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad)
+		out.Timestamp = timestamp(c.Statement.RecordedAt())
+		return out, meta.Position, nil
+	}
+	commit := c.Commit
+	out.ChangeID = e.store.ChangeID(c.Position)
+	out.Timestamp = timestamp(commit.Time)
+	meta.Revision, meta.CommitID = commit.Revision, e.store.CommitID(commit.Revision)
+	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
+	e.types.echo(commit, c, &out.Statement)
+	return out, meta.Position, nil
+}
+
+// timestamp is RFC 3339 in UTC with milliseconds, as commits have them.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,154 @@
+package a2a
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// Handler answers JSON-RPC 2.0 requests. It is safe for concurrent use.
+type Handler struct {
+	store    *kg.Store
+	querier  Querier
+	streams  *sse.Server
+	prefixes *kg.Prefixes
+	options  Options
+	log      *slog.Logger
+	table    map[string]method
+}
+
+// NewHandler makes the handler of the JSON-RPC endpoint.
+func NewHandler(deps Deps, options Options) *Handler {
+	options = options.withDefaults()
+	h := &Handler{
+		store: deps.Store, querier: deps.Querier, streams: deps.Streams, prefixes: deps.Prefixes,
+		options: options, log: options.Logger,
+	}
+	h.table = h.methods()
+	return h
+}
+
+// ServeHTTP answers a POST (WIRE §2): 200 for whatever a unary method says, and
+// 204 where nothing is to be said.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "JSON-RPC requests are sent with POST.", http.StatusMethodNotAllowed)
+		return
+	}
+	began := time.Now()
+	body, refusal := readBody(w, r, h.options.MaxBodyBytes)
+	var requests []request
+	var batch bool
+	if refusal == nil {
+		requests, batch, refusal = decode(body, h.options.MaxDepth, h.options.MaxBatch)
+	}
+	switch {
+	case refusal != nil:
+		h.observe(r.Context(), unknownMethod, began, refusal)
+		h.write(w, r, &response{id: nullID, err: refusal})
+	case batch:
+		h.serveBatch(w, r, requests)
+	default:
+		h.serveOne(w, r, &requests[0])
+	}
+}
+
+func (h *Handler) serveOne(w http.ResponseWriter, r *http.Request, req *request) {
+	if m := h.table[req.method]; m.stream != nil && req.err == nil && !req.isNotification() {
+		h.serveStreamMethod(w, r, m, req)
+		return
+	}
+	resp := h.answer(r, req)
+	if req.isNotification() {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	h.write(w, r, resp)
+}
+
+// serveBatch carries the requests out in their order. Each answer stands for
+// itself; none has an HTTP status of its own.
+func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []request) {
+	out := []byte{'['}
+	for i := range requests {
+		resp := h.answer(r, &requests[i])
+		if requests[i].isNotification() {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = h.append(r, out, resp)
+	}
+	if len(out) == 1 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	writeJSON(w, http.StatusOK, append(out, ']'))
+}
+
+// unknownMethod stands for the method of a request that names none of ours.
+const unknownMethod = "unknown"
+
+// answer carries out one request and answers it without a stream.
+func (h *Handler) answer(r *http.Request, req *request) *response {
+	began := time.Now()
+	resp := &response{id: req.id, err: req.err}
+	m, known := h.table[req.method]
+	name := req.method
+	switch {
+	case !known:
+		name = unknownMethod
+		if resp.err == nil {
+			resp.err = methodNotFound()
+		}
+	case resp.err != nil:
+	case m.stream != nil:
+		resp.err = invalidRequest(reasonInvalidRequest, req.method+" answers with a stream, which cannot be part of a batch", "Send it alone.")
+	default:
+		resp.result, resp.err = h.callUnary(r, m, req)
+	}
+	h.observe(r.Context(), name, began, resp.err)
+	return resp
+}
+
+func (h *Handler) callUnary(r *http.Request, m method, req *request) (result any, failed *Error) {
+	ctx := r.Context()
+	defer func() {
+		if value := recover(); value != nil {
+			result, failed = nil, h.errorOf(ctx, m.family, false, panicked(value))
+		}
+	}()
+	result, err := m.unary(ctx, callOf(r, req))
+	if err != nil {
+		return nil, h.errorOf(ctx, m.family, false, err)
+	}
+	return result, nil
+}
+
+func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
+
+func callOf(r *http.Request, req *request) call {
+	return call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
+}
+
+// observe counts a call that has ended, and logs what was hidden from its
+// caller.
+func (h *Handler) observe(ctx context.Context, method string, began time.Time, e *Error) {
+	code := 0
+	if e != nil {
+		code = e.Code
+	}
+	if code == codeInternal {
+		h.log.ErrorContext(ctx, "call failed", "method", method, "request", caller.From(ctx).RequestID, "error", e.cause)
+	}
+	h.options.Observe(method, code, time.Since(began))
+}

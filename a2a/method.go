@@ -1,0 +1,35 @@
+package a2a
+
+import (
+	"context"
+	"net/http"
+
+	"koine/internal/caller"
+)
+
+// call is one request for a method.
+type call struct {
+	caller caller.Caller
+	method string
+	params []byte // nil if absent
+	header http.Header
+}
+
+// method is a row of the method table. Exactly one of unary and stream is set.
+type method struct {
+	family family
+	// unary gives what becomes the result.
+	unary func(context.Context, call) (any, error)
+	// stream reads the params and says how to establish the stream. Nothing is
+	// written before it is.
+	stream func(context.Context, call) (*opening, error)
+}
+
+// methods is the table.
+func (h *Handler) methods() map[string]method {
+	return map[string]method{
+		"knowledge/query":     {family: queries, unary: h.query},
+		"knowledge/update":    {family: updates, unary: h.update},
+		"knowledge/subscribe": {family: subscriptions, stream: h.subscribe},
+	}
+}

@@ -1,0 +1,68 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// Querier executes GraphQL operations (graph.Engine). Subscribe's error is an
+// *operation.InvalidError, or a *kg.Error.
+type Querier interface {
+	Execute(context.Context, operation.Request) operation.Result
+	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
+}
+
+// Deps are what the handlers work with. All are required.
+type Deps struct {
+	Store    *kg.Store
+	Querier  Querier
+	Streams  *sse.Server
+	Prefixes *kg.Prefixes
+}
+
+// Defaults of the Options.
+const (
+	DefaultMaxBodyBytes = 4 << 20
+	DefaultMaxDepth     = 64
+	DefaultMaxBatch     = 100
+	DefaultMaxWait      = 10 * time.Second
+)
+
+// Options are the bounds of the handlers. The zero value of each means its
+// default.
+type Options struct {
+	MaxBodyBytes int64
+	// MaxDepth bounds how deeply a body may be nested.
+	MaxDepth int
+	// MaxBatch bounds the requests of one batch.
+	MaxBatch int
+	// MaxWait bounds how long a query waits for its minRevision.
+	MaxWait time.Duration
+	// RefuseQueryMutations makes knowledge/query refuse mutations.
+	RefuseQueryMutations bool
+	Logger               *slog.Logger
+	// Observe, if set, is told of each call that has ended: a stream that could
+	// not be established ends at once, an established one when it closes. code
+	// is 0 or that of the error; an unknown method has the name "unknown".
+	Observe func(method string, code int, took time.Duration)
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
+	o.MaxDepth = cmp.Or(o.MaxDepth, DefaultMaxDepth)
+	o.MaxBatch = cmp.Or(o.MaxBatch, DefaultMaxBatch)
+	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, int, time.Duration) {}
+	}
+	return o
+}

@@ -1,0 +1,68 @@
+package a2a
+
+import (
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// languages that queries and subscriptions may be written in.
+var languages = []string{"graphql"}
+
+// operationParams are what knowledge/query and knowledge/subscribe have in
+// common (knowledge graph extension, sections 4.1 and 4.3).
+type operationParams struct {
+	operation.Request
+	language string
+	controls controls
+}
+
+// readOperation reads them; the text of the operation stands under queryName.
+// The caller reads the members of its own before and calls done.
+func (c *call) readOperation(params *object, queryName string, controls ...string) operationParams {
+	var p operationParams
+	p.Query = params.required(queryName)
+	p.language, _ = params.text("queryLanguage")
+	p.OperationName, _ = params.text("operationName")
+	p.Variables = params.values("variables")
+	p.TaskID, _ = params.text("taskId")
+	p.SessionID, _ = params.text("sessionId")
+	p.View.MinCertainty, _ = params.certainty("requiredCertainty")
+	p.controls = readControls(params, controls...)
+	p.Principal, p.Actor = c.caller.Principal, c.caller.Actor
+	p.View.Principal = c.caller.Principal
+	return p
+}
+
+// otherLanguage tells whether the operation is in a language that is not
+// executed here.
+func (p *operationParams) otherLanguage() bool {
+	return p.language != "" && p.language != languages[0]
+}
+
+// mostAge bounds an age to what a Duration holds.
+const mostAge = uint64(1<<63-1) / uint64(time.Second)
+
+// age is a member that counts seconds. An age of 0 would show nothing.
+func (o *object) age(name string) time.Duration {
+	n, ok := o.natural(name)
+	if ok && n == 0 {
+		o.fail(name, "must be at least 1")
+	}
+	return time.Duration(min(n, mostAge)) * time.Second
+}
+
+// agent is a member that names an agent; "" if absent.
+func (o *object) agent(name string) kg.AgentID {
+	text, ok := o.text(name)
+	if !ok {
+		return ""
+	}
+	id, err := caller.ParseAgent(text)
+	if err != nil {
+		o.failure.set(join(o.path, name), kg.AsError(err))
+	}
+	return id
+}

@@ -1,0 +1,95 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// query is knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
+func (h *Handler) query(ctx context.Context, c call) (any, error) {
+	f := new(failure)
+	params := readObject(f, "", c.params)
+	p := c.readOperation(&params, "query", "at", "minRevision")
+	p.View.MaxAge = params.age("maxAgeSeconds")
+	params.done()
+	if err := f.error(); err != nil {
+		return nil, err
+	}
+	if p.otherLanguage() {
+		return nil, newError(codeInvalidParams, "Invalid parameters", details{Reason: reasonLanguage, Field: "queryLanguage",
+			Detail: "queries in " + quoteOrNothing(p.language) + " are not executed here", Supported: languages})
+	}
+	p.QueriesOnly = h.options.RefuseQueryMutations
+	if err := h.awaitRevision(ctx, p.controls.minRevision); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.View.At, err = h.revisionAt(ctx, p.controls.at); err != nil {
+		return nil, err
+	}
+	result := h.querier.Execute(ctx, p.Request)
+	if len(result.Data) == 0 || string(result.Data) == "null" {
+		return nil, queryError(result.Errors)
+	}
+	return h.queryResult(result)
+}
+
+// awaitRevision waits until reads see the revision, but not for long.
+func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
+	if least == 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, h.options.MaxWait)
+	defer cancel()
+	return h.store.WaitFor(waiting, least)
+}
+
+// revisionAt is the revision that the instant names; 0, the newest, for none.
+func (h *Handler) revisionAt(ctx context.Context, at instant) (kg.Revision, error) {
+	if at.time.IsZero() {
+		return at.revision, nil
+	}
+	revision, err := h.store.RevisionAt(ctx, at.time)
+	if err == nil && revision == 0 {
+		return 0, kg.Errorf(kg.CodeRevisionGone, "nothing was recorded by then").At("metadata.koine.at")
+	}
+	return revision, err
+}
+
+// queryMetadata says how a query was answered.
+type queryMetadata struct {
+	Revision       kg.Revision     `json:"revision"`
+	Position       string          `json:"position"`
+	DurationMs     json.Number     `json:"durationMs"`
+	StatementsRead int64           `json:"statementsRead"`
+	Sources        []kg.AgentID    `json:"sources"`
+	Errors         json.RawMessage `json:"errors,omitempty"`
+}
+
+// queryResult is KnowledgeQueryResponseResult: data is the content of GraphQL's
+// data, which is not decoded on its way.
+func (h *Handler) queryResult(r operation.Result) (any, error) {
+	meta := queryMetadata{
+		Revision: r.Position.Revision, Position: h.store.FormatPosition(r.Position),
+		DurationMs:     json.Number(strconv.FormatFloat(float64(r.Duration.Microseconds())/1000, 'f', -1, 64)),
+		StatementsRead: r.StatementsRead, Sources: r.Sources,
+	}
+	if meta.Sources == nil {
+		meta.Sources = []kg.AgentID{}
+	}
+	if len(r.Errors) > 0 {
+		raw, err := appendJSON(nil, r.Errors)
+		if err != nil {
+			return nil, err
+		}
+		meta.Errors = raw
+	}
+	out := make([]byte, 0, len(r.Data)+512)
+	out = append(append(append(out, `{"data":`...), r.Data...), `,"queryMetadata":`...)
+	out, err := appendJSON(out, meta)
+	return json.RawMessage(append(out, '}')), err
+}

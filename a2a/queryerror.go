@@ -1,0 +1,50 @@
+package a2a
+
+import (
+	"errors"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/kg"
+)
+
+// queryError is what an operation that could give no data becomes: -32010 with
+// the GraphQL errors in its details and the reason of the first. Only what is
+// not about the query keeps its own code.
+func queryError(failed gqlerror.List) error {
+	if len(failed) == 0 {
+		return errors.New("the engine gave neither data nor errors")
+	}
+	first := readExtensions(failed[0])
+	switch first.code {
+	case kg.CodeOverloaded, kg.CodeConstraintViolation:
+		return &kg.Error{Code: first.code, Message: failed[0].Message, Hint: first.hint, RetryAfter: first.retryAfter}
+	case "":
+		first.code = kg.CodeInvalid
+	}
+	raw, err := appendJSON(nil, failed)
+	if err != nil {
+		return err
+	}
+	return newError(codeQuery, failed[0].Message, details{Reason: string(first.code), Hint: first.hint, Errors: raw,
+		RetryAfterMs: first.retryAfter.Milliseconds()})
+}
+
+// extensions are what the engine says of an error beside its message.
+type extensions struct {
+	code       kg.Code
+	hint       string
+	retryAfter time.Duration
+}
+
+func readExtensions(e *gqlerror.Error) (x extensions) {
+	code, _ := e.Extensions["code"].(string)
+	x.code = kg.Code(code)
+	x.hint, _ = e.Extensions["hint"].(string)
+	switch ms := e.Extensions["retryAfterMs"].(type) {
+	case int64:
+		x.retryAfter = time.Duration(ms) * time.Millisecond
+	}
+	return x
+}

@@ -1,0 +1,88 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"koine/internal/caller"
+)
+
+// response is one JSON-RPC response object (JSON-RPC 2.0, section 5).
+type response struct {
+	id     []byte
+	result any // json.RawMessage is written as it is
+	err    *Error
+}
+
+// append appends the response object. On an error nothing usable was appended.
+func (resp *response) append(to []byte) ([]byte, error) {
+	to = append(to, `{"jsonrpc":"2.0","id":`...)
+	to = append(to, resp.id...)
+	var err error
+	if resp.err != nil {
+		to, err = appendJSON(append(to, `,"error":`...), resp.err)
+	} else {
+		to, err = appendJSON(append(to, `,"result":`...), resp.result)
+	}
+	return append(to, '}'), err
+}
+
+// append appends the response object; one that cannot be encoded becomes an
+// internal error.
+func (h *Handler) append(r *http.Request, to []byte, resp *response) []byte {
+	begin := len(to)
+	out, err := resp.append(to)
+	if err == nil {
+		return out
+	}
+	ctx := r.Context()
+	h.log.ErrorContext(ctx, "answer not encoded", "request", caller.From(ctx).RequestID, "error", err)
+	return fmt.Appendf(out[:begin], `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"Internal error","data":null}}`, resp.id, codeInternal)
+}
+
+// write sends one response with the HTTP status that belongs to it.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) {
+	status := http.StatusOK
+	if e := resp.err; e != nil {
+		if e.status != 0 {
+			status = e.status
+		}
+		setRetryAfter(w.Header(), e.retryAfter)
+	}
+	writeJSON(w, status, h.append(r, nil, resp))
+}
+
+// setRetryAfter rounds up: a client that comes back too early is refused again.
+func setRetryAfter(header http.Header, after time.Duration) {
+	if after > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone
+}
+
+// appendJSON appends v as JSON. Text stays text: what HTML would mind is not
+// escaped. Raw JSON is trusted and goes out as it is.
+func appendJSON(to []byte, v any) ([]byte, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return append(to, raw...), nil
+	}
+	buf := bytes.NewBuffer(to)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return to, err
+	}
+	out := buf.Bytes()
+	return out[:len(out)-1], nil // without the line's end
+}

@@ -1,0 +1,188 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// What makes a body unusable although it might be JSON. What readers of JSON
+// disagree about is refused rather than guessed at (RFC 8259, sections 4, 8.2
+// and 9).
+var (
+	errNotJSON   = errors.New("the body is not JSON")
+	errNotUTF8   = errors.New("the body is not UTF-8")
+	errSurrogate = errors.New("a string holds half of a surrogate pair")
+	errTooDeep   = errors.New("the body is nested too deeply")
+	errRepeated  = errors.New("an object has the same member twice")
+)
+
+// scan checks the whole body once, so that what reads it afterwards meets only
+// JSON with unique member names and Unicode text, at most depth levels deep.
+func scan(body []byte, depth int) error {
+	if !utf8.Valid(body) {
+		return errNotUTF8
+	}
+	if !json.Valid(body) {
+		return errNotJSON
+	}
+	s := scanner{body: body, depth: depth}
+	for i := 0; i < len(body); i++ {
+		if body[i] == '"' {
+			end := stringEnd(body, i)
+			if err := s.text(body[i:end]); err != nil {
+				return err
+			}
+			i = end - 1
+			continue
+		}
+		if err := s.sign(body[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type scanner struct {
+	body   []byte
+	depth  int
+	levels []level // those below the open ones are kept for their memory
+	open   int
+	isName bool // the next string is a member's name
+}
+
+// level is an open array or object.
+type level struct {
+	object bool
+	names  []string
+	many   map[string]struct{} // the names, once there are too many to compare
+}
+
+const fewNames = 16
+
+func (s *scanner) sign(c byte) error {
+	switch c {
+	case '{', '[':
+		if s.open == s.depth {
+			return fmt.Errorf("%w: more than %d levels", errTooDeep, s.depth)
+		}
+		if s.open == len(s.levels) {
+			s.levels = append(s.levels, level{})
+		}
+		top := &s.levels[s.open]
+		top.object, top.names, top.many = c == '{', top.names[:0], nil
+		s.open++
+		s.isName = top.object
+	case '}', ']':
+		s.open--
+	case ',':
+		s.isName = s.levels[s.open-1].object
+	case ':':
+		s.isName = false
+	}
+	return nil
+}
+
+func (s *scanner) text(quoted []byte) error {
+	if bytes.IndexByte(quoted, '\\') >= 0 && !surrogatesPaired(quoted) {
+		return errSurrogate
+	}
+	if !s.isName {
+		return nil
+	}
+	name := unquote(quoted)
+	if !s.levels[s.open-1].add(name) {
+		return fmt.Errorf("%w: %q", errRepeated, clip(name))
+	}
+	return nil
+}
+
+func (l *level) add(name string) bool {
+	if l.many == nil && len(l.names) < fewNames {
+		if slices.Contains(l.names, name) {
+			return false
+		}
+		l.names = append(l.names, name)
+		return true
+	}
+	if l.many == nil {
+		l.many = make(map[string]struct{}, 4*fewNames)
+		for _, n := range l.names {
+			l.many[n] = struct{}{}
+		}
+	}
+	if _, ok := l.many[name]; ok {
+		return false
+	}
+	l.many[name] = struct{}{}
+	return true
+}
+
+// stringEnd is the index behind the string that begins at i.
+func stringEnd(body []byte, i int) int {
+	for i++; body[i] != '"'; i++ {
+		if body[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func surrogatesPaired(quoted []byte) bool {
+	high := false
+	for i := 1; i < len(quoted)-1; i++ {
+		if quoted[i] != '\\' {
+			if high {
+				return false
+			}
+			continue
+		}
+		i++
+		if quoted[i] != 'u' {
+			if high {
+				return false
+			}
+			continue
+		}
+		unit, err := strconv.ParseUint(string(quoted[i+1:i+5]), 16, 16)
+		if err != nil {
+			return false
+		}
+		i += 4
+		isHigh, isLow := unit >= 0xd800 && unit <= 0xdbff, unit >= 0xdc00 && unit <= 0xdfff
+		if high != isLow {
+			return false
+		}
+		high = isHigh
+	}
+	return !high
+}
+
+// unquote is the text of a JSON string that was scanned.
+func unquote(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	if err := json.Unmarshal(quoted, &s); err != nil {
+		return string(quoted) // a scanned string always decodes
+	}
+	return s
+}
+
+// clip shortens text from outside before it goes into an answer.
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	for i := most; ; i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i] + "…"
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package a2a
+
+import (
+	"encoding/json"
+	"strings"
+
+	"koine/kg"
+)
+
+// The shapes of the knowledge graph extension, section 2, as they are sent.
+// koine adds object.language.
+type (
+	wireStatement struct {
+		Subject    wireResource    `json:"subject"`
+		Predicate  wireResource    `json:"predicate"`
+		Object     wireObject      `json:"object"`
+		Graph      string          `json:"graph,omitempty"`
+		Certainty  *float64        `json:"certainty,omitempty"`
+		Provenance json.RawMessage `json:"provenance,omitempty"`
+	}
+	wireResource struct {
+		ID   string `json:"id"`
+		Type string `json:"type,omitempty"`
+	}
+	// wireObject has an id or a value; the other is absent, never null.
+	wireObject struct {
+		ID       string          `json:"id,omitempty"`
+		Value    json.RawMessage `json:"value,omitempty"`
+		Type     string          `json:"type,omitempty"`
+		Language string          `json:"language,omitempty"`
+	}
+)
+
+// encodeQuad is the statement without what its sources say of it. Ids are
+// those that the outside knows.
+func encodeQuad(q kg.Quad) wireStatement {
+	s := wireStatement{
+		Subject:   wireResource{ID: q.Subject.ExternalID()},
+		Predicate: wireResource{ID: q.Predicate.ExternalID()},
+		Object:    encodeObject(q.Object),
+	}
+	if q.Graph != kg.DefaultGraph {
+		s.Graph = q.Graph.ExternalID()
+	}
+	return s
+}
+
+// encodeObject writes a literal so that it reads back as the same term: its
+// type is left out where the value alone tells, which is of plain strings.
+func encodeObject(t kg.Term) wireObject {
+	if t.IsResource() {
+		return wireObject{ID: t.ExternalID()}
+	}
+	o := wireObject{Value: t.ValueJSON(), Language: t.Lang()}
+	if datatype := t.Datatype(); datatype != kg.XSDString && t.Lang() == "" {
+		o.Type = shortDatatype(datatype)
+	}
+	return o
+}
+
+func shortDatatype(iri string) string {
+	if name, ok := strings.CutPrefix(iri, kg.XSD); ok && name != "" {
+		return "xsd:" + name
+	}
+	return iri
+}
+
+// encodeStatement is the statement as this assertion backs it.
+func encodeStatement(q kg.Quad, a kg.Assertion) wireStatement {
+	s := encodeQuad(q)
+	if a.HasCertainty {
+		s.Certainty = &a.Certainty
+	}
+	s.Provenance = a.Provenance
+	return s
+}
+
+// strongest is the assertion that a statement is shown with where no single
+// one is meant: that of the greatest certainty, and of those the newest.
+func strongest(s kg.Statement) kg.Assertion {
+	var best kg.Assertion
+	for i, a := range s.Assertions {
+		c, d := a.EffectiveCertainty(), best.EffectiveCertainty()
+		if i == 0 || c > d || c == d && a.Time.After(best.Time) {
+			best = a
+		}
+	}
+	return best
+}

@@ -1,0 +1,147 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// opening is a stream that was asked for correctly and is not established yet.
+type opening struct {
+	// ids tells whether the client asked for id lines.
+	ids bool
+	// establish validates, authorises and registers, under a context that ends
+	// with the stream.
+	establish func(context.Context) (*feed, error)
+}
+
+// feed is an established stream.
+type feed struct {
+	// results end with the error that ends the stream.
+	results iter.Seq2[result, error]
+	// start is the position behind which the stream begins, as a token, or "".
+	start string
+	// position up to which everything was yielded, as a token, or "" while it
+	// cannot be told. Any goroutine may call it.
+	position func() string
+	close    func()
+}
+
+// result is one element of a stream.
+type result struct {
+	value    any    // nil: nothing but the position is told
+	position string // to resume from behind it, as a token, or ""
+}
+
+// framing is how a protocol writes what a stream says.
+type framing struct {
+	result func(any) ([]byte, error)
+	// last says why the stream ends.
+	last func(*Error) (sse.Event, error)
+}
+
+// serve establishes the stream and serves it to its end. An error means that
+// nothing was written and the caller answers (WIRE §5, "Establishing a stream").
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, write framing) error {
+	var f *feed
+	st, err := h.streams.Open(r.Context(), sse.StreamOptions{
+		IDs:      o.ids,
+		Position: func(string) string { return f.position() },
+		Last: func(reason error, position string) (sse.Event, bool) {
+			event, err := write.last(h.endOf(r.Context(), reason, cmp.Or(position, f.start)))
+			return event, err == nil
+		},
+	})
+	if err != nil {
+		return refusal(err)
+	}
+	defer st.Close()
+	if f, err = o.establish(st.Context()); err != nil {
+		return err
+	}
+	defer f.close()
+	began := time.Now()
+	err = st.Serve(w, r, frame(f.results, write))
+	var refused *sse.Refused
+	if errors.As(err, &refused) {
+		return refusal(err)
+	}
+	h.streamEnded(r.Context(), began, err)
+	return nil
+}
+
+// frame gives the results the form in which they are sent.
+func frame(results iter.Seq2[result, error], write framing) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		for out, err := range results {
+			event := sse.Event{ID: out.position}
+			if err == nil && out.value != nil {
+				event.Data, err = write.result(out.value)
+			}
+			if !yield(event, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// streamEnded logs what was hidden from the client.
+func (h *Handler) streamEnded(ctx context.Context, began time.Time, reason error) {
+	if reason == nil || errors.Is(reason, sse.ErrClientGone) {
+		return
+	}
+	if e := h.endOf(ctx, reason, ""); e.Code == codeInternal {
+		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(began), "error", reason)
+	}
+}
+
+// refusal is why no stream could be opened.
+func refusal(err error) error {
+	var refused *sse.Refused
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := newError(codeSubscription, "", details{RetryAfterMs: refused.RetryAfter.Milliseconds()}).at(http.StatusServiceUnavailable)
+	e.retryAfter = refused.RetryAfter
+	switch {
+	case errors.Is(err, sse.ErrTooManyStreams):
+		e.Message = "there are as many open streams as the server serves"
+		return e.with(func(d *details) { d.Reason, d.Hint = reasonTooManyStreams, "Close streams, or try again later." })
+	case errors.Is(err, sse.ErrShutdown):
+		e.Message = "the server is shutting down"
+		return e.with(func(d *details) { d.Reason = reasonServerShutdown })
+	}
+	return err
+}
+
+// endOf is the last event of a stream that ends for this reason, behind the
+// position.
+func (h *Handler) endOf(ctx context.Context, reason error, position string) *Error {
+	ended := func(name, message, hint string) *Error {
+		return newError(codeSubscription, message, details{Reason: name, Hint: hint, Position: position})
+	}
+	again := "Resume from the position; without one, start again."
+	switch {
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		return ended(reasonSlowConsumer, "the client did not take the events in time", again)
+	case errors.Is(reason, sse.ErrShutdown):
+		return ended(reasonServerShutdown, "the server is shutting down", again)
+	case errors.Is(reason, sse.ErrEventTooLarge):
+		return ended(reasonEventTooLarge, "the next event is larger than what is sent", "Select less, then resume from the position.")
+	case errors.Is(reason, context.DeadlineExceeded):
+		return ended(string(kg.CodeTimeout), "the stream's time is over", again)
+	}
+	e := h.errorOf(ctx, subscriptions, true, reason)
+	return e.with(func(d *details) {
+		if d.Reason != string(kg.CodeResync) {
+			d.Position = position
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// subscribe is knowledge/subscribe (knowledge graph extension, section 4.3;
+// WIRE §5).
+func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
+	f := new(failure)
+	params := readObject(f, "", c.params)
+	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot")
+	if params.has("maxAgeSeconds") {
+		params.fail("maxAgeSeconds", "cannot be part of a subscription: what is new is not old")
+	}
+	params.done()
+	if err := f.error(); err != nil {
+		return nil, err
+	}
+	if p.otherLanguage() {
+		return nil, newError(codeSubscription, "subscriptions in "+quoteOrNothing(p.language)+" are not served here",
+			details{Reason: reasonLanguage, Field: "queryLanguage", Supported: languages}).at(http.StatusNotImplemented)
+	}
+	resume, ids, err := h.readResume(c.header, p.controls.resume, p.controls.snapshot)
+	if err != nil {
+		return nil, kg.AsError(err).At("metadata.koine.resume")
+	}
+	p.Resume = resume
+	return &opening{ids: ids, establish: func(ctx context.Context) (*feed, error) {
+		sub, err := h.querier.Subscribe(ctx, p.Request)
+		if err != nil {
+			return nil, subscribeError(err)
+		}
+		return newChangeFeed(h.store, sub, resume.Start == operation.Snapshot), nil
+	}}, nil
+}
+
+// readResume says where a stream starts and whether ids are wanted. A
+// Last-Event-ID is newer than what the request itself says: it is of a client
+// that comes back with the same request.
+func (h *Handler) readResume(header http.Header, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
+	_, asked := header[http.CanonicalHeaderKey("Last-Event-ID")]
+	ids = asked || resume != "" || snapshot
+	last := header.Get("Last-Event-ID")
+	switch {
+	case last != "":
+		from.Start = operation.After
+		from.After, err = h.store.ParsePosition(last)
+	case snapshot && resume != "" && resume != "snapshot":
+		err = kg.Errorf(kg.CodeInvalid, "says another start than snapshot: say one of them")
+	case snapshot || resume == "snapshot":
+		from.Start = operation.Snapshot
+	case resume == "latest":
+		from.Start = operation.Latest
+	case resume == "earliest":
+		from.Start = operation.Earliest
+	case resume != "":
+		from.Start = operation.After
+		from.After, err = h.store.ParsePosition(resume)
+	}
+	return from, ids, err
+}
+
+// subscribeError gives a refusal of the engine its place: an operation that is
+// invalid is no invalid param.
+func subscribeError(err error) error {
+	var invalid *operation.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	e := newError(codeSubscription, "the subscription is not valid", details{Reason: reasonInvalidSubscription,
+		Hint: "The schema is served at /graphql/schema."}).at(http.StatusBadRequest)
+	if len(invalid.Errors) > 0 {
+		e.Message = invalid.Errors[0].Message
+	}
+	raw, encodeErr := appendJSON(nil, invalid.Errors)
+	if encodeErr != nil {
+		return encodeErr
+	}
+	return e.with(func(d *details) { d.Errors = raw })
+}

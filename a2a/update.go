@@ -1,0 +1,116 @@
+package a2a
+
+import (
+	"context"
+	"regexp"
+
+	"koine/internal/update"
+	"koine/kg"
+)
+
+// update is knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
+func (h *Handler) update(ctx context.Context, c call) (any, error) {
+	f := new(failure)
+	params := readObject(f, "", c.params)
+	var req update.Request
+	req.Meta.Principal, req.Meta.Actor = c.caller.Principal, c.caller.Actor
+	if source := params.agent("sourceAgentId"); source != "" {
+		req.Meta.Actor = source
+	}
+	req.Meta.TaskID, _ = params.text("taskId")
+	req.Meta.SessionID, _ = params.text("sessionId")
+	req.Meta.Justification, _ = params.text("justification")
+	controls := readControls(&params, "idempotencyKey", "expectedRevision", "dryRun")
+	req.Meta.IdempotencyKey = controls.idempotencyKey
+	req.Meta.ExpectedRevision, req.Meta.HasExpected = controls.expected, controls.hasExpected
+	req.Meta.DryRun = controls.dryRun
+	req.Mutations = h.readMutations(f, &params)
+	params.done()
+	if err := f.error(); err != nil {
+		return nil, err
+	}
+	receipt, err := update.Apply(ctx, h.store, req)
+	if err != nil {
+		return nil, inMutations(err)
+	}
+	if receipt.Verdict.Outcome == kg.Violation {
+		e := kg.Errorf(kg.CodeConstraintViolation, "%s", receipt.Verdict.Reason)
+		e.Hint = receipt.Verdict.Details
+		return nil, e
+	}
+	return h.updateResult(receipt), nil
+}
+
+// readMutations reads the patches, unless there are too many to look at.
+func (h *Handler) readMutations(f *failure, params *object) []update.Mutation {
+	elements, _ := params.array("mutations")
+	switch n := len(elements); {
+	case n == 0:
+		params.fail("mutations", "must hold at least one patch")
+		return nil
+	case n > update.MaxMutations:
+		f.set("mutations", kg.Errorf(kg.CodeLimitExceeded, "%d patches are more than the %d that are taken at a time", n, update.MaxMutations))
+		return nil
+	}
+	r := &reader{failure: f, prefixes: h.prefixes}
+	mutations := make([]update.Mutation, 0, len(elements))
+	for i, raw := range elements {
+		mutations = append(mutations, r.mutation(index("mutations", i), raw))
+		if f.err != nil {
+			return nil
+		}
+	}
+	return mutations
+}
+
+// domainPart is where the domain's name for a part of a mutation begins, as in
+// "[3].object".
+var domainPart = regexp.MustCompile(`^\[\d+\]\.(subject|predicate|object|graph|certainty|provenance)`)
+
+// inMutations gives an error of update.Apply the path that its part has in the
+// params.
+func inMutations(err error) error {
+	e := kg.AsError(err)
+	if e.Field == "" || e.Field[0] != '[' {
+		return err
+	}
+	f := *e
+	if at := domainPart.FindStringSubmatchIndex(f.Field); at != nil {
+		f.Field = f.Field[:at[2]] + "statement." + f.Field[at[2]:]
+	}
+	return f.At("mutations")
+}
+
+// wireUpdate is KnowledgeUpdateResponseResult and what koine adds to it:
+// revision and what follows.
+type wireUpdate struct {
+	Success             bool        `json:"success"`
+	StatementsAffected  int         `json:"statementsAffected"`
+	AffectedIDs         []string    `json:"affectedIds"`
+	VerificationStatus  string      `json:"verificationStatus"`
+	VerificationDetails string      `json:"verificationDetails,omitempty"`
+	Revision            kg.Revision `json:"revision"`
+	Position            string      `json:"position"`
+	CommitID            *string     `json:"commitId"` // null: there is no commit
+	Replayed            bool        `json:"replayed,omitempty"`
+	DryRun              bool        `json:"dryRun,omitempty"`
+}
+
+func (h *Handler) updateResult(r kg.Receipt) wireUpdate {
+	out := wireUpdate{
+		Success: true, StatementsAffected: r.Affected, AffectedIDs: make([]string, 0, len(r.Subjects)),
+		VerificationStatus: "Verified", VerificationDetails: r.Verdict.Details,
+		Revision: r.Revision, Position: h.store.FormatPosition(r.Position), Replayed: r.Replayed, DryRun: r.DryRun,
+	}
+	for _, s := range r.Subjects {
+		out.AffectedIDs = append(out.AffectedIDs, s.ExternalID())
+	}
+	if r.Verdict.Outcome == kg.Rejected {
+		out.Success, out.VerificationStatus = false, "Rejected - "+r.Verdict.Reason
+	}
+	if r.Committed {
+		id := h.store.CommitID(r.Revision)
+		out.CommitID = &id
+	}
+	return out
+}
