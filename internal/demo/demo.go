@@ -1,0 +1,94 @@
+// Package demo holds a small graph to look around in: a team of agents that
+// asks why a battery loses its capacity. Its statements come from several
+// sources with different certainties, lie in a few named graphs, and were
+// written in commits with reasons, one of them taking something back: so there
+// is a history to read and a contradiction to find.
+package demo
+
+import (
+	"context"
+	"embed"
+	"fmt"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// Prefixes are the short names that go with the graph.
+var Prefixes = map[string]string{
+	"lab":     "https://koine.example/demo/",
+	"finding": "https://koine.example/demo/finding/",
+}
+
+// Finding is the IRI of the finding that the examples begin with.
+const Finding = "https://koine.example/demo/finding/1"
+
+//go:embed lab/*.trig
+var files embed.FS
+
+// Load writes the graph into the store, unless the store has commits already.
+// It tells whether it did.
+func Load(ctx context.Context, store *kg.Store) (bool, error) {
+	if store.Head().Revision > 0 {
+		return false, nil
+	}
+	for _, c := range history {
+		if err := c.write(ctx, store); err != nil {
+			return false, fmt.Errorf("demo: %s: %w", c.why, err)
+		}
+	}
+	return true, nil
+}
+
+func (c commit) write(ctx context.Context, store *kg.Store) error {
+	patches, err := c.patches()
+	if err != nil {
+		return err
+	}
+	meta := kg.Meta{
+		Principal:     kg.Principal{ID: c.by, Method: "local"},
+		Justification: c.why,
+		TaskID:        c.task,
+		SessionID:     "cathode-review",
+	}
+	_, err = store.Update(ctx, meta, func(tx *kg.Tx) error {
+		for _, p := range patches {
+			if err := tx.Apply(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func (c commit) patches() (out []kg.Patch, err error) {
+	if c.file != "" {
+		f, err := files.Open("lab/" + c.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		for q, err := range rdf.Read(f, rdf.TriG, rdf.Options{Name: c.file, Tag: "demo"}) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, kg.Patch{Op: kg.Add, Quad: q})
+		}
+	}
+	for _, s := range c.says {
+		out = append(out, kg.Patch{Op: s.op, Quad: kg.Quad{Subject: s.subject, Predicate: s.predicate, Object: s.object, Graph: kg.DefaultGraph}})
+	}
+	for i := range out {
+		p := &out[i]
+		if p.Op == kg.Remove {
+			p.Source = c.by
+			continue
+		}
+		p.Certainty, p.HasCertainty = c.certainty, c.certainty > 0
+		if c.evidence != "" {
+			p.Provenance = []byte(c.evidence)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,60 @@
+package rdf
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Summary is what a document holds.
+type Summary struct {
+	Quads    uint64
+	Rejected uint64 // lines skipped, with Options.ContinueOnError
+	// Tag is the document's own, for Options.Tag: see DocumentTag.
+	Tag string
+}
+
+// Survey reads a document once from end to end and keeps nothing of it. Doing
+// so before its statements are written has two uses: a fault in the last line
+// is found before the first one is in the store, and the document's tag is
+// known. Errors are those of Read.
+func Survey(r io.Reader, f Format, o Options) (Summary, error) {
+	var s Summary
+	sum := sha256.New()
+	tell := o.Rejected
+	o.Rejected = func(e *SyntaxError) {
+		s.Rejected++
+		if tell != nil {
+			tell(e)
+		}
+	}
+	for _, err := range Read(io.TeeReader(r, sum), f, o) {
+		if err != nil {
+			return s, err
+		}
+		s.Quads++
+	}
+	s.Tag = DocumentTag([sha256.Size]byte(sum.Sum(nil)))
+	return s, nil
+}
+
+// Decompress gives the text of an input that may be compressed with gzip,
+// which its first bytes tell.
+func Decompress(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	magic, err := in.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if string(magic) != "\x1f\x8b" {
+		return in, nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, invalid("not a gzip file: %v", err)
+	}
+	return z, nil
+}
