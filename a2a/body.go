@@ -11,7 +11,7 @@ import (
 // readBody reads the request's body within its bound.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *Error) {
 	if !isJSON(r.Header) {
-		return nil, wrongContentType(r.Header.Get("Content-Type"))
+		return nil, wrongContentType(r.Header)
 	}
 	if r.ContentLength > most {
 		return nil, tooLarge(most)

@@ -122,9 +122,13 @@ func tooLarge(most int64) *Error {
 	return e.at(http.StatusRequestEntityTooLarge)
 }
 
-func wrongContentType(got string) *Error {
+func wrongContentType(header http.Header) *Error {
+	got := quoteOrNothing(header.Get("Content-Type"))
+	if encoding := header.Get("Content-Encoding"); encoding != "" {
+		got += " encoded as " + quoteOrNothing(encoding)
+	}
 	e := newError(codeContentType, "Incompatible content types", details{Reason: reasonContentType,
-		Detail: "a request is application/json in UTF-8, not " + quoteOrNothing(got)})
+		Detail: "a request is application/json in UTF-8, not " + got})
 	return e.at(http.StatusUnsupportedMediaType)
 }
 

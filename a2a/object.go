@@ -56,6 +56,14 @@ func readObject(f *failure, path string, raw []byte) object {
 	return o
 }
 
+// readParams reads the params of a request. Errors name their members without
+// saying params before.
+func readParams(f *failure, raw []byte) object {
+	o := readObject(f, "params", raw)
+	o.path = ""
+	return o
+}
+
 func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // take gives a member's value and takes it out; nil if absent.
@@ -76,10 +84,10 @@ func (o *object) take(name string) []byte {
 // takenName marks a member as read. No scanned name equals it: it is not UTF-8.
 const takenName = "\xff"
 
-// done fails if a member was not read.
+// done fails if a member that is there was not read.
 func (o *object) done() {
 	for _, m := range o.members {
-		if m.name != takenName {
+		if m.name != takenName && !isAbsent(m.value) {
 			o.fail(clip(m.name), "is not known here")
 			return
 		}

@@ -28,7 +28,7 @@ func scan(body []byte, depth int) error {
 		return errNotUTF8
 	}
 	if !json.Valid(body) {
-		return errNotJSON
+		return whereNotJSON(body)
 	}
 	s := scanner{body: body, depth: depth}
 	for i := 0; i < len(body); i++ {
@@ -45,6 +45,14 @@ func scan(body []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+func whereNotJSON(body []byte) error {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
+		return fmt.Errorf("%w: what is wrong begins before byte %d", errNotJSON, syntax.Offset+1)
+	}
+	return errNotJSON
 }
 
 type scanner struct {

@@ -13,7 +13,7 @@ import (
 // WIRE §5).
 func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
 	f := new(failure)
-	params := readObject(f, "", c.params)
+	params := readParams(f, c.params)
 	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot")
 	if params.has("maxAgeSeconds") {
 		params.fail("maxAgeSeconds", "cannot be part of a subscription: what is new is not old")

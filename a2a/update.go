@@ -11,7 +11,7 @@ import (
 // update is knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
 func (h *Handler) update(ctx context.Context, c call) (any, error) {
 	f := new(failure)
-	params := readObject(f, "", c.params)
+	params := readParams(f, c.params)
 	var req update.Request
 	req.Meta.Principal, req.Meta.Actor = c.caller.Principal, c.caller.Actor
 	if source := params.agent("sourceAgentId"); source != "" {
@@ -24,14 +24,15 @@ func (h *Handler) update(ctx context.Context, c call) (any, error) {
 	req.Meta.IdempotencyKey = controls.idempotencyKey
 	req.Meta.ExpectedRevision, req.Meta.HasExpected = controls.expected, controls.hasExpected
 	req.Meta.DryRun = controls.dryRun
-	req.Mutations = h.readMutations(f, &params)
+	patches, _ := params.array("mutations")
 	params.done()
+	req.Mutations = h.readMutations(f, patches)
 	if err := f.error(); err != nil {
 		return nil, err
 	}
 	receipt, err := update.Apply(ctx, h.store, req)
 	if err != nil {
-		return nil, inMutations(err)
+		return nil, inParams(err)
 	}
 	if receipt.Verdict.Outcome == kg.Violation {
 		e := kg.Errorf(kg.CodeConstraintViolation, "%s", receipt.Verdict.Reason)
@@ -42,19 +43,18 @@ func (h *Handler) update(ctx context.Context, c call) (any, error) {
 }
 
 // readMutations reads the patches, unless there are too many to look at.
-func (h *Handler) readMutations(f *failure, params *object) []update.Mutation {
-	elements, _ := params.array("mutations")
-	switch n := len(elements); {
+func (h *Handler) readMutations(f *failure, patches [][]byte) []update.Mutation {
+	switch n := len(patches); {
 	case n == 0:
-		params.fail("mutations", "must hold at least one patch")
+		f.set("mutations", kg.Errorf(kg.CodeInvalid, "must hold at least one patch"))
 		return nil
 	case n > update.MaxMutations:
 		f.set("mutations", kg.Errorf(kg.CodeLimitExceeded, "%d patches are more than the %d that are taken at a time", n, update.MaxMutations))
 		return nil
 	}
 	r := &reader{failure: f, prefixes: h.prefixes}
-	mutations := make([]update.Mutation, 0, len(elements))
-	for i, raw := range elements {
+	mutations := make([]update.Mutation, 0, len(patches))
+	for i, raw := range patches {
 		mutations = append(mutations, r.mutation(index("mutations", i), raw))
 		if f.err != nil {
 			return nil
@@ -67,11 +67,14 @@ func (h *Handler) readMutations(f *failure, params *object) []update.Mutation {
 // "[3].object".
 var domainPart = regexp.MustCompile(`^\[\d+\]\.(subject|predicate|object|graph|certainty|provenance)`)
 
-// inMutations gives an error of update.Apply the path that its part has in the
+// inParams gives an error of update.Apply the path that its part has in the
 // params.
-func inMutations(err error) error {
+func inParams(err error) error {
 	e := kg.AsError(err)
-	if e.Field == "" || e.Field[0] != '[' {
+	switch {
+	case e.Field == "idempotencyKey" || e.Field == "expectedRevision":
+		return e.At("metadata.koine")
+	case e.Field == "" || e.Field[0] != '[':
 		return err
 	}
 	f := *e

@@ -1,0 +1,75 @@
+package a2a_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"koine/a2a"
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// testServer is the protocol over a store of its own.
+type testServer struct {
+	*httptest.Server
+	store   *kg.Store
+	streams *sse.Server
+	clock   atomic.Int64 // seconds since its beginning
+}
+
+// dawn is when the clock of a test begins.
+var dawn = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newTestServer(t testing.TB) *testServer {
+	return newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{})
+}
+
+func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, options a2a.Options) *testServer {
+	t.Helper()
+	s := &testServer{streams: sse.New(streams)}
+	store.Clock = func() time.Time { return dawn.Add(time.Duration(s.clock.Load()) * time.Second) }
+	store.FreeBytes = func(string) (uint64, error) { return 1 << 40, nil }
+	var err error
+	if s.store, err = kg.Open(t.TempDir(), store); err != nil {
+		t.Fatal(err)
+	}
+	prefixes, err := kg.NewPrefixes(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := a2a.Deps{Store: s.store, Querier: newQuerier(s.store, prefixes), Streams: s.streams, Prefixes: prefixes}
+	mux := http.NewServeMux()
+	mux.Handle("/", a2a.NewHandler(deps, options))
+	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))
+	s.Server = httptest.NewUnstartedServer(asCaller(mux))
+	s.Config.ConnContext = sse.ConnContext
+	s.Start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := s.streams.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// asCaller stands for the middleware that finds out who is calling.
+func asCaller(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := caller.Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: "open"}, RequestID: "r1"}
+		if name := r.Header.Get("X-Agent-ID"); name != "" {
+			c.Principal.ID = kg.CanonicalAgent(name)
+		}
+		next.ServeHTTP(w, r.WithContext(caller.With(r.Context(), c)))
+	})
+}

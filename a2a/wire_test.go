@@ -1,0 +1,158 @@
+package a2a_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var rewrite = flag.Bool("update", false, "write the answers that come into testdata/wire")
+
+// Each file of testdata/wire is a conversation with a fresh server: requests,
+// each followed by its whole answer, byte for byte. What differs from run to
+// run is masked. Its comment says what the file pins.
+//
+// A request is a JSON body for POST /, or a request line, headers, an empty
+// line and a body; a body that begins with a double quote after "go " is a Go
+// string, for bytes that a text file cannot hold. ${position} stands for the
+// last position that an answer held. A request at which the clock shall stand
+// still otherwise: it goes on by a second with each request.
+func TestWire(t *testing.T) {
+	files, err := filepath.Glob("testdata/wire/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { converse(t, file) })
+	}
+}
+
+func converse(t *testing.T, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(archive.Comment) == 0 {
+		t.Error("the file does not say what it pins")
+	}
+	s := newTestServer(t)
+	out := &txtar.Archive{Comment: archive.Comment}
+	position := "none"
+	answers := map[string][]byte{}
+	for _, f := range archive.Files {
+		if name, ok := strings.CutSuffix(f.Name, " =>"); ok {
+			answers[name] = f.Data
+		}
+	}
+	for _, f := range archive.Files {
+		if strings.HasSuffix(f.Name, " =>") {
+			continue
+		}
+		s.clock.Add(1)
+		got := answer(t, s.send(t, f.Data, position))
+		if found := positionMember.FindAllStringSubmatch(got, -1); found != nil {
+			position = found[len(found)-1][1]
+		}
+		got = mask(got)
+		want, ok := answers[f.Name]
+		if !*rewrite && (!ok || got != string(want)) {
+			t.Errorf("%s:\ngot\n%s\nwant\n%s", f.Name, got, want)
+		}
+		out.Files = append(out.Files, f, txtar.File{Name: f.Name + " =>", Data: []byte(got)})
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, txtar.Format(out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var positionMember = regexp.MustCompile(`"(?:position|oldestPosition)":"([A-Za-z0-9_-]{20,})"`)
+
+// masks replace what differs from run to run.
+var masks = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`"(position|oldestPosition)":"[A-Za-z0-9_-]{20,}"`), `"$1":"<position>"`},
+	{regexp.MustCompile(`"(commitId|changeId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
+	{regexp.MustCompile(`"durationMs":[0-9.]+`), `"durationMs":<ms>`},
+}
+
+func mask(text string) string {
+	for _, m := range masks {
+		text = m.pattern.ReplaceAllString(text, m.with)
+	}
+	return text
+}
+
+// send sends a request as it stands in the file.
+func (s *testServer) send(t *testing.T, text []byte, position string) *http.Response {
+	t.Helper()
+	text = bytes.ReplaceAll(text, []byte("${position}"), []byte(position))
+	method, path, header, body := "POST", "/", http.Header{"Content-Type": {"application/json"}}, strings.TrimSuffix(string(text), "\n")
+	if first, rest, _ := strings.Cut(body, "\n"); requestLine.MatchString(first) {
+		method, path, _ = strings.Cut(first, " ")
+		header = http.Header{}
+		for rest != "" {
+			var line string
+			if line, rest, _ = strings.Cut(rest, "\n"); line == "" {
+				break
+			}
+			name, value, _ := strings.Cut(line, ":")
+			header.Set(name, strings.TrimSpace(value))
+		}
+		body = rest
+	}
+	if quoted, ok := strings.CutPrefix(body, "go "); ok {
+		raw, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = raw
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
+
+// answer is the response as it stands in the file.
+func answer(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", resp.StatusCode)
+	for _, name := range []string{"Content-Type", "Retry-After", "Allow"} {
+		if v := resp.Header.Get(name); v != "" {
+			fmt.Fprintf(&b, " %s", v)
+		}
+	}
+	b.WriteString("\n")
+	if len(body) > 0 {
+		fmt.Fprintf(&b, "%s\n", bytes.TrimSuffix(body, []byte("\n")))
+	}
+	return b.String()
+}
