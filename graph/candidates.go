@@ -1,0 +1,208 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+
+	"koine/kg"
+)
+
+// candidates yields the entities that may match, each once and in the order of
+// their ids, behind after if that is set, with what the test needs of them.
+func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
+	return func(yield func(*subject, error) bool) {
+		w, err := resolve(s, m.wanted)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		d, err := cheapest(s, m.drives)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if d == nil {
+			allSubjects(s, &w, after)(yield)
+			return
+		}
+		for id, err := range d.ids(s, after) {
+			c := &subject{snapshot: s, id: id}
+			if err == nil {
+				err = c.gatherRows(&w)
+			}
+			if err == nil && len(d.iris) > 0 {
+				err = c.confirm()
+			}
+			if err == errNoSubject {
+				continue
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+var errNoSubject = kg.Errorf(kg.CodeNotFound, "no statement has this subject")
+
+// confirm tells whether the view shows a statement with this subject: that a
+// term has an id does not mean so.
+func (s *subject) confirm() error {
+	for _, rows := range s.rows {
+		if len(rows) > 0 {
+			return nil
+		}
+	}
+	for _, err := range s.snapshot.MatchIDs(kg.IDPattern{Subject: s.id}, nil) {
+		return err
+	}
+	return errNoSubject
+}
+
+// cheapest is the drive that gives the fewest candidates, going by the
+// catalogue; nil when all entities have to be looked at.
+func cheapest(s *kg.Snapshot, drives []drive) (best *drive, err error) {
+	var least uint64
+	for i := range drives {
+		d := &drives[i]
+		if d.iris != nil {
+			return d, nil
+		}
+		if len(drives) == 1 {
+			return d, nil
+		}
+		p := kg.Pattern{Predicate: d.predicate}
+		if d.predicate == rdfType {
+			p.Object = d.object
+		}
+		n, err := s.Count(p)
+		if err != nil {
+			return nil, err
+		}
+		if !d.object.IsZero() && d.predicate != rdfType {
+			n /= 16 // one object of many
+		}
+		if best == nil || n < least {
+			best, least = d, n
+		}
+	}
+	return best, nil
+}
+
+// ids yields the ids of the entities that the drive gives, in order.
+func (d *drive) ids(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	switch {
+	case d.iris != nil:
+		return d.named(s, after)
+	case !d.object.IsZero():
+		return d.subjectsOf(s, after)
+	}
+	return d.scanned(s, after)
+}
+
+func (d *drive) named(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		var ids []kg.ID
+		for _, t := range d.iris {
+			id, known, err := s.ID(t)
+			if err != nil {
+				yield(id, err)
+				return
+			}
+			if known {
+				ids = append(ids, id)
+			}
+		}
+		yieldSorted(ids, after, yield)
+	}
+}
+
+func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
+	slices.SortFunc(ids, compareIDs)
+	for _, id := range slices.Compact(ids) {
+		if after != nil && compareIDs(id, *after) <= 0 {
+			continue
+		}
+		if !yield(id, nil) {
+			return
+		}
+	}
+}
+
+// subjectsOf reads them from the index by predicate and object, which has them
+// in order.
+func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicate, Object: d.object})
+		if !known || err != nil {
+			if err != nil {
+				yield(kg.ID{}, err)
+			}
+			return
+		}
+		var from *kg.IDQuad
+		if after != nil {
+			from = &kg.IDQuad{Subject: *after, Predicate: p.Predicate, Object: p.Object, Graph: lastID}
+		}
+		var last kg.ID
+		for row, err := range s.MatchIDs(p, from) {
+			if err == nil && row.Subject == last {
+				continue // in another graph too
+			}
+			last = row.Subject
+			if !yield(row.Subject, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// scanned reads all statements with the predicate and keeps the subjects of
+// those whose object fits. The same object comes in a row: it is tested once.
+func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicate})
+		if !known || err != nil {
+			if err != nil {
+				yield(kg.ID{}, err)
+			}
+			return
+		}
+		var ids []kg.ID
+		var tested kg.ID
+		fits := d.fits == nil
+		for row, err := range s.MatchIDs(p, nil) {
+			if err == nil && d.fits != nil && row.Object != tested {
+				var t kg.Term
+				if t, err = s.Term(row.Object); err == nil {
+					tested, fits = row.Object, d.fits(t)
+				}
+			}
+			if err != nil {
+				yield(kg.ID{}, err)
+				return
+			}
+			if fits {
+				ids = append(ids, row.Subject)
+			}
+		}
+		yieldSorted(ids, after, yield)
+	}
+}
+
+// idPattern turns a pattern into ids; false when a term of it is not in the
+// store, so that nothing matches.
+func idPattern(s *kg.Snapshot, p kg.Pattern) (out kg.IDPattern, known bool, err error) {
+	for _, part := range [...]struct {
+		t  kg.Term
+		id *kg.ID
+	}{{p.Subject, &out.Subject}, {p.Predicate, &out.Predicate}, {p.Object, &out.Object}, {p.Graph, &out.Graph}} {
+		if part.t.IsZero() {
+			continue
+		}
+		if *part.id, known, err = s.ID(part.t); err != nil || !known {
+			return out, false, err
+		}
+	}
+	return out, true, nil
+}

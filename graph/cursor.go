@@ -1,0 +1,121 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// A cursor is sealed by the store, so that it can neither be read nor made
+// outside. It is bound to all that decides which list it stands in:
+// epoch, field, arguments but first and after, view and caller, and the entity
+// for the lists of an entity. Inside are
+//
+//	layout     1 byte
+//	revision   8 bytes, big endian: that of the walk's first page
+//	now        8 bytes: its evaluation time, in ns since 1970
+//	key        the last element: 9 bytes of an entity's id, 36 of a statement's
+//
+// Ids depend on the data directory's layout, which the store's seal covers.
+const cursorLayout = 1
+
+const (
+	entityKeyBytes    = len(kg.ID{})
+	statementKeyBytes = 4 * entityKeyBytes
+)
+
+// cursorBound is a hash of what a connection's cursors belong to.
+type cursorBound [sha256.Size]byte
+
+func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) {
+	args := f.ArgumentMap(p.op.Variables)
+	delete(args, "first")
+	delete(args, "after")
+	delete(args, "view") // in p.view
+	for name, v := range args {
+		if v == nil {
+			delete(args, name)
+		}
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return bound, err
+	}
+	epoch := p.run.engine.deps.Store.Head().Epoch
+	h := sha256.New()
+	h.Write([]byte("koine cursor 1\n"))
+	h.Write(epoch[:])
+	h.Write([]byte(viewKey(p.view)))
+	h.Write([]byte(f.ObjectDefinition.Name + "." + f.Name + "\n"))
+	h.Write(text)
+	return cursorBound(h.Sum(nil)), nil
+}
+
+// of is the bound of the same list of one entity.
+func (c cursorBound) of(entity kg.Term) cursorBound {
+	return sha256.Sum256(append(c[:], entity.String()...))
+}
+
+// place is what a cursor says.
+type place struct {
+	revision kg.Revision
+	now      time.Time
+	key      []byte
+}
+
+func (e *Engine) seal(s *kg.Snapshot, bound cursorBound, key []byte) string {
+	b := make([]byte, 0, 17+statementKeyBytes)
+	b = append(b, cursorLayout)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Revision()))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.View().Now.UnixNano()))
+	return e.deps.Store.Seal(append(b, key...), bound[:])
+}
+
+func (e *Engine) unseal(c Cursor, bound cursorBound, keyBytes int) (place, error) {
+	b, err := e.deps.Store.Unseal(string(c), bound[:])
+	if err != nil {
+		return place{}, kg.AsError(err).At("after")
+	}
+	if len(b) != 17+keyBytes || b[0] != cursorLayout {
+		return place{}, kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
+	}
+	return place{
+		revision: kg.Revision(binary.BigEndian.Uint64(b[1:])),
+		now:      time.Unix(0, int64(binary.BigEndian.Uint64(b[9:]))).UTC(),
+		key:      b[17:],
+	}, nil
+}
+
+// openAt gives the snapshot of the page that a cursor asks for.
+func (r *run) openAt(ctx context.Context, view kg.View, at place) (*kg.Snapshot, error) {
+	view.At, view.Now = at.revision, at.now
+	s, err := r.open(ctx, view)
+	switch kg.CodeOf(err) {
+	case kg.CodeRevisionGone, kg.CodeRevisionAhead:
+		e := kg.Errorf(kg.CodeCursorGone, "revision %d, which the cursor's first page read, can no longer be read", at.revision)
+		e.Hint = "Start again from the first page."
+		return nil, e.At("after")
+	}
+	return s, err
+}
+
+func quadKey(q kg.IDQuad) []byte {
+	b := make([]byte, 0, statementKeyBytes)
+	for _, id := range [...]kg.ID{q.Subject, q.Predicate, q.Object, q.Graph} {
+		b = append(b, id[:]...)
+	}
+	return b
+}
+
+func parseQuadKey(b []byte) (q kg.IDQuad) {
+	for i, id := range [...]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
+		copy(id[:], b[i*entityKeyBytes:])
+	}
+	return q
+}

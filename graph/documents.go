@@ -1,0 +1,112 @@
+package graph
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// Bounds of the cache of parsed documents. Longer queries are parsed each time.
+const (
+	DefaultCachedDocuments = 500
+	maxCachedQueryBytes    = 16 << 10
+)
+
+// documents parses and validates queries and keeps the ones used last. It is
+// safe for concurrent use; nobody changes a document that was given out.
+type documents struct {
+	schema *ast.Schema
+	rules  *rules.Rules
+	limits Limits
+	max    int
+
+	mu sync.Mutex // guards what follows
+	// young and old are two generations: what is asked for in the old one moves
+	// to the young one, and when that is full it becomes the old one.
+	young, old map[string]*ast.QueryDocument
+}
+
+func newDocuments(schema *ast.Schema, limits Limits, max int) *documents {
+	if max <= 0 {
+		max = DefaultCachedDocuments
+	}
+	r := rules.NewDefaultRules()
+	return &documents{schema: schema, rules: r, limits: limits, max: max, young: map[string]*ast.QueryDocument{}}
+}
+
+// get gives the valid document of a query text, or what is wrong with it.
+func (d *documents) get(query string) (*ast.QueryDocument, gqlerror.List) {
+	if doc := d.cached(query); doc != nil {
+		return doc, nil
+	}
+	doc, errs := d.parse(query)
+	if len(errs) == 0 && len(query) <= maxCachedQueryBytes {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.keep(query, doc)
+	}
+	return doc, errs
+}
+
+func (d *documents) cached(query string) *ast.QueryDocument {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if doc := d.young[query]; doc != nil {
+		return doc
+	}
+	doc := d.old[query]
+	if doc != nil {
+		d.keep(query, doc)
+	}
+	return doc
+}
+
+// keep puts a document into the young generation; d.mu is held.
+func (d *documents) keep(query string, doc *ast.QueryDocument) {
+	if len(d.young) >= (d.max+1)/2 {
+		d.old, d.young = d.young, map[string]*ast.QueryDocument{}
+	}
+	d.young[strings.Clone(query)] = doc
+}
+
+// parse goes from the cheap checks to the dear ones: the limits on tokens and
+// shape come before the rules of validation, some of which compare each field
+// with each other.
+func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, d.limits.Tokens)
+	if err != nil {
+		return nil, gqlerror.List{d.parseError(err)}
+	}
+	if len(doc.Operations) == 0 {
+		err := gqlerror.Errorf("the document has no operation")
+		errcode.Set(err, errcode.ValidationFailed)
+		return nil, gqlerror.List{err}
+	}
+	if err := d.limits.checkShape(doc); err != nil {
+		return nil, gqlerror.List{{Message: err.Message, Err: err}}
+	}
+	errs := validator.ValidateWithRules(d.schema, doc, d.rules)
+	for _, err := range errs {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	return doc, errs
+}
+
+func (d *documents) parseError(err error) *gqlerror.Error {
+	g, ok := err.(*gqlerror.Error)
+	if !ok {
+		g = gqlerror.Errorf("%v", err)
+	}
+	if strings.HasPrefix(g.Message, "exceeded token limit") {
+		return &gqlerror.Error{Message: g.Message, Err: limitError("tokens", "the query has more than %d tokens", d.limits.Tokens).
+			hint("Send the large parts as variables, or split the query.")}
+	}
+	errcode.Set(g, errcode.ParseFailed)
+	return g
+}

@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	_ "embed"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// Deps are what the engine works with. All but Logger are required.
+type Deps struct {
+	Store    *kg.Store
+	Prefixes *kg.Prefixes
+	Logger   *slog.Logger // nil: slog.Default
+}
+
+// Options of an engine. The zero value works.
+type Options struct {
+	Limits Limits
+	// LabelPredicates are the properties that give an entity its label, the
+	// best first. Nil means DefaultLabelPredicates.
+	LabelPredicates []string
+	// CachedDocuments bounds the parsed queries that are kept; 0 means
+	// DefaultCachedDocuments.
+	CachedDocuments int
+	// NoMutations refuses mutations whatever the request says.
+	NoMutations bool
+}
+
+// DefaultLabelPredicates are the properties that vocabularies in common use
+// name things by.
+var DefaultLabelPredicates = []string{
+	kg.RDFSLabel,
+	"http://www.w3.org/2004/02/skos/core#prefLabel",
+	"https://schema.org/name",
+	"http://schema.org/name",
+	"http://xmlns.com/foaf/0.1/name",
+	"http://purl.org/dc/terms/title",
+}
+
+// Engine executes GraphQL operations in-process. It is safe for concurrent use.
+type Engine struct {
+	deps      Deps
+	limits    Limits
+	options   Options
+	labels    []kg.Term
+	schema    *executableSchema
+	documents *documents
+}
+
+// NewEngine makes an engine over the store.
+func NewEngine(deps Deps, options Options) *Engine {
+	if deps.Logger == nil {
+		deps.Logger = slog.Default()
+	}
+	if options.LabelPredicates == nil {
+		options.LabelPredicates = DefaultLabelPredicates
+	}
+	e := &Engine{deps: deps, options: options, limits: options.Limits.withDefaults()}
+	for _, p := range options.LabelPredicates {
+		e.labels = append(e.labels, kg.IRI(p))
+	}
+	config := Config{Resolvers: &Resolver{engine: e}}
+	e.schema = &executableSchema{Resolvers: config.Resolvers}
+	e.documents = newDocuments(e.schema.Schema(), e.limits, options.CachedDocuments)
+	return e
+}
+
+// SDL is the schema in GraphQL's schema definition language.
+func (e *Engine) SDL() string {
+	for _, s := range sources {
+		if !s.BuiltIn {
+			return s.Input
+		}
+	}
+	return ""
+}
+
+// Execute runs a query or a mutation. It never fails as a whole: what went
+// wrong is in the result's Errors, and Data is nil if nothing could be given.
+func (e *Engine) Execute(ctx context.Context, req operation.Request) (result operation.Result) {
+	started := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, e.limits.Duration, errTooSlow)
+	defer cancel()
+	r := newRun(e, &req)
+	defer func() {
+		r.close(&result)
+		result.Duration = time.Since(started)
+	}()
+	opCtx, errs := e.prepare(ctx, r)
+	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
+		errs = e.present(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
+	}
+	if len(errs) > 0 {
+		result.Errors = errs
+		return result
+	}
+	response := e.exec(r.context(ctx, opCtx))
+	result.Data, result.Errors = response.Data, response.Errors
+	if n := len(result.Data); n > e.limits.ResultBytes {
+		result.Data, result.Errors = nil, e.present(e.limits.resultTooLarge())
+	}
+	return result
+}
+
+// exec lets the generated code run the operation of the context. What panics
+// outside of a field is an error of the whole operation.
+func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := e.present(e.recovered(ctx, p))
+			response = &graphql.Response{Errors: err}
+		}
+	}()
+	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
+	response = e.schema.Exec(ctx)(ctx)
+	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
+	return response
+}
+
+// present is the list of one error that belongs to no field.
+func (e *Engine) present(err error) gqlerror.List {
+	return gqlerror.List{e.presentError(context.Background(), err)}
+}

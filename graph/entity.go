@@ -1,0 +1,176 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// entityPlan is what a selection set asks of entities.
+type entityPlan struct {
+	fields []entityField
+	// wanted are the predicates whose statements the fields need. uses tells,
+	// for each of them, which fields do and at what rank.
+	wanted []kg.Term
+	uses   [][]use
+	named  bool // some field shows the IRI
+	reads  bool // some field needs the store
+}
+
+type use struct{ field, rank int }
+
+type entityKind uint8
+
+const (
+	entityTypename entityKind = iota
+	entityName                // id, iri
+	entityTypes
+	entityLabel
+	entityValue
+	entityValues
+	entityStatements // out, in
+	entityDegree
+	entityPredicates
+)
+
+type entityField struct {
+	kind      entityKind
+	key       []byte
+	langs     []string
+	first     int
+	direction Direction // of degree, and OUT or IN of statements
+	page      *connection
+	counts    []countField // of predicates
+}
+
+func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
+	plan := &entityPlan{}
+	err := p.eachField(set, entityImplementors, func(f graphql.CollectedField, key []byte) error {
+		field := entityField{key: key}
+		if err := p.entityField(plan, f, &field); err != nil {
+			return err
+		}
+		plan.fields = append(plan.fields, field)
+		return nil
+	})
+	return plan, err
+}
+
+func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
+	ec := p.run.ec
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "id", "iri":
+		field.kind, plan.named = entityName, true
+		return nil
+	}
+	plan.reads = true
+	switch f.Name {
+	case "types":
+		field.kind = entityTypes
+		plan.want(rdfType, 0)
+	case "label":
+		args, err := p.args(f, ec.field_Entity_label_args)
+		field.kind, field.langs = entityLabel, lowerAll(argument[[]string](args, "lang"))
+		for rank, predicate := range p.run.engine.labels {
+			plan.want(predicate, rank)
+		}
+		return err
+	case "value":
+		args, err := p.args(f, ec.field_Entity_value_args)
+		field.kind = entityValue
+		plan.want(argument[kg.Term](args, "predicate"), 0)
+		return err
+	case "values":
+		args, err := p.args(f, ec.field_Entity_values_args)
+		if err != nil {
+			return err
+		}
+		field.kind = entityValues
+		plan.want(argument[kg.Term](args, "predicate"), 0)
+		field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultMaxPageSize)
+		return err
+	case "out", "in":
+		return p.entityStatements(f, field)
+	case "degree":
+		args, err := p.args(f, ec.field_Entity_degree_args)
+		field.kind, field.direction = entityDegree, argument[Direction](args, "direction")
+		return err
+	case "predicates":
+		var err error
+		field.kind = entityPredicates
+		field.counts, err = p.counts(f)
+		return err
+	default:
+		return unplanned(f)
+	}
+	return nil
+}
+
+func (p *planner) entityStatements(f graphql.CollectedField, field *entityField) (err error) {
+	field.kind, field.direction = entityStatements, DirectionOut
+	parse := p.run.ec.field_Entity_out_args
+	if f.Name == "in" {
+		field.direction, parse = DirectionIn, p.run.ec.field_Entity_in_args
+	}
+	args, err := p.args(f, parse)
+	if err != nil {
+		return err
+	}
+	field.page, err = p.statementConnection(f, args)
+	return err
+}
+
+// want notes that the field being planned needs the predicate's statements.
+func (plan *entityPlan) want(predicate kg.Term, rank int) {
+	i := slices.Index(plan.wanted, predicate)
+	if i < 0 {
+		i = len(plan.wanted)
+		plan.wanted = append(plan.wanted, predicate)
+		plan.uses = append(plan.uses, nil)
+	}
+	plan.uses[i] = append(plan.uses[i], use{len(plan.fields), rank})
+}
+
+// entityNode is an entity in the answer, loaded.
+type entityNode struct {
+	plan    *entityPlan
+	subject subject
+	batch   *entityBatch
+	slots   []slot // what was loaded for each of the plan's fields
+}
+
+// slot is what was loaded for a field: its text in the batch's arena, or a page.
+type slot struct {
+	from, to int
+	page     *page
+}
+
+// entityBatch is what entities that were loaded together share.
+type entityBatch struct{ arena []byte }
+
+func (n *entityNode) write(b []byte) []byte {
+	b = append(b, '{')
+	for i := range n.plan.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &n.plan.fields[i]
+		b = append(b, f.key...)
+		switch f.kind {
+		case entityTypename:
+			b = append(b, `"Entity"`...)
+		case entityName:
+			b = appendName(b, n.subject.name)
+		case entityStatements:
+			b = n.slots[i].page.write(b)
+		default:
+			b = append(b, n.batch.arena[n.slots[i].from:n.slots[i].to]...)
+		}
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,133 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/kg"
+)
+
+// presentError is the one place where an error gets its form for the outside:
+// message, path, and extensions with code and what helps. What is not meant
+// for the outside becomes "internal error", and is logged here, once.
+func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
+	out := &gqlerror.Error{Message: err.Error()}
+	var g *gqlerror.Error
+	if errors.As(err, &g) {
+		out = &gqlerror.Error{Message: g.Message, Path: g.Path, Locations: g.Locations, Extensions: g.Extensions}
+	}
+	if out.Path == nil && graphql.GetFieldContext(ctx) != nil {
+		out.Path = graphql.GetPath(ctx)
+	}
+	var limit *LimitError
+	var known *kg.Error
+	switch {
+	case errors.As(err, &limit):
+		e.presentLimit(out, limit)
+	case errors.Is(err, context.DeadlineExceeded):
+		errors.As(e.limits.timeError(ctx), &limit)
+		e.presentLimit(out, limit)
+	case errors.Is(err, context.Canceled):
+		out.Message = "the request was given up"
+		extend(out, "code", string(kg.CodeClosed))
+	case errors.As(err, &known) && known.Code != kg.CodeInternal:
+		e.presentKnown(out, known)
+	case g != nil && (g.Err == nil || errors.Unwrap(g.Err) == nil && out.Extensions["code"] != nil):
+		// Parser, validation and argument coercion of the libraries: their
+		// messages are made for the caller.
+		if out.Extensions["code"] == nil {
+			extend(out, "code", string(kg.CodeInvalid))
+		}
+	default:
+		e.presentInternal(ctx, out, err)
+	}
+	return out
+}
+
+func (e *Engine) presentAll(errs gqlerror.List) gqlerror.List {
+	out := make(gqlerror.List, len(errs))
+	for i, err := range errs {
+		out[i] = e.presentError(context.Background(), err)
+	}
+	return out
+}
+
+func (e *Engine) presentLimit(out *gqlerror.Error, err *LimitError) {
+	out.Message = err.Message
+	code := kg.CodeLimitExceeded
+	if err.Limit == "duration" {
+		code = kg.CodeTimeout
+	}
+	extend(out, "code", string(code))
+	extend(out, "limit", err.Limit)
+	if err.Hint != "" {
+		extend(out, "hint", err.Hint)
+	}
+}
+
+func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
+	out.Message = err.Message
+	extend(out, "code", string(err.Code))
+	if err.Field != "" {
+		extend(out, "field", err.Field)
+	}
+	if err.Hint != "" {
+		extend(out, "hint", err.Hint)
+	}
+	if err.RetryAfter > 0 {
+		extend(out, "retryAfterMs", err.RetryAfter.Milliseconds())
+	}
+	if err.Oldest != nil {
+		extend(out, "oldest", e.deps.Store.FormatPosition(*err.Oldest))
+	}
+}
+
+func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		e.deps.Logger.ErrorContext(ctx, "a GraphQL field panicked", "path", out.Path.String(), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
+	} else {
+		e.deps.Logger.ErrorContext(ctx, "a GraphQL operation failed", "path", out.Path.String(), "err", err)
+	}
+	out.Message = "internal error"
+	out.Extensions = map[string]any{"code": string(kg.CodeInternal)}
+}
+
+// atPath says at which field an error happened, unless it says so itself.
+func atPath(path ast.Path, err error) error {
+	var g *gqlerror.Error
+	if errors.As(err, &g) && g.Path != nil && len(g.Path) >= len(path) {
+		return err
+	}
+	return &gqlerror.Error{Message: err.Error(), Path: slices.Clone(path), Err: err}
+}
+
+func extend(g *gqlerror.Error, key string, value any) {
+	// The map may be that of a cached or shared error: never write into it.
+	m := make(map[string]any, len(g.Extensions)+1)
+	for k, v := range g.Extensions {
+		m[k] = v
+	}
+	m[key] = value
+	g.Extensions = m
+}
+
+// panicError is a panic on its way to the log.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return "panic" }
+
+// recovered is graphql.RecoverFunc: the panic is logged when it is presented.
+func (e *Engine) recovered(_ context.Context, value any) error {
+	return &panicError{value: value, stack: debug.Stack()}
+}

@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendString writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				b = append(append(b, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// appendName writes the text by which the outside knows a resource.
+func appendName(b []byte, t kg.Term) []byte {
+	if t.Kind() == kg.KindBlank {
+		b = append(b, `"_:`...)
+		return append(append(b, t.Value()...), '"') // a label needs no escapes
+	}
+	return appendString(b, t.Value())
+}
+
+// appendGraph writes a graph's name, null for the default graph.
+func appendGraph(b []byte, t kg.Term) []byte {
+	if t == kg.DefaultGraph || t.IsZero() {
+		return append(b, "null"...)
+	}
+	return appendName(b, t)
+}
+
+// appendValue writes a term as a value of the scalar JSON.
+func appendValue(b []byte, t kg.Term) []byte {
+	if t.IsResource() {
+		return appendName(b, t)
+	}
+	if t.Lang() != "" || t.Datatype() == kg.XSDString {
+		return appendString(b, t.Value())
+	}
+	return append(b, t.ValueJSON()...)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	return append(b, '"')
+}
+
+func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10) }
+
+func appendFloat(b []byte, f float64) []byte { return strconv.AppendFloat(b, f, 'g', -1, 64) }
+
+// appendCertainty writes a certainty, null where none is known.
+func appendCertainty(b []byte, certainty float64, known bool) []byte {
+	if !known {
+		return append(b, "null"...)
+	}
+	return appendFloat(b, certainty)
+}

@@ -1,0 +1,143 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"koine/kg"
+)
+
+// Limits of one operation. A zero member means its default.
+type Limits struct {
+	Tokens        int           // in the query's text
+	Depth         int           // of fields in fields
+	Fields        int           // in the operation, fragments expanded where they are used
+	Aliases       int           // of them those with an alias
+	RootFields    int           // of the operation itself
+	Complexity    int           // fields that the answer may have, going by the page sizes asked for
+	PageSize      int           // of a connection
+	VariableBytes int           // of all variables, as JSON
+	ResultBytes   int           // of the answer's data
+	Duration      time.Duration // of a query or mutation
+}
+
+// The defaults of Limits, and the size of a page when none is asked for.
+const (
+	DefaultTokens        = 10_000
+	DefaultDepth         = 40
+	DefaultFields        = 5_000
+	DefaultAliases       = 500
+	DefaultRootFields    = 50
+	DefaultComplexity    = 500_000
+	DefaultMaxPageSize   = 1_000
+	DefaultVariableBytes = 4 << 20
+	DefaultResultBytes   = 16 << 20
+	DefaultDuration      = 10 * time.Second
+
+	DefaultPageSize       = 25
+	DefaultVocabularySize = 100
+)
+
+func (l Limits) withDefaults() Limits {
+	for _, m := range []struct {
+		to    *int
+		value int
+	}{
+		{&l.Tokens, DefaultTokens}, {&l.Depth, DefaultDepth}, {&l.Fields, DefaultFields},
+		{&l.Aliases, DefaultAliases}, {&l.RootFields, DefaultRootFields}, {&l.Complexity, DefaultComplexity},
+		{&l.PageSize, DefaultMaxPageSize}, {&l.VariableBytes, DefaultVariableBytes}, {&l.ResultBytes, DefaultResultBytes},
+	} {
+		if *m.to <= 0 {
+			*m.to = m.value
+		}
+	}
+	if l.Duration <= 0 {
+		l.Duration = DefaultDuration
+	}
+	return l
+}
+
+// LimitError says which limit was passed. It goes out as CodeLimitExceeded (or
+// CodeTimeout) with the limit's name.
+type LimitError struct {
+	Limit   string
+	Message string
+	Hint    string
+}
+
+func (e *LimitError) Error() string { return e.Message }
+
+func limitError(limit, format string, args ...any) *LimitError {
+	return &LimitError{Limit: limit, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *LimitError) hint(text string) *LimitError {
+	e.Hint = text
+	return e
+}
+
+// errTooSlow is the cause with which the time of an operation ends.
+var errTooSlow = errors.New("graph: the operation took too long")
+
+// timeError is what a context that has ended means to the caller.
+func (l Limits) timeError(ctx context.Context) error {
+	if context.Cause(ctx) == errTooSlow || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return limitError("duration", "the operation took longer than %v", l.Duration).
+			hint("Ask for less: a smaller page, a narrower filter, no totalCount.")
+	}
+	return ctx.Err()
+}
+
+func (l Limits) resultTooLarge() error {
+	return limitError("resultBytes", "the answer is larger than %d bytes", l.ResultBytes).
+		hint("Ask for fewer fields or a smaller page (first).")
+}
+
+// pageSize is the size of a page that was asked for with first.
+func (l Limits) pageSize(first *int, unasked int) (int, error) {
+	switch {
+	case first == nil:
+		return min(unasked, l.PageSize), nil
+	case *first < 0:
+		return 0, kg.Errorf(kg.CodeInvalid, "first cannot be negative").At("first")
+	case *first > l.PageSize:
+		return 0, limitError("pageSize", "a page of %d is larger than the %d that are given", *first, l.PageSize).
+			hint("Ask for smaller pages and go on with after: pageInfo.endCursor.")
+	}
+	return *first, nil
+}
+
+func (l Limits) checkVariables(variables map[string]any) error {
+	if n := sizeOf(variables, l.VariableBytes); n > l.VariableBytes {
+		return limitError("variableBytes", "the variables are larger than %d bytes", l.VariableBytes).
+			hint("Send them in several operations.")
+	}
+	return nil
+}
+
+// sizeOf estimates the size of a value as JSON; it stops counting past max.
+func sizeOf(v any, max int) int {
+	n := 4
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case json.Number:
+		n += len(v)
+	case []any:
+		for _, e := range v {
+			if n += sizeOf(e, max-n); n > max {
+				return n
+			}
+		}
+	case map[string]any:
+		for k, e := range v {
+			if n += len(k) + sizeOf(e, max-n); n > max {
+				return n
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,104 @@
+package graph
+
+import "koine/kg"
+
+// statements loads what the plan asks of each row.
+func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
+	nodes := make([]statementNode, len(rows))
+	f := fact{snapshot: l.snapshot}
+	for i, row := range rows {
+		f.at(row)
+		size, err := f.decode(plan)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.run.charge(size); err != nil {
+			return nil, err
+		}
+		nodes[i] = statementNode{plan: plan, statement: kg.Statement{Quad: f.quad, Assertions: f.assertions}}
+	}
+	return nodes, l.link(plan, nodes, rows)
+}
+
+// decode reads what the plan shows of the statement itself, and tells its size.
+func (f *fact) decode(plan *statementPlan) (size int, err error) {
+	for _, part := range [...]struct {
+		of   uint8
+		term func() (kg.Term, error)
+	}{{haveSubject, f.subject}, {havePredicate, f.predicate}, {haveObject, f.object}, {haveGraph, f.graph}} {
+		if plan.terms&part.of == 0 {
+			continue
+		}
+		t, err := part.term()
+		if err != nil {
+			return size, err
+		}
+		size += len(t.Value())
+	}
+	if plan.assertions {
+		s, err := f.statement()
+		for _, a := range s.Assertions {
+			size += len(a.Source) + len(a.Provenance)
+		}
+		return size, err
+	}
+	return size, nil
+}
+
+// link loads the entities that the statements are shown with: each field's in
+// one batch. rows may be nil: then the statements came without ids.
+func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row) error {
+	links := make([]*entityNode, len(nodes)*len(plan.fields))
+	for i := range nodes {
+		nodes[i].links, links = links[:len(plan.fields)], links[len(plan.fields):]
+	}
+	for i := range plan.fields {
+		f := &plan.fields[i]
+		if f.entity == nil {
+			continue
+		}
+		var refs []entityRef
+		var at []int
+		for k := range nodes {
+			ref, ok, err := l.end(f, &nodes[k], rows, k)
+			if err != nil {
+				return err
+			}
+			if ok {
+				refs, at = append(refs, ref), append(at, k)
+			}
+		}
+		entities, err := l.entities(f.entity, refs)
+		if err != nil {
+			return err
+		}
+		for k, e := range entities {
+			nodes[at[k]].links[i] = e
+		}
+	}
+	return nil
+}
+
+// end is the entity at the end of a statement that the field shows; false when
+// it is a literal.
+func (l *loader) end(f *statementField, n *statementNode, rows []kg.Row, k int) (ref entityRef, ok bool, err error) {
+	object := f.kind == statementObject
+	if object && !n.statement.Object.IsResource() {
+		return ref, false, nil
+	}
+	if rows == nil {
+		t := n.statement.Subject
+		if object {
+			t = n.statement.Object
+		}
+		if l.snapshot == nil {
+			return entityRef{name: t}, true, nil
+		}
+		ref, err = l.ref(t)
+		return ref, true, err
+	}
+	if object {
+		return entityRef{rows[k].Object, n.statement.Object}, true, nil
+	}
+	return entityRef{id: rows[k].Subject}, true, nil
+}

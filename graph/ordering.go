@@ -1,0 +1,217 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// ordering is a list of keys to order things by; an empty one is the order of
+// the index.
+type ordering[T any] []orderKey[T]
+
+type orderKey[T any] struct {
+	down      bool
+	nullFirst bool
+	of        func(T) (v value, there bool, err error)
+}
+
+// rank is a thing's place in an ordering.
+type rank []rankKey
+
+type rankKey struct {
+	value
+	null bool
+}
+
+func (o ordering[T]) rank(t T) (rank, error) {
+	r := make(rank, len(o))
+	for i, k := range o {
+		v, there, err := k.of(t)
+		if err != nil {
+			return nil, err
+		}
+		r[i] = rankKey{v, !there}
+	}
+	return r, nil
+}
+
+func (o ordering[T]) compare(a, b rank) int {
+	for i, k := range o {
+		switch {
+		case a[i].null && b[i].null:
+		case a[i].null || b[i].null:
+			if a[i].null == k.nullFirst {
+				return -1
+			}
+			return 1
+		default:
+			c := a[i].compare(b[i].value)
+			if k.down {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+	}
+	return 0
+}
+
+// ranked is a thing with its rank.
+type ranked[K any] struct {
+	rank rank
+	key  K
+}
+
+// best keeps the first n things of an ordering, of those behind after, in
+// bounded memory.
+type best[T, K any] struct {
+	order   ordering[T]
+	compare func(a, b K) int // of the index, between equals
+	n       int
+	after   *ranked[K]
+	kept    []ranked[K]
+}
+
+func (c *best[T, K]) less(a, b ranked[K]) int {
+	return cmp.Or(c.order.compare(a.rank, b.rank), c.compare(a.key, b.key))
+}
+
+func (c *best[T, K]) add(t T, key K) error {
+	r, err := c.order.rank(t)
+	if err != nil {
+		return err
+	}
+	e := ranked[K]{r, key}
+	if c.after != nil && c.less(e, *c.after) <= 0 {
+		return nil
+	}
+	if c.kept = append(c.kept, e); len(c.kept) >= 2*c.n+1024 {
+		c.cut()
+	}
+	return nil
+}
+
+func (c *best[T, K]) cut() {
+	slices.SortFunc(c.kept, c.less)
+	c.kept = c.kept[:min(len(c.kept), c.n)]
+}
+
+// keys are the first n, in order.
+func (c *best[T, K]) keys() []K {
+	c.cut()
+	out := make([]K, len(c.kept))
+	for i, e := range c.kept {
+		out[i] = e.key
+	}
+	return out
+}
+
+// orderStatements compiles the argument orderBy of a list of statements.
+func orderStatements(list []StatementOrder) (o ordering[*fact]) {
+	for _, by := range list {
+		o = append(o, orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: true, of: statementKey(by.By)})
+	}
+	return o
+}
+
+func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
+	term := func(part func(*fact) (kg.Term, error)) func(*fact) (value, bool, error) {
+		return func(f *fact) (value, bool, error) {
+			t, err := part(f)
+			return valueOf(t), t != kg.DefaultGraph, err
+		}
+	}
+	switch by {
+	case StatementOrderKeySubject:
+		return term((*fact).subject)
+	case StatementOrderKeyPredicate:
+		return term((*fact).predicate)
+	case StatementOrderKeyObject:
+		return term((*fact).object)
+	case StatementOrderKeyGraph:
+		return term((*fact).graph)
+	}
+	return func(f *fact) (v value, _ bool, err error) {
+		s, err := f.statement()
+		switch by {
+		case StatementOrderKeyCertainty:
+			v.number, _ = s.Certainty()
+		case StatementOrderKeyRecordedAt:
+			v.kind, v.moment = momentValue, s.RecordedAt()
+		case StatementOrderKeyRevision:
+			v.number = float64(s.Revision())
+		}
+		return v, true, err
+	}
+}
+
+// orderEntities compiles the argument orderBy of a list of entities. What the
+// keys need of an entity becomes wanted of the match.
+func orderEntities(list []EntityOrder, m *entityMatch, labels []kg.Term) (o ordering[*subject], err error) {
+	for i, by := range list {
+		k := orderKey[*subject]{down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst}
+		switch {
+		case (by.By == nil) == (by.Property == nil):
+			return nil, kg.Errorf(kg.CodeInvalid, "an order needs either by or property").At("[" + strconv.Itoa(i) + "]")
+		case by.Property != nil:
+			k.of = propertyKey(m.want(*by.Property), k.down)
+		default:
+			k.of = entityKey(*by.By, m, labels)
+		}
+		o = append(o, k)
+	}
+	return o, nil
+}
+
+// propertyKey is the smallest of a property's values, or the greatest.
+func propertyKey(wanted int, greatest bool) func(*subject) (value, bool, error) {
+	return func(s *subject) (found value, there bool, err error) {
+		for _, row := range s.rows[wanted] {
+			t, err := s.snapshot.Term(row.Object)
+			if err != nil {
+				return found, false, err
+			}
+			v := valueOf(t)
+			if c := v.compare(found); !there || greatest && c > 0 || !greatest && c < 0 {
+				found, there = v, true
+			}
+		}
+		return found, there, nil
+	}
+}
+
+func entityKey(by EntityOrderKey, m *entityMatch, labels []kg.Term) func(*subject) (value, bool, error) {
+	switch by {
+	case EntityOrderKeyDegree:
+		return func(s *subject) (v value, _ bool, err error) {
+			n, err := degreeOf(s.snapshot, s.id, DirectionBoth)
+			v.number = float64(n)
+			return v, true, err
+		}
+	case EntityOrderKeyLabel:
+		wanted := make([]int, len(labels))
+		for i, l := range labels {
+			wanted[i] = m.want(l)
+		}
+		return func(s *subject) (value, bool, error) { return labelKey(s, wanted) }
+	}
+	return func(s *subject) (value, bool, error) {
+		t, err := s.term()
+		return valueOf(t), true, err
+	}
+}
+
+func labelKey(s *subject, wanted []int) (v value, there bool, err error) {
+	var found []candidate
+	for rank, i := range wanted {
+		for _, row := range s.rows[i] {
+			found = append(found, candidate{row, rank})
+		}
+	}
+	t, err := bestLabel(s.snapshot, found, nil)
+	return value{kind: textValue, text: t.Value()}, !t.IsZero(), err
+}

@@ -1,0 +1,180 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"koine/internal/update"
+	"koine/kg"
+)
+
+// applyPatches is Mutation.applyPatches: it maps the input, makes one update,
+// and maps the receipt (WIRE 4).
+func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
+	r := runOf(ctx)
+	mutations, err := r.mutations(input.Patches)
+	if err != nil {
+		return nil, kg.AsError(err).At("patches").At("input")
+	}
+	receipt, err := update.Apply(ctx, r.engine.deps.Store, update.Request{Meta: r.meta(&input), Mutations: mutations})
+	if err != nil {
+		return nil, placeUpdateError(err)
+	}
+	r.mu.Lock()
+	r.written = &receipt.Position
+	r.mu.Unlock()
+	return r.payload(receipt), nil
+}
+
+// placeUpdateError puts the input's name before the index of the patch that an
+// error is about.
+func placeUpdateError(err error) error {
+	e := kg.AsError(err)
+	if len(e.Field) > 0 && e.Field[0] == '[' {
+		return e.At("patches").At("input")
+	}
+	return err
+}
+
+func (r *run) meta(input *ApplyPatchesInput) kg.Meta {
+	req := r.request
+	m := kg.Meta{
+		Principal: req.Principal, Actor: req.Actor,
+		TaskID: req.TaskID, SessionID: req.SessionID,
+		Justification: deref(input.Justification), IdempotencyKey: deref(input.IdempotencyKey),
+		DryRun: deref(input.DryRun),
+	}
+	if input.TaskID != nil {
+		m.TaskID = *input.TaskID
+	}
+	if input.SessionID != nil {
+		m.SessionID = *input.SessionID
+	}
+	if input.SourceAgentID != nil {
+		m.Actor = kg.CanonicalAgent(*input.SourceAgentID)
+	}
+	if input.ExpectedRevision != nil {
+		m.ExpectedRevision, m.HasExpected = *input.ExpectedRevision, true
+	}
+	return m
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (r *run) mutations(patches []PatchInput) ([]update.Mutation, error) {
+	out := make([]update.Mutation, len(patches))
+	for i := range patches {
+		m, err := r.mutation(&patches[i])
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
+	s := p.Statement
+	m.Op = p.Op
+	if m.Quad.Subject, err = r.resource(s.Subject.ID); err != nil {
+		return m, kg.AsError(err).At("statement.subject.id")
+	}
+	if m.Quad.Predicate, err = r.engine.deps.Prefixes.Resource(s.Predicate.ID); err != nil {
+		return m, kg.AsError(err).At("statement.predicate.id")
+	}
+	if s.Subject.Type != nil {
+		if m.SubjectType, err = r.engine.deps.Prefixes.Resource(*s.Subject.Type); err != nil {
+			return m, kg.AsError(err).At("statement.subject.type")
+		}
+	}
+	if err := r.object(&m, s.Object); err != nil {
+		return m, kg.AsError(err).At("statement.object")
+	}
+	m.Quad.Graph = kg.DefaultGraph
+	if s.Graph != nil {
+		if m.Quad.Graph, err = r.engine.deps.Prefixes.Resource(*s.Graph); err != nil {
+			return m, kg.AsError(err).At("statement.graph")
+		}
+	}
+	if s.Certainty != nil {
+		m.Certainty, m.HasCertainty = *s.Certainty, true
+	}
+	m.Provenance, m.Source, err = provenance(s.Provenance)
+	return m, err
+}
+
+// resource is what an id from outside names: WIRE 4 allows any text.
+func (r *run) resource(id string) (kg.Term, error) {
+	if t, err := r.engine.deps.Prefixes.Resource(id); err == nil {
+		return t, nil
+	}
+	return kg.ResourceFromID(id)
+}
+
+func (r *run) object(m *update.Mutation, o *ObjectInput) (err error) {
+	hasValue := o.Value != nil && string(o.Value) != "null"
+	switch {
+	case (o.ID != nil) == hasValue:
+		return kg.Errorf(kg.CodeInvalid, "an object has exactly one of id and value")
+	case o.ID == nil:
+		m.Quad.Object, err = kg.LiteralFromJSON(o.Value, deref(o.Type), deref(o.Language))
+		return err
+	case o.Language != nil:
+		return kg.Errorf(kg.CodeInvalid, "only a value has a language").At("language")
+	}
+	if m.Quad.Object, err = r.resource(*o.ID); err != nil {
+		return kg.AsError(err).At("id")
+	}
+	if o.Type != nil {
+		if m.ObjectType, err = r.engine.deps.Prefixes.Resource(*o.Type); err != nil {
+			return kg.AsError(err).At("type")
+		}
+	}
+	return nil
+}
+
+// provenance reads the source that a provenance names.
+func provenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
+	if raw == nil || string(raw) == "null" {
+		return nil, "", nil
+	}
+	var p struct {
+		Source *string `json:"sourceAgentId"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, "", kg.Errorf(kg.CodeInvalid, "a provenance is an object, and its sourceAgentId a string").At("statement.provenance")
+	}
+	return raw, kg.CanonicalAgent(deref(p.Source)), nil
+}
+
+func (r *run) payload(receipt kg.Receipt) *ApplyPatchesPayload {
+	store := r.engine.deps.Store
+	p := &ApplyPatchesPayload{
+		Success:            receipt.Verdict.Outcome == kg.Accepted,
+		StatementsAffected: int64(receipt.Affected),
+		AffectedIds:        make([]string, len(receipt.Subjects)),
+		VerificationStatus: "Verified",
+		Revision:           receipt.Revision,
+		Position:           Position(store.FormatPosition(receipt.Position)),
+	}
+	for i, t := range receipt.Subjects {
+		p.AffectedIds[i] = t.ExternalID()
+	}
+	if !p.Success {
+		p.VerificationStatus = "Rejected - " + receipt.Verdict.Reason
+	}
+	if receipt.Verdict.Details != "" {
+		p.VerificationDetails = &receipt.Verdict.Details
+	}
+	if receipt.Committed {
+		id := store.CommitID(receipt.Revision)
+		p.CommitID = &id
+	}
+	return p
+}

@@ -1,0 +1,61 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// planner turns selection sets into plans: everything that can be checked or
+// computed before the store is read.
+type planner struct {
+	ctx  context.Context
+	run  *run
+	op   *graphql.OperationContext
+	path ast.Path // of the field that is being planned, without indexes
+	// view is what the planned fields read, before a revision was set: what
+	// cursors are bound to.
+	view kg.View
+}
+
+func newPlanner(ctx context.Context, view kg.View) *planner {
+	return &planner{
+		ctx: ctx, run: runOf(ctx), op: graphql.GetOperationContext(ctx),
+		path: graphql.GetPath(ctx), view: view,
+	}
+}
+
+// eachField plans the fields of a selection set, as they apply to an object of
+// the type with these implementors.
+func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan func(f graphql.CollectedField, key []byte) error) error {
+	for _, f := range graphql.CollectFields(p.op, set, implementors) {
+		p.path = append(p.path, ast.PathName(f.Alias))
+		err := plan(f, append(appendString(nil, f.Alias), ':'))
+		if err != nil {
+			return atPath(p.path, err)
+		}
+		p.path = p.path[:len(p.path)-1]
+	}
+	return nil
+}
+
+// args are the arguments of a field, coerced by the generated code.
+func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map[string]any) (map[string]any, error)) (map[string]any, error) {
+	return parse(p.ctx, f.ArgumentMap(p.op.Variables))
+}
+
+// unplanned is the answer to a field that the schema has and the plan does
+// not: a mistake in this package, which its tests look for.
+func unplanned(f graphql.CollectedField) error {
+	return fmt.Errorf("no plan for the field %s", f.Name)
+}
+
+// argument is a typed argument; absent and null are the zero value.
+func argument[T any](args map[string]any, name string) T {
+	v, _ := args[name].(T)
+	return v
+}

@@ -1,0 +1,89 @@
+package graph
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"koine/kg"
+)
+
+// prepare turns the request of a run into an operation that may be executed:
+// parsed, validated, within the limits, with its variables coerced. Nothing
+// has been read from the store by then.
+func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationContext, errs gqlerror.List) {
+	defer func() {
+		if p := recover(); p != nil {
+			errs = e.present(e.recovered(ctx, p))
+		}
+	}()
+	req := r.request
+	if !utf8.ValidString(req.Query) {
+		return nil, e.present(kg.Errorf(kg.CodeInvalid, "the query is not valid UTF-8"))
+	}
+	if err := e.limits.checkVariables(req.Variables); err != nil {
+		return nil, e.present(err)
+	}
+	doc, errs := e.documents.get(req.Query)
+	if len(errs) > 0 {
+		return nil, e.presentAll(errs)
+	}
+	op, err := chooseOperation(doc, req.OperationName)
+	if err != nil {
+		return nil, e.present(err)
+	}
+	variables, err := validator.VariableValues(e.schema.Schema(), op, req.Variables)
+	if err != nil {
+		errcode.Set(err, errcode.ValidationFailed)
+		return nil, e.present(err)
+	}
+	if err := e.limits.checkCost(doc, op, variables); err != nil {
+		return nil, e.present(err)
+	}
+	if op.Operation == ast.Mutation {
+		if err := e.refuseMutation(req.QueriesOnly); err != nil {
+			return nil, e.present(err)
+		}
+	}
+	return &graphql.OperationContext{
+		RawQuery:               req.Query,
+		OperationName:          req.OperationName,
+		Variables:              variables,
+		Extensions:             req.Extensions,
+		Doc:                    doc,
+		Operation:              op,
+		RecoverFunc:            e.recovered,
+		ResolverMiddleware:     answerFields,
+		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+	}, nil
+}
+
+func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
+	if op := doc.Operations.ForName(name); op != nil {
+		return op, nil
+	}
+	err := gqlerror.Errorf("the document has no operation %q", name)
+	if name == "" {
+		err = gqlerror.Errorf("the document has %d operations: say which by operationName", len(doc.Operations))
+	}
+	errcode.Set(err, errcode.ValidationFailed)
+	return nil, err
+}
+
+// errQueriesOnly is how a mutation over HTTP GET is refused.
+var errQueriesOnly = kg.Errorf(kg.CodePermissionDenied, "a mutation needs a POST request")
+
+func (e *Engine) refuseMutation(queriesOnly bool) error {
+	switch {
+	case queriesOnly:
+		return errQueriesOnly
+	case e.options.NoMutations:
+		return kg.Errorf(kg.CodePermissionDenied, "mutations are switched off here")
+	}
+	return nil
+}

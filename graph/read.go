@@ -1,0 +1,181 @@
+package graph
+
+import (
+	"context"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// reading is a root field that is answered in three steps: see the package
+// comment.
+type reading struct {
+	*planner
+	field graphql.CollectedField
+	args  map[string]any
+}
+
+// read begins a reading of the field that the context is about.
+func read(ctx context.Context, view *ViewInput) (reading, error) {
+	fc := graphql.GetFieldContext(ctx)
+	v, err := runOf(ctx).view(view)
+	if err != nil {
+		return reading{}, err
+	}
+	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, nil
+}
+
+// loader opens the snapshot that the reading reads.
+func (r reading) loader() (*loader, error) {
+	s, err := r.run.open(r.ctx, r.view)
+	if err != nil {
+		return nil, err
+	}
+	return newLoader(r.ctx, r.run, s), nil
+}
+
+// answer leaves what write writes as the field's answer.
+func (r reading) answer(write func(b []byte) []byte) error {
+	b := write(nil)
+	if len(b) > r.run.engine.limits.ResultBytes {
+		return r.run.engine.limits.resultTooLarge()
+	}
+	answerOf(r.ctx).json = b
+	return nil
+}
+
+// readEntity answers Query.entity.
+func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	plan, err := r.entity(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	return r.answerEntity(l, plan, iri)
+}
+
+func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
+	ref, err := l.ref(iri)
+	if err != nil {
+		return err
+	}
+	if there, err := l.shows(ref); err != nil || !there {
+		return err
+	}
+	nodes, err := l.entities(plan, []entityRef{ref})
+	if err != nil {
+		return err
+	}
+	return r.answer(nodes[0].write)
+}
+
+// shows tells whether the view shows a statement with the entity.
+func (l *loader) shows(ref entityRef) (bool, error) {
+	if ref.id == (kg.ID{}) {
+		return false, nil
+	}
+	for _, p := range []kg.IDPattern{{Subject: ref.id}, {Object: ref.id}} {
+		for _, err := range l.snapshot.MatchIDs(p, nil) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// readNode answers Query.node.
+func readNode(ctx context.Context, id string, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	entity, err := r.entity(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	statement, err := r.statement(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(id, statementIDPrefix) {
+		t, err := kg.ParseIRI(id)
+		if err != nil {
+			return nil // an id that was never given out names nothing
+		}
+		return r.answerEntity(l, entity, t)
+	}
+	row, found, err := findStatement(l.snapshot, id)
+	if err != nil || !found {
+		return err
+	}
+	nodes, err := l.statements(statement, []kg.Row{row})
+	if err != nil {
+		return err
+	}
+	return r.answer(nodes[0].write)
+}
+
+// readEntities answers Query.entities.
+func readEntities(ctx context.Context, view *ViewInput) error {
+	return readPage(ctx, view, (*planner).entityConnection, (*loader).entityPage)
+}
+
+// readStatements answers Query.statements.
+func readStatements(ctx context.Context, view *ViewInput) error {
+	return readPage(ctx, view, (*planner).statementConnection, (*loader).statementPage)
+}
+
+func readPage(
+	ctx context.Context, view *ViewInput,
+	plan func(*planner, graphql.CollectedField, map[string]any) (*connection, error),
+	load func(*loader, *connection) (*page, error),
+) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	c, err := plan(r.planner, r.field, r.args)
+	if err != nil {
+		return err
+	}
+	l, err := r.pageLoader(c)
+	if err != nil {
+		return err
+	}
+	page, err := load(l, c)
+	if err != nil {
+		return err
+	}
+	return r.answer(page.write)
+}
+
+// pageLoader opens what a page is read from. A page that goes on after a cursor
+// opens that of its first page itself; the newest one would only be opened to
+// be left unread, and would make the answer's revision look newer.
+func (r reading) pageLoader(c *connection) (*loader, error) {
+	if c.after != nil {
+		return newLoader(r.ctx, r.run, nil), nil
+	}
+	return r.loader()
+}
+
+// openView gives the snapshot of a view argument.
+func openView(ctx context.Context, view *ViewInput) (*kg.Snapshot, error) {
+	v, err := runOf(ctx).view(view)
+	if err != nil {
+		return nil, err
+	}
+	return runOf(ctx).open(ctx, v)
+}

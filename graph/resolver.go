@@ -1,0 +1,4 @@
+package graph
+
+// Resolver is the root of the generated resolvers.
+type Resolver struct{ engine *Engine }

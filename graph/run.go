@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// run is one operation while it is executed: what it reads and under which
+// bounds. Its fields may be resolved concurrently.
+type run struct {
+	engine  *Engine
+	request *operation.Request
+	ec      *executionContext // parses arguments; set before execution
+	bytes   atomic.Int64      // of what was loaded for the answer
+
+	mu        sync.Mutex // guards what follows
+	snapshots map[string]*kg.Snapshot
+	pinned    bool        // revision is set
+	revision  kg.Revision // that the operation reads where nothing else is asked for
+	now       time.Time   // the evaluation time of all its reads
+	lowest    *kg.Position
+	written   *kg.Position // behind what a mutation made
+}
+
+func newRun(e *Engine, req *operation.Request) *run {
+	return &run{engine: e, request: req, snapshots: map[string]*kg.Snapshot{}}
+}
+
+type runKey struct{}
+
+// context carries the run and the operation to the resolvers.
+func (r *run) context(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
+	r.ec = newExecutionContext(opCtx, r.engine.schema, nil)
+	return graphql.WithOperationContext(context.WithValue(ctx, runKey{}, r), opCtx)
+}
+
+func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
+
+// open gives the snapshot of a view, the same one for equal views. A view that
+// names no revision gets that of the operation.
+func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := view.At != 0
+	if !asked && r.pinned {
+		view.At = r.revision
+	}
+	if view.Now.IsZero() {
+		view.Now = r.now
+	}
+	key := viewKey(view)
+	if s := r.snapshots[key]; s != nil {
+		return s, nil
+	}
+	s, err := r.engine.deps.Store.View(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	if !asked && !r.pinned {
+		r.pinned, r.revision = true, s.Revision()
+		view.At = r.revision
+	}
+	if r.now.IsZero() {
+		r.now = s.View().Now
+		view.Now = r.now
+	}
+	if p := s.Position(); r.lowest == nil || p.Compare(*r.lowest) < 0 {
+		r.lowest = &p
+	}
+	r.snapshots[viewKey(view)] = s
+	return s, nil
+}
+
+// close frees what was read from, and notes in the result what was read: the
+// oldest revision, so that following from its position misses nothing.
+func (r *run) close(result *operation.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.snapshots {
+		result.StatementsRead += s.StatementsRead()
+		for _, a := range s.Sources() {
+			if len(result.Sources) < kg.MaxSources && !slices.Contains(result.Sources, a) {
+				result.Sources = append(result.Sources, a)
+			}
+		}
+		s.Close()
+	}
+	slices.Sort(result.Sources)
+	clear(r.snapshots)
+	switch {
+	case r.written != nil:
+		result.Position = *r.written
+	case r.lowest != nil:
+		result.Position = *r.lowest
+	default:
+		result.Position = r.engine.deps.Store.Head()
+	}
+}
+
+// charge accounts for n bytes that were loaded for the answer.
+func (r *run) charge(n int) error {
+	if r.bytes.Add(int64(n)) > int64(r.engine.limits.ResultBytes) {
+		return r.engine.limits.resultTooLarge()
+	}
+	return nil
+}
+
+// viewKey names what a view shows.
+func viewKey(v kg.View) string {
+	sum := sha256.New()
+	graphs := make([]string, 0, len(v.Graphs))
+	for _, g := range v.Graphs {
+		graphs = append(graphs, g.String())
+	}
+	enc := json.NewEncoder(sum)
+	// Nothing in it can fail to encode; nil and empty lists differ.
+	_ = enc.Encode([]any{
+		v.Principal.ID, v.Principal.Roles, v.At, v.Graphs == nil, graphs, v.AllGraphs,
+		v.MinCertainty, v.MaxAge, v.Now.UnixMilli(), v.Believed,
+	})
+	return string(sum.Sum(nil))
+}

@@ -1,0 +1,190 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// The scalars of the schema, each bound to the Go type of the domain that it
+// stands for. The generated code finds the functions by their names.
+
+// MarshalIRI writes the full IRI, or "_:label".
+func MarshalIRI(t kg.Term) graphql.ContextMarshaler {
+	return graphql.ContextWriterFunc(func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(appendName(nil, t))
+		return err
+	})
+}
+
+// UnmarshalIRI reads an absolute IRI, a registered prefix:name or "_:label".
+func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
+	text, ok := v.(string)
+	if !ok {
+		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI is written as a string, not as %s", jsonKind(v))
+	}
+	return runOf(ctx).engine.deps.Prefixes.Resource(text)
+}
+
+// MarshalLong writes a JSON number.
+func MarshalLong(n int64) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { write(w, strconv.AppendInt(nil, n, 10)) })
+}
+
+// UnmarshalLong reads a whole number or a string of digits.
+func UnmarshalLong(v any) (int64, error) {
+	text, ok := digits(v)
+	if !ok {
+		return 0, kg.Errorf(kg.CodeInvalid, "a Long is a whole number, not %s", jsonKind(v))
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, kg.Errorf(kg.CodeInvalid, "%.40q is not a whole number of 64 bits", text)
+	}
+	return n, nil
+}
+
+// MarshalRevision writes a JSON number.
+func MarshalRevision(r kg.Revision) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { write(w, strconv.AppendUint(nil, uint64(r), 10)) })
+}
+
+// UnmarshalRevision reads a whole number or a string of digits.
+func UnmarshalRevision(v any) (kg.Revision, error) {
+	text, ok := digits(v)
+	if !ok {
+		return 0, kg.Errorf(kg.CodeInvalid, "a revision is a whole number, not %s", jsonKind(v))
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, kg.Errorf(kg.CodeInvalid, "%.40q is not a revision: revisions are the numbers 0, 1, 2 …", text)
+	}
+	return kg.Revision(n), nil
+}
+
+// MarshalDateTime writes RFC 3339 in UTC, to the millisecond.
+func MarshalDateTime(t time.Time) graphql.Marshaler { return quoted(formatTime(t)) }
+
+// UnmarshalDateTime reads RFC 3339.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	text, _ := v.(string)
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, kg.Errorf(kg.CodeInvalid, "a DateTime is a string like \"2026-01-31T12:00:00Z\"")
+	}
+	return t, nil
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// MarshalJSON writes the value as it is.
+func MarshalJSON(raw json.RawMessage) graphql.Marshaler {
+	if raw == nil {
+		return graphql.Null
+	}
+	return graphql.WriterFunc(func(w io.Writer) { write(w, raw) })
+}
+
+// UnmarshalJSON keeps the value as text, so that numbers keep their digits.
+func UnmarshalJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "this is no JSON value")
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// Cursor marks a place in a connection: see page.go.
+type Cursor string
+
+// MarshalGQL writes the token.
+func (c Cursor) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(c))) }
+
+// UnmarshalGQL reads a token; whether it fits is seen where it is used.
+func (c *Cursor) UnmarshalGQL(v any) error { return unmarshalToken((*string)(c), v, "a cursor") }
+
+// Position is a token of a place in the log (Store.FormatPosition), or one of
+// the words that say where a subscription starts.
+type Position string
+
+// MarshalGQL writes the token.
+func (p Position) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(p))) }
+
+// UnmarshalGQL reads a token or word; whether it fits is seen where it is used.
+func (p *Position) UnmarshalGQL(v any) error { return unmarshalToken((*string)(p), v, "a position") }
+
+func unmarshalToken(to *string, v any, what string) error {
+	text, ok := v.(string)
+	if !ok {
+		return kg.Errorf(kg.CodeInvalid, "%s is a string, not %s", what, jsonKind(v))
+	}
+	*to = text
+	return nil
+}
+
+// MarshalChangeOp writes the operation's name.
+func MarshalChangeOp(op kg.Op) graphql.Marshaler { return quoted(op.String()) }
+
+// UnmarshalChangeOp reads an operation's name.
+func UnmarshalChangeOp(v any) (kg.Op, error) {
+	for _, op := range []kg.Op{kg.Add, kg.Remove, kg.Replace} {
+		if v == op.String() {
+			return op, nil
+		}
+	}
+	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change is add, remove or replace")
+}
+
+// digits is the text of a whole number that came as JSON or in the query.
+func digits(v any) (string, bool) {
+	switch v := v.(type) {
+	case int:
+		return strconv.Itoa(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case uint64:
+		return strconv.FormatUint(v, 10), true
+	case json.Number:
+		return v.String(), true
+	case string:
+		return v, v != ""
+	}
+	return "", false
+}
+
+// jsonKind says what a wrong value is, in the words of JSON.
+func jsonKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case int, int64, uint64, float64, json.Number:
+		return "a number"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+func quoted(s string) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { write(w, appendString(nil, s)) })
+}
+
+// write drops the error: answers are written into memory, where writing cannot
+// fail.
+func write(w io.Writer, b []byte) { _, _ = w.Write(b) }

@@ -1,0 +1,104 @@
+package graph
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// shape is the size of a selection set with its fragments expanded. Numbers
+// stop growing at tooMuch: fragments that spread each other double at each
+// step.
+type shape struct{ depth, fields, aliases int }
+
+const tooMuch = 1 << 30
+
+func (s *shape) add(t shape) {
+	s.depth = max(s.depth, t.depth)
+	s.fields = min(s.fields+t.fields, tooMuch)
+	s.aliases = min(s.aliases+t.aliases, tooMuch)
+}
+
+// measure finds the shape of what was parsed and not yet validated: fragments
+// may be missing, and may spread themselves.
+type measure struct {
+	fragments ast.FragmentDefinitionList
+	known     map[string]shape // and, as a zero shape, those that are being measured
+}
+
+func (m *measure) set(set ast.SelectionSet) (s shape) {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			inner := m.set(sel.SelectionSet)
+			inner.depth++
+			inner.fields = min(inner.fields+1, tooMuch)
+			if sel.Alias != sel.Name {
+				inner.aliases = min(inner.aliases+1, tooMuch)
+			}
+			s.add(inner)
+		case *ast.InlineFragment:
+			s.add(m.set(sel.SelectionSet))
+		case *ast.FragmentSpread:
+			s.add(m.fragment(sel.Name))
+		}
+	}
+	return s
+}
+
+func (m *measure) fragment(name string) shape {
+	if s, ok := m.known[name]; ok {
+		return s
+	}
+	// A cycle counts once here; validation will name it.
+	m.known[name] = shape{}
+	if f := m.fragments.ForName(name); f != nil {
+		m.known[name] = m.set(f.SelectionSet)
+	}
+	return m.known[name]
+}
+
+// checkShape looks at a document before it is validated.
+func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
+	m := &measure{fragments: doc.Fragments, known: map[string]shape{}}
+	total := shape{}
+	for _, f := range doc.Fragments {
+		total.add(m.fragment(f.Name))
+	}
+	// An unused fragment costs nothing to run, but validation looks at it.
+	total.fields, total.aliases = 0, 0
+	for _, op := range doc.Operations {
+		total.add(m.set(op.SelectionSet))
+		if n := m.rootFields(op.SelectionSet, map[string]bool{}); n > l.RootFields {
+			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).hint("Split it into several operations.")
+		}
+	}
+	switch {
+	case total.depth > l.Depth:
+		return limitError("depth", "the query is %d fields deep; at most %d are allowed", total.depth, l.Depth).
+			hint("Ask for the deeper parts in a second operation, starting from what this one gives.")
+	case total.fields > l.Fields:
+		return limitError("fields", "the query has more than %d fields", l.Fields).hint("Split it into several operations.")
+	case total.aliases > l.Aliases:
+		return limitError("aliases", "the query has more than %d aliases", l.Aliases).
+			hint("Ask for several things of a kind with a filter such as iri: {in: […]} in place of aliases.")
+	}
+	return nil
+}
+
+// rootFields counts the fields of an operation itself. A fragment counts once:
+// spreading it again adds no field.
+func (m *measure) rootFields(set ast.SelectionSet, seen map[string]bool) (n int) {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			n++
+		case *ast.InlineFragment:
+			n += m.rootFields(sel.SelectionSet, seen)
+		case *ast.FragmentSpread:
+			if f := m.fragments.ForName(sel.Name); f != nil && !seen[sel.Name] {
+				seen[sel.Name] = true
+				n += m.rootFields(f.SelectionSet, seen)
+			}
+		}
+	}
+	return n
+}

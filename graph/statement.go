@@ -1,0 +1,266 @@
+package graph
+
+import (
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// statementPlan is what a selection set asks of statements.
+type statementPlan struct {
+	fields     []statementField
+	terms      uint8 // the have… of the fact that the fields need
+	assertions bool
+}
+
+type statementKind uint8
+
+const (
+	statementTypename statementKind = iota
+	statementID
+	statementSubject
+	statementPredicate
+	statementObject
+	statementGraph
+	statementCertainty
+	statementAssertedBy
+	statementAssertions
+	statementRecordedAt
+	statementRevision
+)
+
+type statementField struct {
+	kind       statementKind
+	key        []byte
+	entity     *entityPlan    // of subject, and of an object that is one
+	literal    []literalField // of an object that is none
+	assertions []assertionField
+}
+
+func (p *planner) statement(set ast.SelectionSet) (*statementPlan, error) {
+	plan := &statementPlan{}
+	err := p.eachField(set, statementImplementors, func(f graphql.CollectedField, key []byte) error {
+		field := statementField{key: key}
+		if err := p.statementField(plan, f, &field); err != nil {
+			return err
+		}
+		plan.fields = append(plan.fields, field)
+		return nil
+	})
+	return plan, err
+}
+
+func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, field *statementField) (err error) {
+	switch f.Name {
+	case "__typename":
+	case "id":
+		field.kind = statementID
+		plan.terms |= haveSubject | havePredicate | haveObject | haveGraph
+	case "subject":
+		field.kind = statementSubject
+		field.entity, err = p.entity(f.Selections)
+	case "predicate":
+		field.kind = statementPredicate
+		plan.terms |= havePredicate
+	case "object":
+		field.kind = statementObject
+		plan.terms |= haveObject
+		if field.entity, err = p.entity(f.Selections); err == nil {
+			field.literal, err = p.literal(f.Selections)
+		}
+	case "graph":
+		field.kind = statementGraph
+		plan.terms |= haveGraph
+	default:
+		plan.assertions = true
+		return p.assertionField(f, field)
+	}
+	return err
+}
+
+func (p *planner) assertionField(f graphql.CollectedField, field *statementField) (err error) {
+	switch f.Name {
+	case "certainty":
+		field.kind = statementCertainty
+	case "assertedBy":
+		field.kind = statementAssertedBy
+	case "assertions":
+		field.kind = statementAssertions
+		field.assertions, err = p.assertions(f.Selections)
+	case "recordedAt":
+		field.kind = statementRecordedAt
+	case "revision":
+		field.kind = statementRevision
+	default:
+		return unplanned(f)
+	}
+	return err
+}
+
+// statementNode is a statement in the answer, loaded.
+type statementNode struct {
+	plan      *statementPlan
+	statement kg.Statement
+	links     []*entityNode // for each of the plan's fields: its entity, if it has one
+}
+
+func (n *statementNode) write(b []byte) []byte {
+	b = append(b, '{')
+	s := &n.statement
+	for i := range n.plan.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &n.plan.fields[i]
+		b = append(b, f.key...)
+		switch f.kind {
+		case statementTypename:
+			b = append(b, `"Statement"`...)
+		case statementID:
+			b = appendString(b, statementIDOf(s.Quad))
+		case statementSubject:
+			b = n.links[i].write(b)
+		case statementPredicate:
+			b = appendName(b, s.Predicate)
+		case statementObject:
+			if n.links[i] != nil {
+				b = n.links[i].write(b)
+			} else {
+				b = appendLiteral(b, s.Object, f.literal)
+			}
+		case statementGraph:
+			b = appendGraph(b, s.Graph)
+		default:
+			b = f.writeAssertions(b, s)
+		}
+	}
+	return append(b, '}')
+}
+
+func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
+	switch f.kind {
+	case statementCertainty:
+		certainty, known := s.Certainty()
+		return appendCertainty(b, certainty, known)
+	case statementAssertedBy:
+		b = append(b, '[')
+		for i, a := range s.Assertions {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, string(a.Source))
+		}
+		return append(b, ']')
+	case statementAssertions:
+		return appendAssertions(b, s.Assertions, f.assertions)
+	case statementRecordedAt:
+		return appendTime(b, s.RecordedAt())
+	case statementRevision:
+		return appendUint(b, uint64(s.Revision()))
+	}
+	return append(b, "null"...)
+}
+
+// literalField is a field of Literal, assertionField one of Assertion.
+type (
+	literalField struct {
+		key  []byte
+		name string
+	}
+	assertionField struct {
+		key  []byte
+		name string
+	}
+)
+
+func (p *planner) literal(set ast.SelectionSet) (fields []literalField, err error) {
+	err = p.eachField(set, literalImplementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, literalField{key, f.Name})
+		switch f.Name {
+		case "__typename", "value", "lexical", "datatype", "language":
+			return nil
+		}
+		return unplanned(f)
+	})
+	return fields, err
+}
+
+func appendLiteral(b []byte, t kg.Term, fields []literalField) []byte {
+	b = append(b, '{')
+	for i, f := range fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, f.key...)
+		switch f.name {
+		case "__typename":
+			b = append(b, `"Literal"`...)
+		case "value":
+			b = appendValue(b, t)
+		case "lexical":
+			b = appendString(b, t.Value())
+		case "datatype":
+			b = appendString(b, t.Datatype())
+		case "language":
+			if t.Lang() == "" {
+				b = append(b, "null"...)
+			} else {
+				b = appendString(b, t.Lang())
+			}
+		}
+	}
+	return append(b, '}')
+}
+
+func (p *planner) assertions(set ast.SelectionSet) (fields []assertionField, err error) {
+	err = p.eachField(set, assertionImplementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, assertionField{key, f.Name})
+		switch f.Name {
+		case "__typename", "source", "certainty", "recordedAt", "revision", "provenance":
+			return nil
+		}
+		return unplanned(f)
+	})
+	return fields, err
+}
+
+func appendAssertions(b []byte, list []kg.Assertion, fields []assertionField) []byte {
+	b = append(b, '[')
+	for i, a := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		for j, f := range fields {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, f.key...)
+			b = appendAssertion(b, a, f.name)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
+	switch field {
+	case "source":
+		return appendString(b, string(a.Source))
+	case "certainty":
+		return appendCertainty(b, a.Certainty, a.HasCertainty)
+	case "recordedAt":
+		return appendTime(b, a.Time)
+	case "revision":
+		return strconv.AppendUint(b, uint64(a.Revision), 10)
+	case "provenance":
+		if a.Provenance == nil {
+			return append(b, "null"...)
+		}
+		return append(b, a.Provenance...)
+	}
+	return append(b, `"Assertion"`...)
+}

@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+// view is what a field reads: the view of the request, narrowed by the field's
+// own argument (WIRE 3).
+func (r *run) view(v *ViewInput) (kg.View, error) {
+	view := r.request.View
+	view.Principal = r.request.Principal
+	if v == nil {
+		return view, view.Valid()
+	}
+	if v.At != nil {
+		if view.At != 0 && view.At != *v.At {
+			return view, kg.Errorf(kg.CodeInvalid, "the request reads revision %d; a field of it cannot read revision %d", view.At, *v.At).At("view.at")
+		}
+		if *v.At == 0 {
+			return view, kg.Errorf(kg.CodeInvalid, "revision 0 is before the first commit: there is nothing to read").At("view.at")
+		}
+		view.At = *v.At
+	}
+	narrowGraphs(&view, v)
+	if v.MinCertainty != nil {
+		if !(*v.MinCertainty >= 0 && *v.MinCertainty <= 1) {
+			return view, kg.Errorf(kg.CodeInvalid, "a certainty is between 0 and 1, not %v", *v.MinCertainty).At("view.minCertainty")
+		}
+		view.MinCertainty = max(view.MinCertainty, *v.MinCertainty)
+	}
+	if v.MaxAgeSeconds != nil {
+		age, err := maxAge(*v.MaxAgeSeconds)
+		if err != nil {
+			return view, err
+		}
+		if view.MaxAge == 0 || age < view.MaxAge {
+			view.MaxAge = age
+		}
+	}
+	if v.BelievedBy != nil {
+		narrowBelieved(&view, v.BelievedBy)
+	}
+	return view, view.Valid()
+}
+
+// maxAge turns seconds into an age. 0 seconds is the shortest one there is,
+// because an age of 0 in a kg.View stands for any.
+func maxAge(seconds int64) (time.Duration, error) {
+	if seconds < 0 {
+		return 0, kg.Errorf(kg.CodeInvalid, "an age cannot be negative").At("view.maxAgeSeconds")
+	}
+	if seconds > math.MaxInt64/int64(time.Second) {
+		return math.MaxInt64, nil
+	}
+	return max(time.Duration(seconds)*time.Second, 1), nil
+}
+
+// narrowGraphs intersects the graphs. A request that names none restricts
+// nothing: koine's own graphs, which it does not show by itself, are shown
+// when they are named.
+func narrowGraphs(view *kg.View, v *ViewInput) {
+	if v.AllGraphs != nil && *v.AllGraphs && view.Graphs == nil {
+		view.AllGraphs = true
+	}
+	if v.Graphs == nil {
+		return
+	}
+	named := make([]kg.Term, 0, len(v.Graphs))
+	for _, g := range v.Graphs {
+		t := kg.DefaultGraph
+		if g != nil {
+			t = *g
+		}
+		if view.Graphs == nil || slices.Contains(view.Graphs, t) {
+			named = append(named, t)
+		}
+	}
+	view.Graphs = named
+}
+
+func narrowBelieved(view *kg.View, agents []string) {
+	believed := make([]kg.AgentID, 0, len(agents))
+	for _, a := range agents {
+		id := kg.CanonicalAgent(a)
+		if view.Believed == nil || slices.Contains(view.Believed, id) {
+			believed = append(believed, id)
+		}
+	}
+	view.Believed = believed
+}

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"koine/kg"
+)
+
+// Vocabulary is the words that a graph is written in, as a view shows it.
+type Vocabulary struct{ snapshot *kg.Snapshot }
+
+func vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
+	s, err := openView(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	return &Vocabulary{s}, nil
+}
+
+// Prefixes lists the registered prefixes.
+func (v *Vocabulary) Prefixes(ctx context.Context) []kg.Prefix {
+	return runOf(ctx).engine.deps.Prefixes.All()
+}
+
+// Classes lists the classes in use, the greatest first.
+func (v *Vocabulary) Classes(ctx context.Context, first *int) ([]TermCount, error) {
+	return termCounts(ctx, v.snapshot.Classes, first)
+}
+
+// Predicates lists the predicates in use, the greatest first.
+func (v *Vocabulary) Predicates(ctx context.Context, first *int) ([]TermCount, error) {
+	return termCounts(ctx, v.snapshot.Predicates, first)
+}
+
+// Graphs lists the graphs that hold statements, the greatest first.
+func (v *Vocabulary) Graphs(ctx context.Context, first *int) ([]GraphCount, error) {
+	list, err := greatest(ctx, v.snapshot.Graphs, first)
+	out := make([]GraphCount, len(list))
+	for i, c := range list {
+		out[i].Count = int64(c.Count)
+		if c.Term != kg.DefaultGraph {
+			out[i].Graph = &list[i].Term
+		}
+	}
+	return out, err
+}
+
+func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]TermCount, error) {
+	list, err := greatest(ctx, count, first)
+	out := make([]TermCount, len(list))
+	for i, c := range list {
+		out[i] = TermCount{Iri: c.Term, Count: int64(c.Count)}
+	}
+	return out, err
+}
+
+// greatest cuts a list of counts to its first, the greatest first.
+func greatest(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
+	n, err := runOf(ctx).engine.limits.pageSize(first, DefaultVocabularySize)
+	if err != nil {
+		return nil, err
+	}
+	list, err := count()
+	slices.SortFunc(list, func(a, b kg.TermCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Term.Compare(b.Term))
+	})
+	return list[:min(n, len(list))], err
+}
+
+// Stats counts what a view shows.
+type Stats struct{ snapshot *kg.Snapshot }
+
+func stats(ctx context.Context, view *ViewInput) (*Stats, error) {
+	s, err := openView(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	return &Stats{s}, nil
+}
+
+// Revision is the one that was counted.
+func (s *Stats) Revision() kg.Revision { return s.snapshot.Revision() }
+
+// Position is behind that revision.
+func (s *Stats) Position(ctx context.Context) Position {
+	return Position(runOf(ctx).engine.deps.Store.FormatPosition(s.snapshot.Position()))
+}
+
+// Statements counts them, once in each graph that holds them.
+func (s *Stats) Statements() (int64, error) {
+	n, err := s.snapshot.Count(kg.Pattern{})
+	return int64(n), err
+}
+
+// Graphs counts those that hold statements.
+func (s *Stats) Graphs() (int64, error) { return countOf(s.snapshot.Graphs) }
+
+// Predicates counts those in use.
+func (s *Stats) Predicates() (int64, error) { return countOf(s.snapshot.Predicates) }
+
+// Classes counts those in use.
+func (s *Stats) Classes() (int64, error) { return countOf(s.snapshot.Classes) }
+
+func countOf(list func() ([]kg.TermCount, error)) (int64, error) {
+	l, err := list()
+	return int64(len(l)), err
+}
+
+// readRevision answers Query.revision.
+func readRevision(ctx context.Context) (*kg.Revision, error) {
+	s, err := openView(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := s.Revision()
+	return &r, nil
+}
