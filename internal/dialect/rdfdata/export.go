@@ -1,0 +1,154 @@
+package rdfdata
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"koine/internal/caller"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// export answers GET and HEAD.
+func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
+	format, err := answerFormat(r)
+	if err != nil {
+		return err
+	}
+	view, err := h.view(r)
+	if err != nil {
+		return err
+	}
+	snapshot, err := h.Store.View(r.Context(), view)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	// The first statement is fetched before the answer begins: an error that
+	// comes with it can still be told as one.
+	next, stop := iter.Pull2(rdf.Export(snapshot))
+	defer stop()
+	first, err, some := next()
+	if err != nil {
+		return err
+	}
+	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph {
+		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", view.Graphs[0].Name())
+	}
+	h.head(w, r, format, snapshot)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	body := h.body(w, r)
+	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: h.Prefixes})
+	for q := first; some; q, err, some = next() {
+		if err == nil {
+			err = out.Write(q)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, r.Context().Err()); err == nil {
+		err = errors.Join(out.Close(), body.Close())
+	}
+	if err != nil {
+		// Half a document must not look like a whole one.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// view is what an export shows: ?graph=, ?at= (a revision or a time) and
+// ?minCertainty=.
+func (h *handler) view(r *http.Request) (kg.View, error) {
+	c := caller.From(r.Context())
+	v := kg.View{Principal: c.Principal}
+	graph, named, err := h.graph(r)
+	if err != nil {
+		return v, err
+	}
+	if named {
+		v.Graphs = []kg.Term{graph}
+	}
+	query := r.URL.Query()
+	if at := query.Get("at"); at != "" {
+		if v.At, err = h.revision(r, at); err != nil {
+			return v, err
+		}
+	}
+	if text := query.Get("minCertainty"); text != "" {
+		if v.MinCertainty, err = strconv.ParseFloat(text, 64); err != nil {
+			return v, kg.Errorf(kg.CodeInvalid, "a certainty is a number between 0 and 1").At("minCertainty")
+		}
+	}
+	return v, v.Valid()
+}
+
+func (h *handler) revision(r *http.Request, text string) (kg.Revision, error) {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 0 {
+		return kg.Revision(n), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, kg.Errorf(kg.CodeInvalid, "%q is neither a revision nor a time like 2026-01-31T12:00:00Z", text).At("at")
+	}
+	n, err := h.Store.RevisionAt(r.Context(), t)
+	if err == nil && n == 0 {
+		err = kg.Errorf(kg.CodeRevisionGone, "nothing was committed before %s", text).At("at")
+	}
+	return n, err
+}
+
+func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *kg.Snapshot) {
+	header := w.Header()
+	contentType := f.MediaType()
+	if f == rdf.Turtle {
+		contentType += "; charset=utf-8" // text/* would be taken for something else
+	}
+	header.Set("Content-Type", contentType)
+	header.Set("Vary", "Accept, Accept-Encoding")
+	header.Set("Koine-Revision", strconv.FormatUint(uint64(s.Revision()), 10))
+	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
+	header.Set("Content-Disposition", `inline; filename="koine.`+f.Extension()+`"`)
+	if takesGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+	}
+}
+
+// body is where the document goes: compressed if the client takes that, and
+// with a deadline for each part.
+func (h *handler) body(w http.ResponseWriter, r *http.Request) io.WriteCloser {
+	out := &patientWriter{w: w, control: http.NewResponseController(w), timeout: h.options.WriteTimeout}
+	if !takesGzip(r) {
+		return out
+	}
+	z, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return z
+}
+
+// patientWriter gives the client a time for each part instead of one for the
+// whole answer, which may be large.
+type patientWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+func (p *patientWriter) Write(b []byte) (int, error) {
+	if err := p.control.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return p.w.Write(b)
+}
+
+func (p *patientWriter) Close() error { return nil }

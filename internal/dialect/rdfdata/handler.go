@@ -1,0 +1,140 @@
+// Package rdfdata serves /data: RDF out of the graph and into it, by content
+// negotiation, in the manner of the SPARQL 1.1 Graph Store HTTP Protocol.
+//
+//	GET  /data[?graph=…]  exports what the caller's default view shows, or one graph
+//	POST /data[?graph=…]  adds the statements of a document
+//	PUT  /data?graph=…    makes a graph hold exactly those of a document, in one commit
+//
+// A document is read through once before anything is written, so that a fault
+// in its last line leaves nothing behind, and so that its blank nodes get the
+// same names when it is sent again.
+package rdfdata
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// Store is what the handler needs of kg.Store.
+type Store interface {
+	View(context.Context, kg.View) (*kg.Snapshot, error)
+	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
+	Load(context.Context, kg.Meta, iter.Seq2[kg.Quad, error], kg.LoadOptions) (kg.LoadReport, error)
+	RevisionAt(context.Context, time.Time) (kg.Revision, error)
+	Head() kg.Position
+	FormatPosition(kg.Position) string
+	CommitID(kg.Revision) string
+}
+
+// Deps are the parts that the handler works with.
+type Deps struct {
+	Store Store
+	// Prefixes shorten IRIs in Turtle and TriG, and are understood in ?graph=.
+	Prefixes *kg.Prefixes
+}
+
+// Bounds of an import, and their defaults.
+const (
+	// DefaultMaxBytes bounds a document of POST, both as it is sent and
+	// decompressed.
+	DefaultMaxBytes = 2 << 30
+	// DefaultMaxReplaceBytes bounds one of PUT.
+	DefaultMaxReplaceBytes = 32 << 20
+	// DefaultMaxImports bounds the imports at one time.
+	DefaultMaxImports = 4
+	// DefaultWriteTimeout is how long a client may take to accept a part of an
+	// export.
+	DefaultWriteTimeout = 30 * time.Second
+	// DefaultReadTimeout is how long a client may take to send a part of a
+	// document.
+	DefaultReadTimeout = 30 * time.Second
+)
+
+// Options of the handler. The zero Options work.
+type Options struct {
+	MaxBytes        int64
+	MaxReplaceBytes int64
+	MaxImports      int
+	WriteTimeout    time.Duration
+	ReadTimeout     time.Duration
+	// TempDir is where documents wait while they are checked; "" means the
+	// system's.
+	TempDir string
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.MaxReplaceBytes == 0 {
+		o.MaxReplaceBytes = DefaultMaxReplaceBytes
+	}
+	if o.MaxImports == 0 {
+		o.MaxImports = DefaultMaxImports
+	}
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = DefaultWriteTimeout
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = DefaultReadTimeout
+	}
+	return o
+}
+
+type handler struct {
+	Deps
+	options Options
+	imports chan struct{} // a place for each import that goes on
+}
+
+// NewHandler serves /data. It finds the caller in the request's context.
+func NewHandler(d Deps, o Options) http.Handler {
+	h := &handler{Deps: d, options: o.withDefaults()}
+	h.imports = make(chan struct{}, h.options.MaxImports)
+	return h
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var err error
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		err = h.export(w, r)
+	case http.MethodPost:
+		err = h.importing(w, r, h.load)
+	case http.MethodPut:
+		err = h.importing(w, r, h.replace)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT")
+		err = refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of GET, POST and PUT", r.Method)
+	}
+	if err != nil {
+		writeProblem(w, r, err)
+	}
+}
+
+// graph is the graph that ?graph= names: an IRI, a registered prefix:name, or
+// "default". named is false when the parameter is absent.
+func (h *handler) graph(r *http.Request) (graph kg.Term, named bool, err error) {
+	values, ok := r.URL.Query()["graph"]
+	switch {
+	case !ok:
+		return kg.Term{}, false, nil
+	case len(values) > 1:
+		return kg.Term{}, true, kg.Errorf(kg.CodeInvalid, "one graph at a time").At("graph")
+	case strings.EqualFold(values[0], "default"):
+		return kg.DefaultGraph, true, nil
+	}
+	graph, err = h.Prefixes.Resource(values[0])
+	if err == nil && graph.Kind() != kg.KindIRI {
+		err = kg.Errorf(kg.CodeInvalid, "a graph is named by an IRI")
+	}
+	if err != nil {
+		return kg.Term{}, true, kg.AsError(err).At("graph")
+	}
+	return graph, true, nil
+}

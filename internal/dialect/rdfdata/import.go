@@ -1,0 +1,223 @@
+package rdfdata
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// maxRejectedTold bounds the rejected lines that an answer names.
+const maxRejectedTold = 20
+
+// report is the answer to an import.
+type report struct {
+	// Quads in the document; Statements of them that changed something.
+	Quads      uint64      `json:"quads"`
+	Statements uint64      `json:"statements"`
+	Removed    uint64      `json:"removed,omitempty"`
+	Commits    uint64      `json:"commits"`
+	Revision   kg.Revision `json:"revision"`
+	Position   string      `json:"position"`
+	CommitID   *string     `json:"commitId"`
+	Rejected   uint64      `json:"rejected,omitempty"`
+	Errors     []string    `json:"errors,omitempty"`
+}
+
+// document is a body that has been received and found to be one.
+type document struct {
+	spool   *spool
+	format  rdf.Format
+	options rdf.Options
+	summary rdf.Summary
+	errors  []string
+}
+
+// importing answers POST and PUT: it takes a place, receives and checks the
+// document, and has write do the rest.
+func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*http.Request, *document, kg.Term) (report, error)) error {
+	format, err := bodyFormat(r)
+	if err != nil {
+		return err
+	}
+	graph, named, err := h.graph(r)
+	if err != nil {
+		return err
+	}
+	limit := h.options.MaxBytes
+	if r.Method == http.MethodPut {
+		limit = h.options.MaxReplaceBytes
+		if !named {
+			return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph=").At("graph")
+		}
+	}
+	select {
+	case h.imports <- struct{}{}:
+		defer func() { <-h.imports }()
+	default:
+		return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
+	}
+	doc, err := h.document(w, r, format, graph, limit)
+	if err != nil {
+		return err
+	}
+	defer doc.spool.close()
+	out, err := write(r, doc, graph)
+	if err != nil {
+		return err
+	}
+	out.Quads, out.Rejected, out.Errors = doc.summary.Quads, doc.summary.Rejected, doc.errors
+	return writeReport(w, out)
+}
+
+func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format, graph kg.Term, limit int64) (*document, error) {
+	d := &document{format: f, options: rdf.Options{Graph: graph}}
+	if text := r.URL.Query().Get("continueOnError"); text != "" {
+		yes, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, kg.Errorf(kg.CodeInvalid, "true or false").At("continueOnError")
+		}
+		d.options.ContinueOnError = yes
+	}
+	var err error
+	if d.spool, err = h.receive(w, r, limit); err != nil {
+		return nil, err
+	}
+	checking := d.options
+	checking.Rejected = func(e *rdf.SyntaxError) {
+		if len(d.errors) < maxRejectedTold {
+			d.errors = append(d.errors, e.Error())
+		}
+	}
+	in, err := d.spool.open()
+	if err == nil {
+		d.summary, err = rdf.Survey(in, f, checking)
+	}
+	if err != nil {
+		d.spool.close()
+		return nil, err
+	}
+	d.options.Tag = d.summary.Tag
+	return d, nil
+}
+
+// meta says who imports.
+func meta(r *http.Request, why string) kg.Meta {
+	c := caller.From(r.Context())
+	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Justification: why}
+}
+
+// load adds the document's statements, in as many commits as it takes.
+func (h *handler) load(r *http.Request, d *document, _ kg.Term) (report, error) {
+	in, err := d.spool.open()
+	if err != nil {
+		return report{}, err
+	}
+	loaded, err := h.Store.Load(r.Context(), meta(r, "Import over HTTP"), rdf.Read(in, d.format, d.options), kg.LoadOptions{})
+	if err != nil {
+		return report{}, err
+	}
+	behind := h.Store.Head()
+	behind.Revision, behind.Index = loaded.Revision, kg.EndOfCommit
+	return h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements), nil
+}
+
+// replace makes the graph hold the document's statements and no others, in one
+// commit.
+func (h *handler) replace(r *http.Request, d *document, graph kg.Term) (report, error) {
+	if d.summary.Quads > kg.MaxPatches {
+		return report{}, kg.Errorf(kg.CodeLimitExceeded, "a graph is replaced in one commit, which has at most %d changes; the document has %d statements", kg.MaxPatches, d.summary.Quads)
+	}
+	in, err := d.spool.open()
+	if err != nil {
+		return report{}, err
+	}
+	wanted := map[kg.Quad]bool{}
+	var order []kg.Quad
+	for q, err := range rdf.Read(in, d.format, d.options) {
+		if err != nil {
+			return report{}, err
+		}
+		if q.Graph != graph {
+			return report{}, kg.Errorf(kg.CodeInvalid, "the document has statements in the graph %s, and PUT replaces %s", q.Graph, graph)
+		}
+		if !wanted[q] {
+			wanted[q] = true
+			order = append(order, q)
+		}
+	}
+	var removed uint64
+	receipt, err := h.Store.Update(r.Context(), meta(r, "Replace a graph over HTTP"), func(tx *kg.Tx) error {
+		removed = 0
+		gone, err := others(tx, graph, wanted)
+		if err != nil {
+			return err
+		}
+		for _, q := range gone {
+			if err := tx.Apply(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
+				return err
+			}
+			removed++
+		}
+		for _, q := range order {
+			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return report{}, err
+	}
+	if v := receipt.Verdict; v.Outcome != kg.Accepted {
+		return report{}, kg.Errorf(kg.CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
+	}
+	commits := uint64(0)
+	if receipt.Committed {
+		commits = 1
+	}
+	out := h.report(receipt.Revision, receipt.Position, commits, uint64(receipt.Affected)-removed)
+	out.Removed = removed
+	return out, nil
+}
+
+// others are the graph's statements that are not wanted.
+func others(tx *kg.Tx, graph kg.Term, wanted map[kg.Quad]bool) (gone []kg.Quad, err error) {
+	for s, err := range tx.Match(kg.Pattern{Graph: graph}) {
+		if err != nil {
+			return nil, err
+		}
+		if wanted[s.Quad] {
+			continue
+		}
+		if len(gone) == kg.MaxPatches {
+			return nil, kg.Errorf(kg.CodeLimitExceeded, "the graph has too many statements to be replaced in one commit of %d changes", kg.MaxPatches)
+		}
+		gone = append(gone, s.Quad)
+	}
+	return gone, nil
+}
+
+func (h *handler) report(rev kg.Revision, p kg.Position, commits, statements uint64) report {
+	out := report{Statements: statements, Commits: commits, Revision: rev, Position: h.Store.FormatPosition(p)}
+	if commits > 0 {
+		id := h.Store.CommitID(rev)
+		out.CommitID = &id
+	}
+	return out
+}
+
+func writeReport(w http.ResponseWriter, out report) error {
+	body, err := json.Marshal(out)
+	if err != nil {
+		return errors.Join(kg.Errorf(kg.CodeInternal, "internal error"), err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(body, '\n'))
+	return nil
+}

@@ -1,0 +1,111 @@
+package rdfdata
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"koine/internal/rdf"
+)
+
+// answerFormat is the format that the client likes best: ?format= decides,
+// else Accept (RFC 9110, section 12.5.1). Without either it is N-Quads.
+func answerFormat(r *http.Request) (rdf.Format, error) {
+	if name := r.URL.Query().Get("format"); name != "" {
+		if f, ok := rdf.FormatByName(name); ok {
+			return f, nil
+		}
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "there is no format %q", name).because(offer())
+	}
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if strings.TrimSpace(accept) == "" {
+		return rdf.Formats[0], nil
+	}
+	best, bestQuality := rdf.Format(0), 0.0
+	for _, f := range rdf.Formats {
+		if q := quality(accept, f.MediaType()); q > bestQuality {
+			best, bestQuality = f, q
+		}
+	}
+	if best == 0 {
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "none of the formats in Accept can be given").because(offer())
+	}
+	return best, nil
+}
+
+// quality is how much the Accept header likes a media type: the most specific
+// range that matches decides.
+func quality(accept, mediaType string) float64 {
+	quality, specific := 0.0, -1
+	for part := range strings.SplitSeq(accept, ",") {
+		pattern, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		level := matches(pattern, mediaType)
+		if level <= specific {
+			continue
+		}
+		q := 1.0
+		if text, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(text, 64); err != nil || !(q >= 0 && q <= 1) {
+				continue
+			}
+		}
+		quality, specific = q, level
+	}
+	return quality
+}
+
+// matches is how specific a media range fits: 2 the type itself (or a synonym
+// of it), 1 its group, 0 anything; -1 not at all.
+func matches(pattern, mediaType string) int {
+	group, _, _ := strings.Cut(mediaType, "/")
+	switch pattern {
+	case "*/*":
+		return 0
+	case group + "/*":
+		return 1
+	}
+	if f, ok := rdf.FormatByName(pattern); ok && f.MediaType() == mediaType && strings.Contains(pattern, "/") {
+		return 2
+	}
+	return -1
+}
+
+// bodyFormat is the format that Content-Type tells.
+func bodyFormat(r *http.Request) (rdf.Format, error) {
+	contentType := r.Header.Get("Content-Type")
+	mediaType, params, err := mime.ParseMediaType(contentType)
+	if f, ok := rdf.FormatByName(mediaType); ok && err == nil && strings.Contains(mediaType, "/") {
+		if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+			return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "RDF is UTF-8, not %s", charset)
+		}
+		return f, nil
+	}
+	if contentType == "" {
+		contentType = "none"
+	}
+	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is no RDF format", contentType).because(offer())
+}
+
+func offer() string {
+	var types []string
+	for _, f := range rdf.Formats {
+		types = append(types, f.MediaType())
+	}
+	return "The formats are " + strings.Join(types, ", ") + "."
+}
+
+// takesGzip tells whether the answer may be compressed.
+func takesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, params, err := mime.ParseMediaType("x/" + strings.TrimSpace(part))
+		if err == nil && name == "x/gzip" {
+			q, err := strconv.ParseFloat(params["q"], 64)
+			return params["q"] == "" || err == nil && q > 0
+		}
+	}
+	return false
+}

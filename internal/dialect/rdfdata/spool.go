@@ -1,0 +1,122 @@
+package rdfdata
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// spoolMemoryBytes is how large a body may be to wait in memory.
+const spoolMemoryBytes = 1 << 20
+
+// spool keeps a request's body as it was sent, so that it can be read twice.
+type spool struct {
+	memory []byte
+	file   *os.File
+	gzip   bool
+	limit  int64
+}
+
+// receive reads the body into a spool, which must be closed.
+func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (*spool, error) {
+	s := &spool{limit: limit}
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		s.gzip = true
+	default:
+		return nil, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Encoding %q is neither gzip nor identity", encoding)
+	}
+	body := &patientReader{r: http.MaxBytesReader(w, r.Body, limit), control: http.NewResponseController(w), timeout: h.options.ReadTimeout}
+	var memory bytes.Buffer
+	n, err := io.CopyN(&memory, body, spoolMemoryBytes)
+	s.memory = memory.Bytes()
+	if errors.Is(err, io.EOF) && n < spoolMemoryBytes {
+		return s, nil
+	}
+	if err == nil {
+		err = s.rest(body, h.options.TempDir)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// rest moves what there is into a file and adds what follows.
+func (s *spool) rest(body io.Reader, dir string) (err error) {
+	if s.file, err = os.CreateTemp(dir, "koine-import-*"); err != nil {
+		return err
+	}
+	if _, err = s.file.Write(s.memory); err != nil {
+		return err
+	}
+	s.memory = nil
+	_, err = io.Copy(s.file, body)
+	return err
+}
+
+// open gives the document from its beginning, decompressed and bounded. One
+// reading at a time.
+func (s *spool) open() (io.Reader, error) {
+	var r io.Reader = bytes.NewReader(s.memory)
+	if s.file != nil {
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		r = s.file
+	}
+	if !s.gzip {
+		return r, nil
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "INVALID", "the body is not gzip: %v", err)
+	}
+	return &boundedReader{r: z, left: s.limit, limit: s.limit}, nil
+}
+
+func (s *spool) close() {
+	if s.file != nil {
+		s.file.Close()
+		os.Remove(s.file.Name())
+	}
+}
+
+// boundedReader ends with an error where io.LimitReader would pretend an end.
+type boundedReader struct {
+	r           io.Reader
+	left, limit int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
+	if b.left -= int64(n); b.left < 0 {
+		return 0, &http.MaxBytesError{Limit: b.limit}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = refuse(http.StatusBadRequest, "INVALID", "the body is not gzip: %v", err)
+	}
+	return n, err
+}
+
+// patientReader gives the client a time for each part of a body.
+type patientReader struct {
+	r       io.Reader
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(p.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return p.r.Read(b)
+}
