@@ -1,5 +1,7 @@
 package kg
 
+import "encoding/json"
+
 // Op is what a patch asks for, and what a change is seen as.
 type Op uint8
 
@@ -39,11 +41,78 @@ type Patch struct {
 	Certainty    float64
 	HasCertainty bool
 	Provenance   []byte // JSON, or nil
+
+	normal bool // Normalise has passed it
 }
 
-// MaxPatches bounds the changes of one commit, MaxCommitBytes their encoded
-// size before compression.
+// Bounds of one commit.
 const (
-	MaxPatches     = 10_000
-	MaxCommitBytes = 12 << 20
+	MaxPatches     = 10_000   // patches that one caller may ask for
+	MaxChanges     = 100_000  // what they may come to: a replace removes many
+	MaxCommitBytes = 12 << 20 // of the log entry before compression
 )
+
+// Normalise checks a patch and brings it into the one form in which it is
+// applied and compared: graph and source spelled out. source is whose assertion
+// an Add or Replace makes when the patch names none. It may be called ahead of
+// Tx.Apply, which otherwise does it while other updates wait.
+func (p *Patch) Normalise(source AgentID) error {
+	if p.normal {
+		return nil
+	}
+	if p.Quad.Graph.IsZero() {
+		p.Quad.Graph = DefaultGraph
+	}
+	if err := p.Quad.valid(); err != nil {
+		return err
+	}
+	switch p.Op {
+	case Add, Replace:
+		if p.Source == "" {
+			p.Source = source
+		}
+	case Remove:
+	default:
+		return Errorf(CodeInvalid, "a patch adds, removes or replaces").At("op")
+	}
+	if p.Source != "" {
+		p.Source = CanonicalAgent(string(p.Source))
+		if err := p.Source.Valid(); err != nil {
+			return AsError(err).At("source")
+		}
+	}
+	if p.HasCertainty && !(p.Certainty >= 0 && p.Certainty <= 1) {
+		return Errorf(CodeInvalid, "a certainty is between 0 and 1").At("certainty")
+	}
+	if len(p.Provenance) > MaxProvenanceBytes {
+		return Errorf(CodeLimitExceeded, "provenance of %d bytes is longer than the %d that are stored", len(p.Provenance), MaxProvenanceBytes).At("provenance")
+	}
+	if p.Provenance != nil && !json.Valid(p.Provenance) {
+		return Errorf(CodeInvalid, "provenance is not JSON").At("provenance")
+	}
+	p.normal = true
+	return nil
+}
+
+// valid reports which part of a quad cannot be stored.
+func (q Quad) valid() error {
+	switch {
+	case !q.Subject.IsResource():
+		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
+	case q.Predicate.kind != KindIRI:
+		return Errorf(CodeInvalid, "a predicate is an IRI").At("predicate")
+	case !q.Object.IsResource() && !q.Object.IsLiteral():
+		return Errorf(CodeInvalid, "an object is an IRI, a blank node or a literal").At("object")
+	case q.Graph.kind != KindIRI && q.Graph.kind != KindDefaultGraph:
+		return Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
+	}
+	for _, part := range [...]struct {
+		name string
+		t    Term
+	}{{"subject", q.Subject}, {"predicate", q.Predicate}, {"object", q.Object}, {"graph", q.Graph}} {
+		if err := part.t.Valid(); err != nil {
+			return AsError(err).At(part.name)
+		}
+	}
+	return nil
+}

@@ -1,8 +1,10 @@
 package kg
 
 import (
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Principal is who is calling.
@@ -26,6 +28,17 @@ func CanonicalAgent(id string) AgentID {
 		return AgentID(id)
 	}
 	return AgentID("agent://" + id)
+}
+
+// Valid reports what keeps an agent id from being stored.
+func (a AgentID) Valid() error {
+	if len(a) > MaxAgentIDBytes {
+		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
+	}
+	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
+		return Errorf(CodeInvalid, "%q is not an agent id: use letters, digits and - . _ ~ or an IRI", clip(string(a)))
+	}
+	return nil
 }
 
 // View says what a read sees. The zero View sees the newest revision of what
@@ -105,4 +118,15 @@ func (v *View) Valid() error {
 		return Errorf(CodeInvalid, "an age cannot be negative")
 	}
 	return nil
+}
+
+// shows tells whether the view includes the graph at all.
+func (v *View) shows(graph Term) bool {
+	switch {
+	case v.Graphs != nil:
+		return slices.Contains(v.Graphs, graph)
+	case v.AllGraphs:
+		return true
+	}
+	return !strings.HasPrefix(graph.value, OwnGraphPrefix)
 }

@@ -1,0 +1,165 @@
+package kg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"koine/kg/internal/codec"
+)
+
+// same tells whether two assertions of one source say the same.
+func (a Assertion) same(b Assertion) bool {
+	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && bytes.Equal(a.Provenance, b.Provenance)
+}
+
+// withAssertion is the list with a made or changed, in the order in which the
+// sources came. The list given is not touched.
+func withAssertion(list []Assertion, a Assertion) []Assertion {
+	out := make([]Assertion, 0, len(list)+1)
+	found := false
+	for _, b := range list {
+		if b.Source == a.Source {
+			b, found = a, true
+		}
+		out = append(out, b)
+	}
+	if !found {
+		out = append(out, a)
+	}
+	return out
+}
+
+// withoutSource is the list less that source's assertion.
+func withoutSource(list []Assertion, source AgentID) []Assertion {
+	var out []Assertion
+	for _, b := range list {
+		if b.Source != source {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func findSource(list []Assertion, source AgentID) (Assertion, bool) {
+	for _, a := range list {
+		if a.Source == source {
+			return a, true
+		}
+	}
+	return Assertion{}, false
+}
+
+const (
+	flagCertainty  = 1 << 0
+	flagProvenance = 1 << 1
+	flagsKnown     = flagCertainty | flagProvenance
+)
+
+// appendAssertion appends what follows the source, which log and index write
+// each in its own way.
+func appendAssertion(dst []byte, a Assertion) []byte {
+	var flags byte
+	if a.HasCertainty {
+		flags |= flagCertainty
+	}
+	if a.Provenance != nil {
+		flags |= flagProvenance
+	}
+	dst = append(dst, flags)
+	if a.HasCertainty {
+		dst = codec.AppendFloat(dst, a.Certainty)
+	}
+	dst = binary.AppendVarint(dst, a.Time.UnixMilli())
+	dst = binary.AppendUvarint(dst, uint64(a.Revision))
+	if a.Provenance != nil {
+		dst = codec.AppendBytes(dst, a.Provenance)
+	}
+	return dst
+}
+
+func readAssertion(r *codec.Reader) Assertion {
+	var a Assertion
+	flags := r.Byte()
+	if flags&^flagsKnown != 0 {
+		r.Fail()
+	}
+	if flags&flagCertainty != 0 {
+		a.Certainty, a.HasCertainty = r.Float(), true
+	}
+	a.Time = time.UnixMilli(r.Varint()).UTC()
+	a.Revision = Revision(r.Uvarint())
+	if flags&flagProvenance != 0 {
+		a.Provenance = bytes.Clone(r.Bytes())
+		if a.Provenance == nil {
+			a.Provenance = []byte{}
+		}
+	}
+	return a
+}
+
+// minAssertionBytes is the least that an encoded assertion takes, its source
+// included.
+const minAssertionBytes = 4
+
+// state is what SPOG keeps of a statement: from which revision it has stood as
+// it is, and by whose assertions.
+type state struct {
+	since      Revision
+	assertions []Assertion
+}
+
+const stateVersion = 1
+
+// appendState encodes a state for the index; number gives the dictionary
+// number of a source.
+func appendState(dst []byte, s state, number func(AgentID) uint64) []byte {
+	dst = append(dst, stateVersion)
+	dst = binary.AppendUvarint(dst, uint64(s.since))
+	dst = binary.AppendUvarint(dst, uint64(len(s.assertions)))
+	for _, a := range s.assertions {
+		dst = binary.AppendUvarint(dst, number(a.Source))
+		dst = appendAssertion(dst, a)
+	}
+	return dst
+}
+
+// parseSince reads only from which revision a state has stood.
+func parseSince(value []byte) (Revision, error) {
+	r := codec.NewReader(value)
+	if r.Byte() != stateVersion {
+		r.Fail()
+	}
+	since := Revision(r.Uvarint())
+	return since, r.Err()
+}
+
+// parseState decodes what appendState made; source gives the agent that a
+// dictionary number stands for.
+func parseState(value []byte, source func(uint64) (AgentID, error)) (state, error) {
+	r := codec.NewReader(value)
+	if r.Byte() != stateVersion {
+		r.Fail()
+	}
+	s := state{since: Revision(r.Uvarint())}
+	n := r.Count(minAssertionBytes)
+	if n == 0 || n > MaxAssertions {
+		r.Fail()
+		return s, r.Err()
+	}
+	s.assertions = make([]Assertion, n)
+	for i := range s.assertions {
+		number := r.Uvarint()
+		a := readAssertion(r)
+		if r.Err() != nil {
+			return s, r.Err()
+		}
+		agent, err := source(number)
+		if err != nil {
+			return s, err
+		}
+		a.Source = agent
+		s.assertions[i] = a
+	}
+	return s, r.Close()
+}

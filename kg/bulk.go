@@ -1,0 +1,429 @@
+package kg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/ristretto/v2/z"
+
+	"koine/kg/internal/keys"
+	"koine/kg/internal/wal"
+)
+
+// Bounds of a bulk load. What lies beyond goes the way of all updates.
+const (
+	// maxBulkQuads is how many statements are held in memory to be sorted.
+	maxBulkQuads = 20_000_000
+	// maxKeptKeys is how many keys there may be already: StreamWriter drops
+	// them, so they are written again.
+	maxKeptKeys = 100_000
+	// bulkGroup is how many commits share an fsync.
+	bulkGroup = 8
+)
+
+// errNotInBulk says that a batch must go the way of all updates.
+var errNotInBulk = errors.New("not in bulk")
+
+// keptKey is a key that was in the index before a bulk load.
+type keptKey struct{ key, value []byte }
+
+// keptByBulk lists the keys that a bulk load must keep; ok is false when the
+// store holds statements of others than koine itself, or too much.
+func (s *Store) keptByBulk() (kept []keptKey, ok bool, err error) {
+	kv := newBadgerKV(s.db, s.head.Load().revision)
+	defer kv.close()
+	d := dictionary{kv: kv, cache: s.cache}
+	ok = true
+	s.head.Load().catalogue.each(keys.PrefixPredicate, func(graph, _ ID, n uint64) {
+		t, termErr := d.term(graph)
+		err = errors.Join(err, termErr)
+		ok = ok && (n == 0 || ownGraph(t))
+	})
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	for prefix := range 256 {
+		c := kv.scan([]byte{byte(prefix)})
+		for ; c.valid() && len(kept) <= maxKeptKeys; c.next() {
+			err := c.value(func(v []byte) error {
+				kept = append(kept, keptKey{bytes.Clone(c.key()), bytes.Clone(v)})
+				return nil
+			})
+			if err != nil {
+				c.close()
+				return nil, false, err
+			}
+		}
+		c.close()
+	}
+	return kept, len(kept) <= maxKeptKeys, nil
+}
+
+// bulk gathers statements in ids while their commits go to the log, and then
+// writes the index in one piece.
+type bulk struct {
+	s         *Store
+	meta      Meta
+	kept      []keptKey
+	w         *indexWriter // numbers terms; its overlay holds dictionary keys
+	ids       map[Term]ID
+	seen      map[IDQuad]struct{}
+	quads     []bulkQuad
+	values    [][]byte // of SPOG, one for each commit: all its statements have the same
+	deltas    deltas
+	catalogue *catalogue
+	typeID    ID
+
+	first    Revision // of the values
+	revision Revision
+	time     time.Time
+	pending  []wal.Prepared
+	hash     [32]byte
+	commits  uint64
+}
+
+type bulkQuad struct {
+	ids    IDQuad
+	commit uint32
+}
+
+func newBulk(s *Store, m Meta, kept []keptKey) (*bulk, error) {
+	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
+		return nil, err
+	}
+	h := s.head.Load()
+	base := newBadgerKV(s.db, h.revision)
+	return &bulk{
+		s: s, meta: m, kept: kept,
+		w:         newIndexWriter(newOverlay(base), base, s.cache, s.nextNumber),
+		ids:       make(map[Term]ID),
+		seen:      make(map[IDQuad]struct{}),
+		deltas:    make(deltas),
+		catalogue: h.catalogue.copy(),
+		first:     h.revision + 1,
+		revision:  h.revision,
+		time:      h.time,
+	}, nil
+}
+
+// add takes a batch in as one commit and says how many statements are new. An
+// error leaves nothing of the batch.
+func (b *bulk) add(quads []Quad) (n uint64, err error) {
+	rows, values, terms := len(b.quads), len(b.values), len(b.w.dict.fresh.order)
+	b.w.o.mark()
+	if n, err = b.commit(quads); err != nil {
+		b.quads, b.values = b.quads[:rows], b.values[:values]
+		clear(b.deltas)
+		for _, t := range b.w.dict.fresh.order[terms:] {
+			delete(b.ids, t)
+		}
+		b.w.dict.fresh.truncate(terms)
+		b.w.o.rollback()
+	}
+	return n, err
+}
+
+func (b *bulk) commit(quads []Quad) (uint64, error) {
+	if slices.ContainsFunc(quads, func(q Quad) bool { return ownGraph(q.Graph) }) {
+		return 0, errNotInBulk
+	}
+	now := b.s.options.Clock().UTC().Truncate(time.Millisecond)
+	if now.Before(b.time) {
+		now = b.time
+	}
+	c := &Commit{
+		Revision: b.revision + 1, Time: now, Principal: b.meta.Principal.ID, Actor: b.meta.Actor,
+		Justification: b.meta.Justification, TaskID: b.meta.TaskID, SessionID: b.meta.SessionID, MessageID: b.meta.MessageID,
+	}
+	a := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
+	after := []Assertion{a}
+	var value []byte
+	for _, q := range quads {
+		ids, err := b.assign(q)
+		if err != nil {
+			return 0, err
+		}
+		if _, known := b.seen[ids]; known {
+			continue
+		}
+		if value == nil {
+			if value, err = b.w.encode(state{c.Revision, after}); err != nil {
+				return 0, err
+			}
+		}
+		b.seen[ids] = struct{}{}
+		b.quads = append(b.quads, bulkQuad{ids, uint32(len(b.values))})
+		b.deltas.count(ids, b.typeID, 1)
+		c.Changes = append(c.Changes, Change{Op: Add, Quad: q, Assertion: a, After: after, ReplacedBy: -1})
+	}
+	if len(c.Changes) == 0 {
+		return 0, nil
+	}
+	b.values = append(b.values, value)
+	return uint64(len(c.Changes)), b.log(c)
+}
+
+// assign gives a quad its ids, checking terms when they are first seen.
+func (b *bulk) assign(q Quad) (ids IDQuad, err error) {
+	if !q.Subject.IsResource() || q.Predicate.kind != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
+		return ids, q.valid()
+	}
+	if ids.Subject, err = b.id(q.Subject); err == nil {
+		if ids.Predicate, err = b.id(q.Predicate); err == nil {
+			if ids.Object, err = b.id(q.Object); err == nil {
+				ids.Graph, err = b.graph(q.Graph)
+			}
+		}
+	}
+	if err != nil {
+		if invalid := q.valid(); invalid != nil {
+			return ids, invalid
+		}
+		return ids, err
+	}
+	if b.typeID.IsZero() && q.Predicate.value == RDFType {
+		b.typeID = ids.Predicate
+	}
+	return ids, nil
+}
+
+func (b *bulk) id(t Term) (ID, error) {
+	if id, ok := b.ids[t]; ok {
+		return id, nil
+	}
+	if err := t.Valid(); err != nil {
+		return ID{}, err
+	}
+	id, err := b.w.number(t)
+	if err == nil && id.IsNumbered() {
+		b.ids[t] = id
+	}
+	return id, err
+}
+
+// graph is the id of a graph that the caller may write.
+func (b *bulk) graph(t Term) (ID, error) {
+	if id, ok := b.ids[t]; ok {
+		return id, nil
+	}
+	tx := &Tx{meta: b.meta, access: b.s.options.Access}
+	if err := tx.mayWrite(t); err != nil {
+		return ID{}, err
+	}
+	if t.kind != KindIRI && t.kind != KindDefaultGraph {
+		return ID{}, Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
+	}
+	if t == DefaultGraph {
+		b.ids[t] = keys.DefaultGraph
+		return keys.DefaultGraph, nil
+	}
+	return b.id(t)
+}
+
+// log prepares the commit's entry and appends those that wait when they are
+// enough for one fsync.
+func (b *bulk) log(c *Commit) error {
+	frame, err := wal.Prepare(appendEntry(nil, c))
+	if err != nil {
+		return err
+	}
+	b.catalogue.add(b.deltas, c.Revision, func(string, tally) {})
+	clear(b.deltas)
+	b.revision, b.time = c.Revision, c.Time
+	b.pending = append(b.pending, frame)
+	b.commits++
+	if len(b.pending) < bulkGroup {
+		return nil
+	}
+	return b.append()
+}
+
+func (b *bulk) append() error {
+	if len(b.pending) == 0 {
+		return nil
+	}
+	if err := b.s.writable(); err != nil {
+		return errors.Join(err, b.failed(err))
+	}
+	first := b.revision - Revision(len(b.pending)) + 1
+	err := b.s.wal.AppendPrepared(uint64(first), b.pending)
+	b.pending = nil
+	if err != nil {
+		b.s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
+		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
+	}
+	b.hash, err = b.s.wal.Hash(uint64(b.revision))
+	return err
+}
+
+// abandon ends a load that cannot go on. The commits before the failure stand:
+// they are in the log, and so the index must hold them.
+func (b *bulk) abandon(l *load, cause error) error {
+	if b.s.refused.Load() != nil {
+		b.close()
+		return cause
+	}
+	return errors.Join(cause, b.finish(l))
+}
+
+func (b *bulk) close() { b.w.dict.kv.(*badgerKV).close() }
+
+// finish appends what waits, writes the index and shows it.
+func (b *bulk) finish(l *load) error {
+	err := b.append()
+	b.close()
+	l.report.Commits += b.commits
+	switch {
+	case err != nil:
+		return err
+	case b.commits == 0:
+		return os.Remove(b.s.dir.join(buildingName))
+	}
+	l.report.Bulk = true
+	if !b.s.shutGate() {
+		return b.finishOnline()
+	}
+	defer b.s.openGate()
+	m := marker{b.s.dir.epoch, b.revision, b.w.dict.fresh.next, b.time.UnixMilli(), b.hash}
+	if err := b.stream(); err != nil {
+		return b.failed(err)
+	}
+	if err := b.rest(m); err != nil {
+		return b.failed(err)
+	}
+	return b.show(m)
+}
+
+func (b *bulk) failed(err error) error {
+	b.s.refuse(Errorf(CodeReadOnly, "the index could not be written; opening the store again builds it from the log: %w", err))
+	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
+}
+
+// finishOnline applies the commits from the log, because readers stay.
+func (b *bulk) finishOnline() error {
+	if err := b.s.replay(b.first, b.revision); err != nil {
+		return b.failed(err)
+	}
+	h := b.s.head.Load()
+	b.s.publish(h)
+	b.s.tailer.tell()
+	return removeFile(b.s.dir.join(buildingName))
+}
+
+func (b *bulk) show(m marker) error {
+	b.s.nextNumber = m.nextNumber
+	b.s.publish(&head{b.revision, b.time, b.catalogue})
+	b.s.tailer.tell()
+	return removeFile(b.s.dir.join(buildingName))
+}
+
+// stream writes the dictionary, the orders and the last changes, each sorted.
+func (b *bulk) stream() error {
+	sw := b.s.db.NewStreamWriter()
+	if err := sw.Prepare(); err != nil {
+		return err
+	}
+	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk")}
+	defer func() { _ = out.buf.Release() }()
+	b.w.o.written.Scan(func(key string, value []byte) bool {
+		out.put([]byte(key), value)
+		return out.err == nil
+	})
+	for _, o := range keys.Orders {
+		b.order(o, out)
+	}
+	out.send()
+	return errors.Join(out.err, sw.Flush())
+}
+
+// order writes one order; GSPO, which comes last, has each subject of a graph in
+// one run and so writes the last changes as well.
+func (b *bulk) order(o keys.Order, out *streamOut) {
+	type entry struct {
+		key    [keys.QuadKeySize]byte
+		commit uint32
+	}
+	rows := make([]entry, 0, len(b.quads))
+	for _, q := range b.quads {
+		if o == keys.OSPG && !q.ids.Object.IsResource() {
+			continue
+		}
+		var e entry
+		o.Append(e.key[:0], q.ids)
+		e.commit = q.commit
+		rows = append(rows, e)
+	}
+	slices.SortFunc(rows, func(a, b entry) int { return bytes.Compare(a.key[:], b.key[:]) })
+	for i := range rows {
+		var value []byte
+		if o == keys.SPOG {
+			value = b.values[rows[i].commit]
+		}
+		out.put(rows[i].key[:], value)
+	}
+	if o != keys.GSPO {
+		return
+	}
+	const run = 1 + 2*keys.IDSize
+	for i := 0; i < len(rows); {
+		last, first := rows[i].commit, i
+		for ; i < len(rows) && bytes.Equal(rows[i].key[:run], rows[first].key[:run]); i++ {
+			last = max(last, rows[i].commit)
+		}
+		graph, subject, _ := keys.ParsePair(rows[first].key[:run])
+		out.put(keys.Last(graph, subject), binary.AppendUvarint(nil, uint64(b.first)+uint64(last)))
+	}
+}
+
+// streamChunk is how many bytes go to the stream writer at a time.
+const streamChunk = 4 << 20
+
+// streamOut feeds a StreamWriter. Keys come in order within a prefix; every
+// prefix is a stream of its own.
+type streamOut struct {
+	sw      *badger.StreamWriter
+	version uint64
+	buf     *z.Buffer
+	kv      pb.KV
+	err     error
+}
+
+func (o *streamOut) put(key, value []byte) {
+	o.kv = pb.KV{Key: key, Value: value, Version: o.version, StreamId: uint32(key[0]) + 1}
+	badger.KVToBuffer(&o.kv, o.buf)
+	if o.buf.LenNoPadding() >= streamChunk {
+		o.send()
+	}
+}
+
+func (o *streamOut) send() {
+	if o.err == nil && o.buf.LenNoPadding() > 0 {
+		o.err = o.sw.Write(o.buf)
+	}
+	o.buf.Reset()
+}
+
+// rest writes what is small: the keys from before, the counts and the marker.
+func (b *bulk) rest(m marker) error {
+	w := &indexTxn{db: b.s.db, at: uint64(b.revision)}
+	kv := newBadgerKV(b.s.db, b.revision)
+	defer kv.close()
+	for _, k := range b.kept {
+		written, err := kv.get(k.key, func([]byte) error { return nil })
+		if err != nil {
+			return err
+		}
+		if !written {
+			w.set(k.key, k.value)
+		}
+	}
+	b.catalogue.tallies.Scan(func(key string, t tally) bool { return w.set([]byte(key), t.encode()) })
+	w.set(markerKey, m.encode())
+	return w.commit()
+}

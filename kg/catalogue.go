@@ -1,0 +1,99 @@
+package kg
+
+import (
+	"encoding/binary"
+
+	"github.com/tidwall/btree"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// catalogue counts statements per (graph, predicate) and subjects per (graph,
+// class), so that overviews and planning never scan. Its keys are those under
+// which the index keeps the counts. A copy is cheap and shares what does not
+// change; a published catalogue is never written again.
+type catalogue struct {
+	tallies btree.Map[string, tally]
+}
+
+// tally is a count with the revision of the last commit in it. Replaying a
+// commit that is in it already changes nothing.
+type tally struct {
+	count    uint64
+	revision Revision
+}
+
+func (c *catalogue) copy() *catalogue { return &catalogue{tallies: *c.tallies.Copy()} }
+
+// deltas are what one commit changes in the catalogue.
+type deltas map[string]int64
+
+// count notes that a statement came (by 1) or went (by -1).
+func (d deltas) count(q keys.Quad, typePredicate ID, by int64) {
+	d[string(keys.Predicate(q.Graph, q.Predicate))] += by
+	if q.Predicate == typePredicate {
+		d[string(keys.Class(q.Graph, q.Object))] += by
+	}
+}
+
+// add takes a commit's deltas in and calls changed for every new tally.
+func (c *catalogue) add(d deltas, revision Revision, changed func(key string, t tally)) {
+	for key, by := range d {
+		t, _ := c.tallies.Get(key)
+		if by == 0 || t.revision >= revision {
+			continue
+		}
+		t.count += uint64(by)
+		t.revision = revision
+		c.tallies.Set(key, t)
+		changed(key, t)
+	}
+}
+
+// each calls fn for every count of the kind (keys.PrefixPredicate or
+// keys.PrefixClass), those that went down to zero included.
+func (c *catalogue) each(kind byte, fn func(graph, id ID, count uint64)) {
+	c.tallies.Ascend(string([]byte{kind}), func(key string, t tally) bool {
+		if key[0] != kind {
+			return false
+		}
+		if graph, id, ok := keys.ParsePair([]byte(key)); ok {
+			fn(graph, id, t.count)
+		}
+		return true
+	})
+}
+
+func (t tally) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(t.revision))
+	return binary.AppendUvarint(b, t.count)
+}
+
+func parseTally(value []byte) (tally, error) {
+	r := codec.NewReader(value)
+	t := tally{revision: Revision(r.Uvarint()), count: r.Uvarint()}
+	return t, r.Close()
+}
+
+// readCatalogue reads all counts from the index.
+func readCatalogue(k kv) (*catalogue, error) {
+	c := new(catalogue)
+	for _, prefix := range []byte{keys.PrefixPredicate, keys.PrefixClass} {
+		cur := k.scan([]byte{prefix})
+		for ; cur.valid(); cur.next() {
+			var t tally
+			err := cur.value(func(v []byte) (err error) {
+				t, err = parseTally(v)
+				return err
+			})
+			if err != nil {
+				cur.close()
+				return nil, err
+			}
+			c.tallies.Set(string(cur.key()), t)
+		}
+		cur.close()
+	}
+	return c, nil
+}

@@ -1,0 +1,512 @@
+package kg
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"koine/kg/internal/keys"
+)
+
+// CheckOptions says how thorough Check is.
+type CheckOptions struct {
+	// MaxProblems bounds the list in the report; DefaultMaxProblems when 0.
+	MaxProblems int
+	// Progress is called now and then with what is being looked at and how many
+	// keys or entries have been; may be nil.
+	Progress func(part string, done uint64)
+}
+
+// DefaultMaxProblems is how many problems a check lists.
+const DefaultMaxProblems = 100
+
+// CheckReport is what a check found.
+type CheckReport struct {
+	Revision   Revision
+	Statements uint64
+	Past       uint64 // intervals of the past
+	Terms      uint64
+	Entries    uint64 // of the log
+	Problems   []string
+	// Total counts the problems, those beyond the list included.
+	Total int
+}
+
+// Clean tells whether nothing was found.
+func (r *CheckReport) Clean() bool { return r.Total == 0 }
+
+// Check compares everything that says the same thing twice: every order of the
+// index with SPOG, both sides of the dictionary, the counts, the last changes,
+// the past, and all of it with what the log says when it is applied to a model
+// in memory, so that it takes memory in proportion to the store. It reads one
+// snapshot and may run beside everything else. The error is of the reading
+// itself; what is wrong with the store is in the report.
+func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
+	setDefault(&o.MaxProblems, DefaultMaxProblems)
+	h, kv, err := s.pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.unpin(h, kv)
+	c := &checker{
+		ctx: ctx, s: s, kv: kv, head: h, options: o,
+		dict:   dictionary{kv: kv, cache: s.cache},
+		report: &CheckReport{Revision: h.revision},
+		states: make(map[IDQuad]string), past: make(map[pastKey]string),
+		last: make(map[subjectInGraph]Revision), counts: make(map[string]uint64),
+	}
+	for _, part := range []func() error{
+		c.marker, c.dictionary, c.statements, c.orders, c.history, c.lastChanges, c.catalogue, c.log,
+	} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	return c.report, nil
+}
+
+// checker gathers what the index says, then compares the log with it.
+type checker struct {
+	ctx     context.Context
+	s       *Store
+	kv      kv
+	dict    dictionary
+	head    *head
+	options CheckOptions
+	report  *CheckReport
+	done    uint64
+
+	states map[IDQuad]string // SPOG values
+	past   map[pastKey]string
+	last   map[subjectInGraph]Revision
+	counts map[string]uint64 // by catalogue key, as counted here
+	next   uint64            // of the dictionary, by the marker
+}
+
+type pastKey struct {
+	quad     IDQuad
+	from, to uint64
+}
+
+func (c *checker) problem(format string, args ...any) {
+	c.report.Total++
+	if len(c.report.Problems) < c.options.MaxProblems {
+		c.report.Problems = append(c.report.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// scan calls fn for every key of a prefix.
+func (c *checker) scan(part string, prefix []byte, fn func(key, value []byte)) error {
+	cur := c.kv.scan(prefix)
+	defer cur.close()
+	c.done = 0
+	for ; cur.valid(); cur.next() {
+		err := cur.value(func(v []byte) error { fn(cur.key(), v); return nil })
+		if err != nil {
+			c.problem("%s: key %x cannot be read: %v", part, cur.key(), err)
+		}
+		if err := c.tick(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) tick(part string) error {
+	if c.done++; c.done%(16*checkEvery) != 0 {
+		return nil
+	}
+	if c.options.Progress != nil {
+		c.options.Progress(part, c.done)
+	}
+	return c.ctx.Err()
+}
+
+func (c *checker) marker() error {
+	var m marker
+	found, err := c.kv.get(markerKey, func(v []byte) (err error) {
+		m, err = parseMarker(v)
+		return err
+	})
+	switch {
+	case err != nil:
+		c.problem("marker: %v", err)
+	case !found && c.head.revision > 0:
+		c.problem("marker: missing at revision %d", c.head.revision)
+	case found && m.revision != c.head.revision:
+		c.problem("marker: says revision %d, the store is at %d", m.revision, c.head.revision)
+	}
+	c.next = max(m.nextNumber, 1)
+	return nil
+}
+
+func (c *checker) dictionary() error {
+	err := c.scan("terms by number", keys.NumberPrefix(), func(key, value []byte) {
+		c.report.Terms++
+		n, ok := keys.ParseNumber(key)
+		if !ok || n != c.report.Terms {
+			c.problem("dictionary: number %d where %d comes next", n, c.report.Terms)
+		}
+		t, err := parseTerm(value)
+		if err != nil {
+			c.problem("dictionary: term %d: %v", n, err)
+			return
+		}
+		if _, inline := inlineID(t); inline {
+			c.problem("dictionary: term %d needs no number: %s", n, clip(t.String()))
+		}
+		termKey, _ := keys.Term(value, hash16)
+		found, err := c.kv.get(termKey, func(v []byte) error {
+			if back, k := binary.Uvarint(v); k <= 0 || back != n {
+				c.problem("dictionary: term %d is found under number %d", n, back)
+			}
+			return nil
+		})
+		if !found || err != nil {
+			c.problem("dictionary: term %d has no way back: %v", n, err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if c.report.Terms+1 != c.next {
+		c.problem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.next)
+	}
+	var back uint64
+	err = c.scan("numbers by term", keys.TermPrefix(), func(_, _ []byte) { back++ })
+	if back != c.report.Terms {
+		c.problem("dictionary: %d terms by number, %d by text", c.report.Terms, back)
+	}
+	return err
+}
+
+func (c *checker) statements() error {
+	typeID, hasType, err := c.dict.id(IRI(RDFType))
+	if err != nil {
+		return err
+	}
+	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) {
+		c.report.Statements++
+		q, ok := keys.SPOG.Parse(key)
+		if !ok {
+			c.problem("SPOG: key %x is malformed", key)
+			return
+		}
+		if _, err := parseState(value, c.dict.agent); err != nil {
+			c.problem("SPOG: %s: %v", c.show(q), err)
+		}
+		c.states[q] = string(value)
+		c.counts[string(keys.Predicate(q.Graph, q.Predicate))]++
+		if hasType && q.Predicate == typeID {
+			c.counts[string(keys.Class(q.Graph, q.Object))]++
+		}
+	})
+}
+
+func (c *checker) show(q IDQuad) string {
+	out := ""
+	for _, id := range [...]ID{q.Subject, q.Predicate, q.Object, q.Graph} {
+		t, err := c.dict.term(id)
+		if err != nil {
+			return fmt.Sprintf("%x", q)
+		}
+		out += clip(t.String()) + " "
+	}
+	return out
+}
+
+func (c *checker) orders() error {
+	for _, o := range keys.Orders {
+		if o == keys.SPOG {
+			continue
+		}
+		var n uint64
+		err := c.scan("other orders", []byte{byte(o)}, func(key, value []byte) {
+			n++
+			q, ok := o.Parse(key)
+			if _, stands := c.states[q]; !ok || !stands {
+				c.problem("order %x: %s is not in SPOG", byte(o), c.show(q))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if want := c.inOrder(o); n != want {
+			c.problem("order %x: %d keys for %d statements", byte(o), n, want)
+		}
+	}
+	return nil
+}
+
+// inOrder is how many statements an order must hold.
+func (c *checker) inOrder(o keys.Order) (n uint64) {
+	for q := range c.states {
+		if o != keys.OSPG || q.Object.IsResource() {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *checker) history() error {
+	err := c.scan("past", []byte{byte(keys.SPOG.Past())}, func(key, value []byte) {
+		c.report.Past++
+		q, ok := keys.SPOG.Past().Parse(key)
+		from, to, inOrder := keys.Interval(key)
+		if !ok || !inOrder {
+			c.problem("past: key %x is malformed", key)
+			return
+		}
+		st, err := parseState(value, c.dict.agent)
+		if err != nil || uint64(st.since) != from {
+			c.problem("past: %s from %d to %d: %v", c.show(q), from, to, err)
+		}
+		c.past[pastKey{q, from, to}] = string(value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range keys.Orders {
+		if o == keys.SPOG {
+			continue
+		}
+		var n, want uint64
+		err := c.scan("other orders of the past", []byte{byte(o.Past())}, func(key, _ []byte) {
+			n++
+			q, ok := o.Past().Parse(key)
+			from, to, _ := keys.Interval(key)
+			if _, there := c.past[pastKey{q, from, to}]; !ok || !there {
+				c.problem("past order %x: %s from %d to %d is not in SPOG", byte(o), c.show(q), from, to)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for k := range c.past {
+			if o != keys.OSPG || k.quad.Object.IsResource() {
+				want++
+			}
+		}
+		if n != want {
+			c.problem("past order %x: %d keys for %d intervals", byte(o), n, want)
+		}
+	}
+	return nil
+}
+
+func (c *checker) lastChanges() error {
+	return c.scan("last changes", keys.LastPrefix(), func(key, value []byte) {
+		graph, subject, ok := keys.ParsePair(key)
+		r, n := binary.Uvarint(value)
+		if !ok || n != len(value) || Revision(r) > c.head.revision {
+			c.problem("last change: key %x says %d", key, r)
+			return
+		}
+		c.last[subjectInGraph{graph, subject}] = Revision(r)
+	})
+}
+
+func (c *checker) catalogue() error {
+	stored := make(map[string]tally)
+	for _, prefix := range []byte{keys.PrefixPredicate, keys.PrefixClass} {
+		err := c.scan("counts", []byte{prefix}, func(key, value []byte) {
+			t, err := parseTally(value)
+			if err != nil {
+				c.problem("count: key %x: %v", key, err)
+			}
+			stored[string(key)] = t
+			if inMemory, _ := c.head.catalogue.tallies.Get(string(key)); inMemory != t {
+				c.problem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if n := c.head.catalogue.tallies.Len(); n != len(stored) {
+		c.problem("counts: %d in the index, %d in memory", len(stored), n)
+	}
+	for key, t := range stored {
+		if t.count != c.counts[key] {
+			c.problem("count: key %x says %d, there are %d", key, t.count, c.counts[key])
+		}
+	}
+	for key, n := range c.counts {
+		if _, ok := stored[key]; !ok {
+			c.problem("count: key %x is missing, there are %d", key, n)
+		}
+	}
+	return nil
+}
+
+// log verifies the log's entries and their chain, and compares what they say
+// with the index. Where the log's head was cut only what it still holds is
+// compared.
+func (c *checker) log() error {
+	first := c.s.wal.First()
+	if c.head.revision == 0 {
+		return nil
+	}
+	if first == 0 || Revision(first) > c.head.revision {
+		c.problem("log: it is empty, the store is at %d", c.head.revision)
+		return nil
+	}
+	m := newLogModel(c)
+	c.done = 0
+	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
+		if err != nil {
+			c.problem("log: %v", err)
+			return nil
+		}
+		commit, err := parseEntry(e.Payload, Revision(e.Index))
+		if err != nil {
+			c.problem("log: %v", err)
+			return nil
+		}
+		c.report.Entries++
+		m.apply(commit)
+		if err := c.tick("log"); err != nil {
+			return err
+		}
+	}
+	if want := uint64(c.head.revision) - first + 1; c.report.Entries != want {
+		c.problem("log: %d entries where %d belong", c.report.Entries, want)
+	}
+	m.compare(first == 1)
+	return nil
+}
+
+// logModel is what the log says, in maps.
+type logModel struct {
+	c       *checker
+	states  map[Quad]state
+	gone    map[Quad]bool
+	past    map[pastQuad][]Assertion
+	last    map[[2]Term]Revision
+	time    int64
+	touched int
+}
+
+type pastQuad struct {
+	quad     Quad
+	from, to Revision
+}
+
+func newLogModel(c *checker) *logModel {
+	return &logModel{
+		c: c, states: make(map[Quad]state), gone: make(map[Quad]bool), past: make(map[pastQuad][]Assertion),
+		last: make(map[[2]Term]Revision), time: math.MinInt64,
+	}
+}
+
+func (m *logModel) apply(commit *Commit) {
+	r := commit.Revision
+	if t := commit.Time.UnixMilli(); t < m.time {
+		m.c.problem("log: the time of entry %d is before that of the one before", r)
+	} else {
+		m.time = t
+	}
+	for i := range commit.Changes {
+		ch := &commit.Changes[i]
+		was, known := m.states[ch.Quad]
+		if known && (was.since != ch.Since || !equalAssertions(was.assertions, ch.Before)) ||
+			!known && m.gone[ch.Quad] && len(ch.Before) > 0 {
+			m.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", r, i)
+		}
+		if len(ch.Before) > 0 && ch.Since < r {
+			m.past[pastQuad{ch.Quad, ch.Since, r}] = ch.Before
+		}
+		if len(ch.After) > 0 {
+			m.states[ch.Quad] = state{r, ch.After}
+			delete(m.gone, ch.Quad)
+		} else {
+			delete(m.states, ch.Quad)
+			m.gone[ch.Quad] = true
+		}
+		m.last[[2]Term{ch.Quad.Graph, ch.Quad.Subject}] = r
+	}
+}
+
+func equalAssertions(a, b []Assertion) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Source != b[i].Source || !a[i].same(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// compare looks up in the index what the log says; with the whole log the
+// numbers must be the same too.
+func (m *logModel) compare(whole bool) {
+	c := m.c
+	for q, want := range m.states {
+		ids, err := c.ids(q)
+		value, there := c.states[ids]
+		if err != nil || !there {
+			c.problem("index: lacks %s of the log: %v", q.show(), err)
+			continue
+		}
+		got, err := parseState([]byte(value), c.dict.agent)
+		if err != nil || got.since != want.since || !equalAssertions(got.assertions, want.assertions) {
+			c.problem("index: %s is backed otherwise than the log says", q.show())
+		}
+	}
+	for q := range m.gone {
+		if ids, err := c.ids(q); err == nil && c.states[ids] != "" {
+			c.problem("index: still has %s, which the log removed", q.show())
+		}
+	}
+	for k, want := range m.past {
+		ids, err := c.ids(k.quad)
+		value := c.past[pastKey{ids, uint64(k.from), uint64(k.to)}]
+		got, parseErr := parseState([]byte(value), c.dict.agent)
+		if err = errors.Join(err, parseErr); err != nil || !equalAssertions(got.assertions, want) {
+			c.problem("past: %s from %d to %d is not what the log says: %v", k.quad.show(), k.from, k.to, err)
+		}
+	}
+	for k, want := range m.last {
+		graph, _, err := c.dict.id(k[0])
+		subject, _, err2 := c.dict.id(k[1])
+		if got := c.last[subjectInGraph{graph, subject}]; got != want {
+			c.problem("last change of %s in %s is %d, the log says %d: %v", k[1], k[0], got, want, errors.Join(err, err2))
+		}
+	}
+	if !whole {
+		return
+	}
+	for _, n := range []struct {
+		what      string
+		got, want int
+	}{{"statements", len(c.states), len(m.states)}, {"intervals of the past", len(c.past), len(m.past)}, {"last changes", len(c.last), len(m.last)}} {
+		if n.got != n.want {
+			c.problem("index: %d %s, the log makes %d", n.got, n.what, n.want)
+		}
+	}
+}
+
+func (c *checker) ids(q Quad) (ids IDQuad, err error) {
+	for _, part := range [...]struct {
+		t  Term
+		id *ID
+	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
+		id, ok, err := c.dict.id(part.t)
+		if err != nil {
+			return ids, err
+		}
+		if !ok {
+			return ids, fmt.Errorf("the dictionary lacks %s", clip(part.t.String()))
+		}
+		*part.id = id
+	}
+	return ids, nil
+}
+
+func (q Quad) show() string {
+	return clip(fmt.Sprintf("%s %s %s %s", q.Subject, q.Predicate, q.Object, q.Graph))
+}

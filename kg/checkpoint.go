@@ -1,0 +1,377 @@
+package kg
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// A checkpoint is the meaning of the log up to a revision, in a form that does
+// not depend on the layout of the index:
+//
+//	magic, version(1), marker (length, bytes), zstd stream of records, SHA-256
+//
+// over all before it. A record is a kind and one or two byte strings:
+//
+//	T  number, term record           a term of the dictionary
+//	S  four ids, state               a statement
+//	P  four ids, from, to, state     an interval of the past
+//	L  two ids, revision             last change of a subject in a graph
+//	C  catalogue key, tally          a count
+//	I  hash, row                     a remembered answer
+//	E  number of records             the end
+const (
+	checkpointMagic   = "koine checkpoint\n"
+	checkpointVersion = 1
+	checkpointSuffix  = ".checkpoint"
+	// keptCheckpoints is how many are kept: one more than is needed.
+	keptCheckpoints = 2
+)
+
+// maxRecordBytes bounds what reading a checkpoint allocates for one record.
+const maxRecordBytes = 4 << 20
+
+// Checkpoint writes a checkpoint of the newest revision, from which and the log
+// behind it the index can be rebuilt, and gives that revision. It may run beside
+// everything else.
+func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
+	h, kv, err := s.pin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.unpin(h, kv)
+	var m marker
+	if _, err := kv.get(markerKey, func(v []byte) (err error) {
+		m, err = parseMarker(v)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	if m.revision == 0 {
+		return 0, nil // nothing to keep
+	}
+	dir := s.dir.join(checkpointName)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%020d%s", m.revision, checkpointSuffix))
+	if err := writeCheckpoint(ctx, path, kv, m); err != nil {
+		return 0, errors.Join(fmt.Errorf("checkpoint of revision %d: %w", m.revision, err), removeFile(path+".tmp"))
+	}
+	return m.revision, s.dropCheckpoints()
+}
+
+// CutLog writes a checkpoint and then removes the log before the revision.
+// Readers of the log who stand before it must start again; reads of older
+// revisions go on.
+func (s *Store) CutLog(ctx context.Context, before Revision) error {
+	if head := s.head.Load().revision; before > head {
+		return Errorf(CodeInvalid, "the log cannot be cut before revision %d: the newest is %d", before, head)
+	}
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	if _, err := s.Checkpoint(ctx); err != nil {
+		return err
+	}
+	return s.wal.TruncateFront(uint64(before))
+}
+
+func writeCheckpoint(ctx context.Context, path string, kv kv, m marker) (err error) {
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := &checkpointWriter{ctx: ctx, sum: sha256.New()}
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
+	head := append([]byte(checkpointMagic), checkpointVersion)
+	if _, err := buffered.Write(codec.AppendBytes(head, m.encode())); err != nil {
+		return err
+	}
+	if w.z, err = zstd.NewWriter(buffered, zstd.WithEncoderConcurrency(1)); err != nil {
+		return err
+	}
+	if err := errors.Join(w.all(kv), w.z.Close(), buffered.Flush()); err != nil {
+		return err
+	}
+	if _, err := f.Write(w.sum.Sum(nil)); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+type checkpointWriter struct {
+	ctx     context.Context
+	sum     hash.Hash
+	z       *zstd.Encoder
+	records uint64
+	buf     []byte
+}
+
+// sections are the parts of the index that a checkpoint keeps, each with the
+// prefix of its keys. Keys are written as they are but for the prefix: their
+// parts are fixed in width and mean the same in any layout.
+var sections = []struct {
+	kind   byte
+	prefix []byte
+}{
+	{'T', keys.NumberPrefix()},
+	{'S', []byte{byte(keys.SPOG)}},
+	{'P', []byte{byte(keys.SPOG.Past())}},
+	{'L', keys.LastPrefix()},
+	{'C', []byte{keys.PrefixPredicate}},
+	{'D', []byte{keys.PrefixClass}},
+	{'I', keys.IdempotencyPrefix()},
+}
+
+func (w *checkpointWriter) all(kv kv) error {
+	for _, sec := range sections {
+		if err := w.section(kv, sec.kind, sec.prefix); err != nil {
+			return err
+		}
+	}
+	return w.record('E', binary.AppendUvarint(nil, w.records), nil)
+}
+
+func (w *checkpointWriter) section(kv kv, kind byte, prefix []byte) error {
+	c := kv.scan(prefix)
+	defer c.close()
+	for ; c.valid(); c.next() {
+		err := c.value(func(v []byte) error { return w.record(kind, c.key()[1:], v) })
+		if err != nil {
+			return err
+		}
+		if w.records++; w.records%checkEvery == 0 && w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (w *checkpointWriter) record(kind byte, key, value []byte) error {
+	w.buf = append(w.buf[:0], kind)
+	w.buf = codec.AppendBytes(w.buf, key)
+	w.buf = codec.AppendBytes(w.buf, value)
+	_, err := w.z.Write(w.buf)
+	return err
+}
+
+// checkpoints lists the files, the newest first.
+func (s *Store) checkpoints() ([]string, error) {
+	entries, err := os.ReadDir(s.dir.join(checkpointName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), checkpointSuffix) {
+			paths = append(paths, filepath.Join(s.dir.join(checkpointName), e.Name()))
+		}
+	}
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	return paths, err
+}
+
+func (s *Store) dropCheckpoints() error {
+	paths, err := s.checkpoints()
+	if err != nil || len(paths) <= keptCheckpoints {
+		return err
+	}
+	for _, p := range paths[keptCheckpoints:] {
+		if err := removeFile(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadCheckpoint fills the empty index from the newest checkpoint that is whole
+// and gives its marker; without any the index stays empty.
+func (s *Store) loadCheckpoint() (marker, error) {
+	paths, err := s.checkpoints()
+	if err != nil {
+		return marker{}, err
+	}
+	for _, path := range paths {
+		m, err := s.readCheckpoint(path)
+		if err == nil {
+			return m, nil
+		}
+		s.log.Warn("a checkpoint cannot be used", "file", filepath.Base(path), "error", err)
+		if errors.Is(err, errIndexWrite) {
+			return marker{}, err
+		}
+	}
+	return marker{epoch: s.dir.epoch, nextNumber: 1}, nil
+}
+
+var errIndexWrite = errors.New("writing the index")
+
+// readCheckpoint checks the whole file first, so that a damaged one leaves
+// nothing behind.
+func (s *Store) readCheckpoint(path string) (m marker, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := verifySum(f)
+	if err != nil {
+		return m, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return m, err
+	}
+	r := bufio.NewReaderSize(io.LimitReader(f, size), 1<<20)
+	head := make([]byte, len(checkpointMagic)+1)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return m, err
+	}
+	if string(head) != checkpointMagic+string(rune(checkpointVersion)) {
+		return m, Errorf(CodeFormatUnknown, "not a checkpoint of this version")
+	}
+	raw, err := readBytes(r)
+	if err != nil {
+		return m, err
+	}
+	if m, err = parseMarker(raw); err != nil {
+		return m, err
+	}
+	if m.epoch != s.dir.epoch {
+		return m, Errorf(CodeFormatUnknown, "a checkpoint of another log")
+	}
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return m, err
+	}
+	defer z.Close()
+	return m, s.fill(bufio.NewReaderSize(z, 1<<20), m)
+}
+
+func verifySum(f *os.File) (size int64, err error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size = st.Size() - sha256.Size
+	if size < 0 {
+		return 0, codec.ErrMalformed
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, size)); err != nil {
+		return 0, err
+	}
+	want := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(f, want); err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(sum.Sum(nil), want) {
+		return 0, fmt.Errorf("its checksum does not fit: %w", codec.ErrMalformed)
+	}
+	return size, nil
+}
+
+// fill writes the records of a checkpoint into the empty index.
+func (s *Store) fill(r *bufio.Reader, m marker) error {
+	w := &indexTxn{db: s.db, at: uint64(m.revision)}
+	for {
+		kind, err := r.ReadByte()
+		if err != nil {
+			return err
+		}
+		key, err := readBytes(r)
+		if err != nil {
+			return err
+		}
+		value, err := readBytes(r)
+		if err != nil {
+			return err
+		}
+		if kind == 'E' {
+			break
+		}
+		if !w.restore(kind, key, value) {
+			return fmt.Errorf("%w: record %q: %w", errIndexWrite, kind, errors.Join(w.err, codec.ErrMalformed))
+		}
+	}
+	w.set(markerKey, m.encode())
+	if err := w.commit(); err != nil {
+		return fmt.Errorf("%w: %w", errIndexWrite, err)
+	}
+	return nil
+}
+
+// restore writes all keys that a record stands for.
+func (w *indexTxn) restore(kind byte, key, value []byte) bool {
+	for _, sec := range sections {
+		if sec.kind == kind && !w.set(append(slices.Clone(sec.prefix), key...), value) {
+			return false
+		}
+	}
+	switch kind {
+	case 'T':
+		n, ok := keys.ParseNumber(append(keys.NumberPrefix(), key...))
+		if !ok {
+			return false
+		}
+		termKey, _ := keys.Term(value, hash16)
+		return w.set(termKey, binary.AppendUvarint(nil, n))
+	case 'S':
+		q, ok := keys.SPOG.Parse(append([]byte{byte(keys.SPOG)}, key...))
+		return ok && w.otherOrders(q, func(o keys.Order) []byte { return o.Append(nil, q) })
+	case 'P':
+		whole := append([]byte{byte(keys.SPOG.Past())}, key...)
+		q, ok := keys.SPOG.Past().Parse(whole)
+		from, to, inOrder := keys.Interval(whole)
+		return ok && inOrder && w.otherOrders(q, func(o keys.Order) []byte { return o.AppendPast(nil, q, from, to) })
+	}
+	return true
+}
+
+func (w *indexTxn) otherOrders(q keys.Quad, key func(keys.Order) []byte) bool {
+	for _, o := range keys.Orders {
+		if o == keys.SPOG || o == keys.OSPG && !q.Object.IsResource() {
+			continue
+		}
+		if !w.set(key(o), []byte{}) {
+			return false
+		}
+	}
+	return true
+}
+
+func readBytes(r *bufio.Reader) ([]byte, error) {
+	n, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, err
+	}
+	if n > maxRecordBytes {
+		return nil, codec.ErrMalformed
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return b, err
+}

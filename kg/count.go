@@ -1,0 +1,148 @@
+package kg
+
+import (
+	"slices"
+
+	"koine/kg/internal/keys"
+)
+
+// TermCount is a term with how many statements (or, for a class, subjects) it
+// stands in.
+type TermCount struct {
+	Term  Term
+	Count uint64
+}
+
+// exact tells whether the catalogue counts just what the view shows.
+func (s *Snapshot) exact() bool { return !s.past && s.view.admitsAll() }
+
+// Count is the number of statements that Match would yield. The catalogue
+// answers where it knows; otherwise the statements are counted.
+func (s *Snapshot) Count(p Pattern) (uint64, error) {
+	ids, known, err := s.patternIDs(p)
+	if !known || err != nil {
+		return 0, err
+	}
+	return s.CountIDs(ids)
+}
+
+// CountIDs is Count of a pattern in ids.
+func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
+	if s.exact() {
+		if kind, id, ok := s.tallied(p); ok {
+			var n uint64
+			s.catalogue.each(kind, func(graph, counted ID, count uint64) {
+				if (p.Graph.IsZero() || p.Graph == graph) && (id.IsZero() || id == counted) && s.admits(graph) {
+					n += count
+				}
+			})
+			return n, nil
+		}
+	}
+	return s.scanCount(p)
+}
+
+// tallied tells which of the catalogue's counts answer the pattern, if any.
+func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
+	if !p.Subject.IsZero() {
+		return 0, id, false
+	}
+	if p.Object.IsZero() {
+		return keys.PrefixPredicate, p.Predicate, true
+	}
+	typeID, known, err := s.dict.id(IRI(RDFType))
+	if err == nil && known && p.Predicate == typeID {
+		return keys.PrefixClass, p.Object, true
+	}
+	return 0, id, false
+}
+
+func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {
+	sc := newScanner(s, IDQuad(p), nil, !s.view.admitsAll())
+	defer sc.close()
+	var n uint64
+	for sc.next() {
+		n++
+	}
+	return n, sc.err
+}
+
+// Predicates lists the predicates of what the view shows with the number of
+// their statements, Classes the classes with the number of their subjects,
+// Graphs the graphs with the number of their statements; each in the order of
+// Term.Compare, those with none left out.
+func (s *Snapshot) Predicates() ([]TermCount, error) {
+	return s.tally(keys.PrefixPredicate, func(_, id ID) (ID, IDPattern) {
+		return id, IDPattern{Predicate: id}
+	})
+}
+
+// Classes: see Predicates.
+func (s *Snapshot) Classes() ([]TermCount, error) {
+	typeID, known, err := s.dict.id(IRI(RDFType))
+	if !known || err != nil {
+		return nil, err
+	}
+	return s.tally(keys.PrefixClass, func(_, id ID) (ID, IDPattern) {
+		return id, IDPattern{Predicate: typeID, Object: id}
+	})
+}
+
+// Graphs: see Predicates.
+func (s *Snapshot) Graphs() ([]TermCount, error) {
+	return s.tally(keys.PrefixPredicate, func(graph, id ID) (ID, IDPattern) {
+		return graph, IDPattern{Predicate: id}
+	})
+}
+
+// tally adds the counts of one kind up by what key names; each also gives the
+// pattern whose statements in that graph are counted when the catalogue's
+// number is not the view's.
+func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
+	sums := make(map[ID]uint64)
+	var failed error
+	s.catalogue.each(kind, func(graph, id ID, count uint64) {
+		if failed != nil || !s.admits(graph) {
+			return
+		}
+		into, pattern := key(graph, id)
+		if !s.exact() {
+			pattern.Graph = graph
+			count, failed = s.scanCount(pattern)
+		}
+		sums[into] += count
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	out := make([]TermCount, 0, len(sums))
+	for id, n := range sums {
+		if n == 0 {
+			continue
+		}
+		t, err := s.dict.term(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, TermCount{t, n})
+	}
+	slices.SortFunc(out, func(a, b TermCount) int { return a.Term.Compare(b.Term) })
+	return out, nil
+}
+
+// knownPredicates lists the predicates that the readable graphs have or had, in
+// the order of their ids.
+func (s *Snapshot) knownPredicates() []ID {
+	seen := make(map[ID]bool)
+	s.catalogue.each(keys.PrefixPredicate, func(graph, id ID, _ uint64) {
+		if !seen[id] && s.admits(graph) {
+			seen[id] = true
+		}
+	})
+	out := make([]ID, 0, len(seen))
+	for id := range seen {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, compareIDs)
+	return out
+}

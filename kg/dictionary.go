@@ -1,0 +1,192 @@
+package kg
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+
+	"github.com/elastic/go-freelru"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// termCache remembers terms and their ids in both directions. The dictionary
+// only grows, so that an entry once right stays right. It is safe for
+// concurrent use.
+type termCache struct {
+	byTerm   *freelru.ShardedLRU[Term, ID]
+	byNumber *freelru.ShardedLRU[uint64, Term]
+	hits     counter
+	misses   counter
+}
+
+func newTermCache(entries uint32) (*termCache, error) {
+	seed := maphash.MakeSeed()
+	byTerm, err := freelru.NewSharded[Term, ID](entries, func(t Term) uint32 {
+		return uint32(maphash.String(seed, t.value)) ^ uint32(len(t.datatype)) ^ uint32(t.kind)<<16
+	})
+	if err != nil {
+		return nil, err
+	}
+	byNumber, err := freelru.NewSharded[uint64, Term](entries, func(n uint64) uint32 {
+		return uint32(n * 0x9e3779b97f4a7c15 >> 32)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &termCache{byTerm: byTerm, byNumber: byNumber}, nil
+}
+
+// maxCachedTerm keeps long texts out of the cache, whose bound counts entries.
+const maxCachedTerm = 1 << 10
+
+func (c *termCache) add(t Term, id ID) {
+	if len(t.value) <= maxCachedTerm {
+		c.byTerm.Add(t, id)
+		c.byNumber.Add(id.Number(), t)
+	}
+}
+
+// dictionary reads the two sides of the term dictionary from a view of the
+// index.
+type dictionary struct {
+	kv    kv
+	cache *termCache
+	fresh *freshTerms // terms of unfinished updates; nil for readers
+}
+
+// freshTerms are those that unfinished updates have added. They are kept apart
+// from the cache, because such an update may still be undone.
+type freshTerms struct {
+	byTerm   map[Term]ID
+	byNumber map[uint64]Term
+	order    []Term // as they were numbered
+	next     uint64 // number of the next one
+}
+
+func newFreshTerms(next uint64) *freshTerms {
+	return &freshTerms{byTerm: make(map[Term]ID), byNumber: make(map[uint64]Term), next: next}
+}
+
+// add gives a term its number.
+func (f *freshTerms) add(t Term) ID {
+	id := keys.Numbered(tagOf(t), f.next)
+	f.byTerm[t], f.byNumber[f.next] = id, t
+	f.order = append(f.order, t)
+	f.next++
+	return id
+}
+
+// truncate forgets all but the first n terms.
+func (f *freshTerms) truncate(n int) {
+	for _, t := range f.order[n:] {
+		f.next--
+		delete(f.byTerm, t)
+		delete(f.byNumber, f.next)
+	}
+	f.order = f.order[:n]
+}
+
+// id is the id of a term, false when the store has none for it.
+func (d dictionary) id(t Term) (ID, bool, error) {
+	if id, ok := inlineID(t); ok {
+		return id, true, nil
+	}
+	if d.fresh != nil {
+		if id, ok := d.fresh.byTerm[t]; ok {
+			return id, true, nil
+		}
+	}
+	if id, ok := d.cache.byTerm.Get(t); ok {
+		d.cache.hits.add()
+		return id, true, nil
+	}
+	d.cache.misses.add()
+	id, ok, err := d.find(t)
+	if ok {
+		d.cache.add(t, id)
+	}
+	return id, ok, err
+}
+
+// find looks the term up in the index.
+func (d dictionary) find(t Term) (ID, bool, error) {
+	record := appendTerm(nil, t)
+	key, hashed := keys.Term(record, hash16)
+	var number uint64
+	found, err := d.kv.get(key, func(v []byte) error {
+		var n int
+		number, n = binary.Uvarint(v)
+		if n <= 0 {
+			return codec.ErrMalformed
+		}
+		return nil
+	})
+	if !found || err != nil {
+		return ID{}, false, err
+	}
+	// A number ahead of the next one is left over from an apply that was cut
+	// short, perhaps without its other side.
+	if leftover := d.fresh != nil && number >= d.fresh.next; hashed && !leftover {
+		// A hash that two terms share is an error, not a mix-up.
+		other, err := d.numbered(number)
+		if err != nil {
+			return ID{}, false, err
+		}
+		if other != t {
+			return ID{}, false, Errorf(CodeInternal, "two terms share the hash %x", key)
+		}
+	}
+	return keys.Numbered(tagOf(t), number), true, nil
+}
+
+// term is the term of an id.
+func (d dictionary) term(id ID) (Term, error) {
+	if !id.IsNumbered() {
+		t, err := inlineTerm(id)
+		if err != nil {
+			return t, Errorf(CodeInternal, "id %x: %w", id[:], err)
+		}
+		return t, nil
+	}
+	t, err := d.numbered(id.Number())
+	if err == nil && tagOf(t) != id.Tag() {
+		err = Errorf(CodeInternal, "id %x stands for a term of another kind", id[:])
+	}
+	return t, err
+}
+
+func (d dictionary) numbered(number uint64) (Term, error) {
+	if d.fresh != nil {
+		if t, ok := d.fresh.byNumber[number]; ok {
+			return t, nil
+		}
+	}
+	if t, ok := d.cache.byNumber.Get(number); ok {
+		d.cache.hits.add()
+		return t, nil
+	}
+	d.cache.misses.add()
+	var t Term
+	found, err := d.kv.get(keys.Number(number), func(v []byte) (err error) {
+		t, err = parseTerm(v)
+		return err
+	})
+	if err == nil && !found {
+		err = codec.ErrMalformed
+	}
+	if err != nil {
+		return t, Errorf(CodeInternal, "term number %d: %w", number, err)
+	}
+	d.cache.add(t, keys.Numbered(tagOf(t), number))
+	return t, nil
+}
+
+// agent is the agent of a dictionary number.
+func (d dictionary) agent(number uint64) (AgentID, error) {
+	t, err := d.numbered(number)
+	return AgentID(t.value), err
+}
+
+// agentTerm is the term under which the dictionary keeps an agent.
+func agentTerm(a AgentID) Term { return IRI(string(a)) }

@@ -1,0 +1,180 @@
+package kg
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A data directory holds
+//
+//	LOCK            held while the store is open
+//	koine.json      format version and epoch
+//	secret          seals tokens; 32 random bytes
+//	log/            the truth
+//	index/          what the log means now; may be thrown away
+//	index/CLEAN     there only while the index is closed in order
+//	index.building  there while a bulk load or a rebuild writes the index
+//	checkpoints/    states from which, with the log behind them, to rebuild
+const (
+	lockName       = "LOCK"
+	formatName     = "koine.json"
+	secretName     = "secret"
+	logName        = "log"
+	indexName      = "index"
+	cleanName      = "CLEAN"
+	buildingName   = "index.building"
+	checkpointName = "checkpoints"
+)
+
+// formatVersion of a data directory.
+const formatVersion = 1
+
+const secretBytes = 32
+
+// directory is a locked data directory.
+type directory struct {
+	path   string
+	lock   *os.File
+	epoch  Epoch
+	secret []byte
+}
+
+type formatFile struct {
+	Format string `json:"format"`
+	// Version goes up when an older koine could no longer read the directory.
+	Version int    `json:"version"`
+	Epoch   string `json:"epoch"`
+}
+
+// openDirectory locks the directory without waiting and reads its small files,
+// making them where there is no store yet.
+func openDirectory(path string) (*directory, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = lock.Close()
+		e := Errorf(CodeDataDirInUse, "the data directory %s is in use by another process", path)
+		e.Hint = "stop the other process, or talk to its server with --url"
+		return nil, e
+	}
+	d := &directory{path: path, lock: lock}
+	if err := d.load(); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *directory) close() error { return d.lock.Close() }
+
+func (d *directory) join(name string) string { return filepath.Join(d.path, name) }
+
+func (d *directory) load() error {
+	raw, err := os.ReadFile(d.join(formatName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.create()
+	}
+	if err != nil {
+		return err
+	}
+	var f formatFile
+	if err := json.Unmarshal(raw, &f); err != nil || f.Format != "koine" {
+		return Errorf(CodeFormatUnknown, "%s is not the directory of a koine store", d.path)
+	}
+	if f.Version != formatVersion {
+		return Errorf(CodeFormatUnknown, "the data directory has format %d, and this koine reads format %d", f.Version, formatVersion)
+	}
+	if n, err := hex.Decode(d.epoch[:], []byte(f.Epoch)); err != nil || n != len(d.epoch) {
+		return Errorf(CodeFormatUnknown, "the epoch in %s cannot be read", formatName)
+	}
+	d.secret, err = os.ReadFile(d.join(secretName))
+	if err == nil && len(d.secret) != secretBytes {
+		err = Errorf(CodeFormatUnknown, "%s has the wrong length", secretName)
+	}
+	return err
+}
+
+// create makes a new store, in a directory that holds nothing else.
+func (d *directory) create() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != lockName && name != secretName && !strings.HasSuffix(name, ".tmp") {
+			return Errorf(CodeFormatUnknown, "%s is not the directory of a koine store: it holds %s and no %s", d.path, name, formatName)
+		}
+	}
+	d.secret = make([]byte, secretBytes)
+	_, _ = rand.Read(d.secret) // never fails
+	_, _ = rand.Read(d.epoch[:])
+	if err := writeFile(d.join(secretName), d.secret); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(formatFile{"koine", formatVersion, d.epoch.String()})
+	if err != nil {
+		return err
+	}
+	return writeFile(d.join(formatName), append(raw, '\n'))
+}
+
+// writeFile replaces a file so that after a crash it is the old or the new one.
+func writeFile(path string, data []byte) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func removeFile(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func sprintfTrim(format string, args []any) string {
+	return strings.TrimSpace(fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,259 @@
+package kg
+
+import (
+	"encoding/binary"
+	"time"
+
+	"koine/kg/internal/codec"
+)
+
+// A log entry is a commit in bytes: self-contained (terms are spelled out,
+// interned within the entry) and versioned. It names no ids and no keys, so the
+// same bytes mean the same to a replica with another index.
+//
+//	version(1)
+//	time(varint, ms)  principal  actor  justification  task  session  message
+//	idempotency key   content hash(32, only with a key)
+//	number of terms, each: length, term record
+//	number of agents, each: length, id
+//	number of changes, each:
+//	  op(1)  subject predicate object graph (term indexes)
+//	  Add:    assertion                 Remove: which of Before (0 = all, i+1)
+//	  number of Before, each an assertion; since, if there are any
+//	  link: 0, or 1 + index of the change that replaces it (Remove);
+//	        number of replaced, each its index (Add)
+//
+// An assertion is the index of its agent and what appendAssertion writes.
+const entryVersion = 1
+
+type entryWriter struct {
+	terms   map[Term]uint64
+	agents  map[AgentID]uint64
+	termBuf []byte
+	agntBuf []byte
+	body    []byte
+}
+
+func (w *entryWriter) term(t Term) uint64 {
+	i, ok := w.terms[t]
+	if !ok {
+		i = uint64(len(w.terms))
+		w.terms[t] = i
+		w.termBuf = codec.AppendBytes(w.termBuf, appendTerm(nil, t))
+	}
+	return i
+}
+
+func (w *entryWriter) assertion(a Assertion) {
+	i, ok := w.agents[a.Source]
+	if !ok {
+		i = uint64(len(w.agents))
+		w.agents[a.Source] = i
+		w.agntBuf = codec.AppendString(w.agntBuf, string(a.Source))
+	}
+	w.body = binary.AppendUvarint(w.body, i)
+	w.body = appendAssertion(w.body, a)
+}
+
+func (w *entryWriter) change(c *Change) {
+	w.body = append(w.body, byte(c.Op))
+	for _, t := range [...]Term{c.Quad.Subject, c.Quad.Predicate, c.Quad.Object, c.Quad.Graph} {
+		w.body = binary.AppendUvarint(w.body, w.term(t))
+	}
+	if c.Op == Add {
+		w.assertion(c.Assertion)
+	} else {
+		w.body = binary.AppendUvarint(w.body, withdrawn(c))
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(len(c.Before)))
+	for _, a := range c.Before {
+		w.assertion(a)
+	}
+	if len(c.Before) > 0 {
+		w.body = binary.AppendUvarint(w.body, uint64(c.Since))
+	}
+	if c.Op == Remove {
+		w.body = binary.AppendUvarint(w.body, uint64(c.ReplacedBy+1))
+		return
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(len(c.Replaces)))
+	for _, i := range c.Replaces {
+		w.body = binary.AppendUvarint(w.body, uint64(i))
+	}
+}
+
+// withdrawn says which assertion a removal takes away: 0 for all of them, else
+// its place in Before counted from 1.
+func withdrawn(c *Change) uint64 {
+	if len(c.After) == 0 {
+		return 0
+	}
+	for i, a := range c.Before {
+		if a.Source == c.Assertion.Source {
+			return uint64(i + 1)
+		}
+	}
+	return 0
+}
+
+// appendEntry encodes a commit.
+func appendEntry(dst []byte, c *Commit) []byte {
+	w := &entryWriter{terms: make(map[Term]uint64), agents: make(map[AgentID]uint64)}
+	for i := range c.Changes {
+		w.change(&c.Changes[i])
+	}
+	dst = append(dst, entryVersion)
+	dst = binary.AppendVarint(dst, c.Time.UnixMilli())
+	for _, s := range [...]string{string(c.Principal), string(c.Actor), c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey} {
+		dst = codec.AppendString(dst, s)
+	}
+	if c.IdempotencyKey != "" {
+		dst = append(dst, c.ContentHash[:]...)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(w.terms)))
+	dst = append(dst, w.termBuf...)
+	dst = binary.AppendUvarint(dst, uint64(len(w.agents)))
+	dst = append(dst, w.agntBuf...)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Changes)))
+	return append(dst, w.body...)
+}
+
+// entryReader decodes one entry.
+type entryReader struct {
+	*codec.Reader
+	revision Revision
+	terms    []Term
+	agents   []AgentID
+}
+
+// parseEntry decodes the commit of this revision.
+func parseEntry(payload []byte, revision Revision) (*Commit, error) {
+	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
+	if v := r.Byte(); v != entryVersion {
+		return nil, Errorf(CodeFormatUnknown, "log entry %d has version %d: this koine reads version %d", revision, v, entryVersion)
+	}
+	c := &Commit{Revision: revision, Time: time.UnixMilli(r.Varint()).UTC()}
+	c.Principal, c.Actor = AgentID(r.String()), AgentID(r.String())
+	c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey = r.String(), r.String(), r.String(), r.String(), r.String()
+	if c.IdempotencyKey != "" {
+		copy(c.ContentHash[:], r.Take(len(c.ContentHash)))
+	}
+	r.readTables()
+	const minChangeBytes = 7
+	c.Changes = make([]Change, r.Count(minChangeBytes))
+	for i := range c.Changes {
+		r.change(&c.Changes[i], i, len(c.Changes))
+		if r.Err() != nil {
+			break
+		}
+	}
+	if err := r.Close(); err != nil {
+		return nil, Errorf(CodeLogDamaged, "log entry %d: %w", revision, err)
+	}
+	return c, nil
+}
+
+func (r *entryReader) readTables() {
+	r.terms = make([]Term, r.Count(2))
+	for i := range r.terms {
+		t, err := parseTerm(r.Bytes())
+		if err != nil {
+			r.Fail()
+			return
+		}
+		r.terms[i] = t
+	}
+	r.agents = make([]AgentID, r.Count(1))
+	for i := range r.agents {
+		r.agents[i] = AgentID(r.String())
+	}
+}
+
+func (r *entryReader) term() Term {
+	i := r.Uvarint()
+	if i >= uint64(len(r.terms)) {
+		r.Fail()
+		return Term{}
+	}
+	return r.terms[i]
+}
+
+func (r *entryReader) assertion() Assertion {
+	i := r.Uvarint()
+	if i >= uint64(len(r.agents)) {
+		r.Fail()
+		return Assertion{}
+	}
+	a := readAssertion(r.Reader)
+	a.Source = r.agents[i]
+	return a
+}
+
+func (r *entryReader) change(c *Change, index, total int) {
+	c.Op, c.ReplacedBy = Op(r.Byte()), -1
+	c.Quad = Quad{r.term(), r.term(), r.term(), r.term()}
+	var gone uint64
+	switch c.Op {
+	case Add:
+		c.Assertion = r.assertion()
+	case Remove:
+		gone = r.Uvarint()
+	default:
+		r.Fail()
+	}
+	c.Before = r.before()
+	if len(c.Before) > 0 {
+		c.Since = Revision(r.Uvarint())
+	}
+	if c.Op == Add {
+		c.After = withAssertion(c.Before, c.Assertion)
+		c.Replaces = r.indexes(total)
+		return
+	}
+	if link := r.Uvarint(); link > uint64(total) {
+		r.Fail()
+	} else {
+		c.ReplacedBy = int(link) - 1
+	}
+	if gone > uint64(len(c.Before)) || len(c.Before) == 0 {
+		r.Fail()
+		return
+	}
+	c.Assertion = c.Before[0]
+	if gone > 0 {
+		c.Assertion = c.Before[gone-1]
+		c.After = withoutSource(c.Before, c.Assertion.Source)
+	}
+}
+
+func (r *entryReader) before() []Assertion {
+	n := r.Count(minAssertionBytes)
+	if n == 0 || n > MaxAssertions {
+		if n > 0 {
+			r.Fail()
+		}
+		return nil
+	}
+	list := make([]Assertion, n)
+	for i := range list {
+		list[i] = r.assertion()
+	}
+	return list
+}
+
+func (r *entryReader) indexes(total int) []uint32 {
+	n := r.Count(1)
+	if n == 0 {
+		return nil
+	}
+	list := make([]uint32, n)
+	for i := range list {
+		v := r.Uvarint()
+		if v >= uint64(total) {
+			r.Fail()
+			return nil
+		}
+		list[i] = uint32(v)
+	}
+	return list
+}

@@ -1,0 +1,211 @@
+package kg
+
+import (
+	"crypto/sha256"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// ID stands for a term inside one store: fixed in size, comparable, and the
+// same after every rebuild. Small values are in the id itself. It means
+// nothing outside the store.
+type ID = keys.ID
+
+// IDQuad is a quad in ids.
+type IDQuad = keys.Quad
+
+// IDPattern selects quads: a zero ID stands for any.
+type IDPattern IDQuad
+
+// inlineID is the id of a term that needs no dictionary entry. A value is kept
+// inline only in the one lexical form that termOf gives back, so that every
+// literal comes back as it was written.
+func inlineID(t Term) (ID, bool) {
+	var id ID
+	switch {
+	case t.kind == KindDefaultGraph:
+		return keys.DefaultGraph, true
+	case t.kind != KindLiteral || t.lang != "":
+		return id, false
+	case t.datatype == "":
+		if len(t.value) > keys.MaxInlineString {
+			return id, false
+		}
+		return keys.FromString(t.value), true
+	case len(t.value) > 32:
+		return id, false
+	}
+	switch t.datatype {
+	case XSDBoolean:
+		id = keys.FromInt(keys.TagBoolean, int64(len(t.value))&1^1) // "true" has four letters
+	case XSDInteger:
+		n, err := strconv.ParseInt(t.value, 10, 64)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagInteger, n)
+	case XSDDouble:
+		f, err := strconv.ParseFloat(strings.Replace(t.value, "INF", "Inf", 1), 64)
+		if err != nil || math.IsNaN(f) {
+			return id, false
+		}
+		id = keys.FromDouble(f)
+	case XSDDateTime:
+		v, err := time.Parse("2006-01-02T15:04:05.999Z", t.value)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagDateTime, v.UnixMilli())
+	case XSDDate:
+		v, err := time.Parse(time.DateOnly, t.value)
+		if err != nil {
+			return id, false
+		}
+		id = keys.FromInt(keys.TagDate, floorDiv(v.Unix(), secondsPerDay))
+	default:
+		return id, false
+	}
+	back, err := inlineTerm(id)
+	return id, err == nil && back == t
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// inlineTerm is the term that an id without a dictionary number holds.
+func inlineTerm(id ID) (Term, error) {
+	switch id.Tag() {
+	case keys.TagDefaultGraph:
+		if id == keys.DefaultGraph {
+			return DefaultGraph, nil
+		}
+	case keys.TagBoolean:
+		if n := id.Int(); n == 0 || n == 1 {
+			return Boolean(n == 1), nil
+		}
+	case keys.TagInteger:
+		return Integer(id.Int()), nil
+	case keys.TagDouble:
+		if f := id.Double(); !math.IsNaN(f) {
+			return Double(f), nil
+		}
+	case keys.TagDateTime:
+		if n := id.Int(); n >= minMilli && n <= maxMilli {
+			return DateTime(time.UnixMilli(n)), nil
+		}
+	case keys.TagDate:
+		if n := id.Int(); n >= minMilli/secondsPerDay/1000 && n <= maxMilli/secondsPerDay/1000 {
+			return Typed(time.Unix(n*secondsPerDay, 0).UTC().Format(time.DateOnly), XSDDate), nil
+		}
+	case keys.TagString:
+		if s, ok := id.Text(); ok {
+			return String(s), nil
+		}
+	}
+	return Term{}, codec.ErrMalformed
+}
+
+// The years 0001 to 9999, whose form has a fixed width.
+var (
+	minMilli = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	maxMilli = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
+)
+
+// tagOf is the tag of a term that is numbered in the dictionary.
+func tagOf(t Term) byte {
+	switch t.kind {
+	case KindIRI:
+		return keys.TagIRI
+	case KindBlank:
+		return keys.TagBlank
+	}
+	return keys.TagLiteral
+}
+
+// A term record is the term in bytes: a form, and for literals language or
+// datatype, before the text. Datatypes of XML Schema are shortened.
+const (
+	formIRI = iota + 1
+	formBlank
+	formPlain
+	formLang
+	formTyped
+	formXSD
+)
+
+func appendTerm(dst []byte, t Term) []byte {
+	switch {
+	case t.kind == KindDefaultGraph:
+		return append(dst, 0)
+	case t.kind == KindIRI:
+		dst = append(dst, formIRI)
+	case t.kind == KindBlank:
+		dst = append(dst, formBlank)
+	case t.lang != "":
+		dst = codec.AppendString(append(dst, formLang), t.lang)
+	case t.datatype == "":
+		dst = append(dst, formPlain)
+	case strings.HasPrefix(t.datatype, XSD):
+		dst = codec.AppendString(append(dst, formXSD), t.datatype[len(XSD):])
+	default:
+		dst = codec.AppendString(append(dst, formTyped), t.datatype)
+	}
+	return append(dst, t.value...)
+}
+
+// parseTerm reads a record that appendTerm made. It accepts exactly those:
+// anything else is malformed.
+func parseTerm(record []byte) (Term, error) {
+	r := codec.NewReader(record)
+	var t Term
+	switch r.Byte() {
+	case 0:
+		t = DefaultGraph
+	case formIRI:
+		t.kind = KindIRI
+	case formBlank:
+		t.kind = KindBlank
+	case formPlain:
+		t.kind = KindLiteral
+	case formLang:
+		t = Term{kind: KindLiteral, lang: r.String()}
+		if t.lang == "" {
+			r.Fail()
+		}
+	case formXSD:
+		t = Term{kind: KindLiteral, datatype: XSD + r.String()}
+		if t.datatype == XSDString {
+			r.Fail()
+		}
+	case formTyped:
+		t = Term{kind: KindLiteral, datatype: r.String()}
+		if t.datatype == "" || strings.HasPrefix(t.datatype, XSD) {
+			r.Fail()
+		}
+	default:
+		r.Fail()
+	}
+	if t.kind == KindDefaultGraph {
+		return t, r.Close()
+	}
+	t.value = string(r.Rest())
+	return t, r.Err()
+}
+
+func hash16(b []byte) (h [16]byte) {
+	sum := sha256.Sum256(b)
+	copy(h[:], sum[:])
+	return h
+}

@@ -1,0 +1,272 @@
+package kg
+
+import (
+	"encoding/binary"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// indexWriter turns changes into the keys of the index. What it writes follows
+// from the changes and the dictionary alone, so that a commit means the same
+// keys when it is made, replayed, and rebuilt.
+type indexWriter struct {
+	o      *overlay
+	dict   dictionary // fresh is set
+	typeID ID         // of rdf:type; zero while the store does not know it
+	deltas deltas     // of the commit at hand
+}
+
+func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *indexWriter {
+	return &indexWriter{
+		o:      o,
+		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber)},
+		deltas: make(deltas),
+	}
+}
+
+// resolve gives the ids of a quad, false when one of its terms is not in the
+// store and so no such statement either.
+func (w *indexWriter) resolve(q Quad) (ids IDQuad, known bool, err error) {
+	for _, part := range [...]struct {
+		t  Term
+		id *ID
+	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
+		id, ok, err := w.dict.id(part.t)
+		if !ok || err != nil {
+			return ids, false, err
+		}
+		*part.id = id
+	}
+	return ids, true, nil
+}
+
+// assign gives the ids of a quad, numbering the terms that have none. The
+// numbers follow from the order of the log alone.
+func (w *indexWriter) assign(q Quad) (ids IDQuad, err error) {
+	for _, part := range [...]struct {
+		t  Term
+		id *ID
+	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
+		if *part.id, err = w.number(part.t); err != nil {
+			return ids, err
+		}
+	}
+	return ids, nil
+}
+
+// number is the id of a term, which gets one if it has none.
+func (w *indexWriter) number(t Term) (ID, error) {
+	id, ok, err := w.dict.id(t)
+	if err != nil {
+		return id, err
+	}
+	fresh := w.dict.fresh
+	if ok && (!id.IsNumbered() || id.Number() < fresh.next || fresh.byTerm[t] == id) {
+		return id, nil
+	}
+	// A number ahead of the next one is left over from an apply that was cut
+	// short: the log hands out the same number again.
+	if ok && id.Number() != fresh.next {
+		return id, Errorf(CodeLogDamaged, "term %s has the number %d where the log gives %d", clip(t.String()), id.Number(), fresh.next)
+	}
+	id = fresh.add(t)
+	record := appendTerm(nil, t)
+	key, _ := keys.Term(record, hash16)
+	w.o.put(key, binary.AppendUvarint(nil, id.Number()))
+	w.o.put(keys.Number(id.Number()), record)
+	return id, nil
+}
+
+// typePredicate is the id of rdf:type, zero while there is none.
+func (w *indexWriter) typePredicate() (ID, error) {
+	if w.typeID.IsZero() {
+		id, ok, err := w.dict.id(IRI(RDFType))
+		if !ok || err != nil {
+			return ID{}, err
+		}
+		if w.dict.fresh.byTerm[IRI(RDFType)].IsZero() {
+			w.typeID = id // a fresh one may still be undone
+		}
+		return id, nil
+	}
+	return w.typeID, nil
+}
+
+// state reads what stands of a statement now; no assertions when it is absent.
+func (w *indexWriter) state(ids IDQuad) (state, error) {
+	var s state
+	_, err := w.o.get(keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
+		s, err = parseState(v, w.dict.agent)
+		return err
+	})
+	return s, err
+}
+
+// change writes the keys of one change, whose ids are given. It fails only when
+// the dictionary cannot be read.
+func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
+	typeID, err := w.typePredicate()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(c.Before) == 0:
+		w.orders(ids, w.o.put)
+		w.deltas.count(ids, typeID, 1)
+	case len(c.After) == 0:
+		w.orders(ids, func(key, _ []byte) { w.o.delete(key) })
+		w.o.delete(keys.SPOG.Append(nil, ids))
+		w.deltas.count(ids, typeID, -1)
+	}
+	if len(c.After) > 0 {
+		value, err := w.encode(state{revision, c.After})
+		if err != nil {
+			return err
+		}
+		w.o.put(keys.SPOG.Append(nil, ids), value)
+	}
+	if err := w.past(c, ids, revision); err != nil {
+		return err
+	}
+	w.o.put(keys.Last(ids.Graph, ids.Subject), binary.AppendUvarint(nil, uint64(revision)))
+	return nil
+}
+
+// orders calls set for the keys of a quad in all orders but SPOG, whose value
+// is written by itself.
+func (w *indexWriter) orders(ids IDQuad, set func(key, value []byte)) {
+	set(keys.POSG.Append(nil, ids), nil)
+	set(keys.GSPO.Append(nil, ids), nil)
+	if ids.Object.IsResource() {
+		set(keys.OSPG.Append(nil, ids), nil)
+	}
+}
+
+// past keeps what stood until this revision, unless it came in the same one.
+func (w *indexWriter) past(c *Change, ids IDQuad, revision Revision) error {
+	if len(c.Before) == 0 || c.Since >= revision {
+		return nil
+	}
+	value, err := w.encode(state{c.Since, c.Before})
+	if err != nil {
+		return err
+	}
+	from, to := uint64(c.Since), uint64(revision)
+	w.o.put(keys.SPOG.AppendPast(nil, ids, from, to), value)
+	w.o.put(keys.POSG.AppendPast(nil, ids, from, to), nil)
+	w.o.put(keys.GSPO.AppendPast(nil, ids, from, to), nil)
+	if ids.Object.IsResource() {
+		w.o.put(keys.OSPG.AppendPast(nil, ids, from, to), nil)
+	}
+	return nil
+}
+
+func (w *indexWriter) encode(s state) ([]byte, error) {
+	var failed error
+	value := appendState(nil, s, func(a AgentID) uint64 {
+		id, err := w.number(agentTerm(a))
+		if err != nil {
+			failed = err
+		}
+		return id.Number()
+	})
+	return value, failed
+}
+
+// finish writes what a whole commit adds: its counts and, where it carries an
+// idempotency key, the row that remembers it.
+func (w *indexWriter) finish(c *Commit, cat *catalogue) {
+	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put([]byte(key), t.encode()) })
+	clear(w.deltas)
+	if c.IdempotencyKey != "" {
+		row := idempotencyRow{c.Revision, c.ContentHash, c.Time.UnixMilli()}
+		w.o.put(idempotencyKey(c.Principal, c.IdempotencyKey), row.encode())
+	}
+}
+
+// replay writes a commit that the log holds already.
+func (w *indexWriter) replay(c *Commit, cat *catalogue) error {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		ids, err := w.assign(ch.Quad)
+		if err != nil {
+			return err
+		}
+		if err := w.change(ch, ids, c.Revision); err != nil {
+			return err
+		}
+	}
+	w.finish(c, cat)
+	return nil
+}
+
+// idempotencyRow remembers which commit answered a key.
+type idempotencyRow struct {
+	revision    Revision
+	contentHash [32]byte
+	millis      int64 // when, so that old rows can be let go
+}
+
+func idempotencyKey(principal AgentID, key string) []byte {
+	b := codec.AppendString(nil, string(principal))
+	return keys.Idempotency(hash16(codec.AppendString(b, key)))
+}
+
+func (row idempotencyRow) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(row.revision))
+	b = append(b, row.contentHash[:]...)
+	return binary.AppendVarint(b, row.millis)
+}
+
+func parseIdempotencyRow(value []byte) (idempotencyRow, error) {
+	r := codec.NewReader(value)
+	row := idempotencyRow{revision: Revision(r.Uvarint())}
+	copy(row.contentHash[:], r.Take(len(row.contentHash)))
+	row.millis = r.Varint()
+	return row, r.Close()
+}
+
+// marker is written last in every group: up to where the index has applied the
+// log, and what is needed to go on from there.
+type marker struct {
+	epoch      Epoch
+	revision   Revision
+	nextNumber uint64
+	millis     int64    // of the last commit
+	hash       [32]byte // of its log entry
+}
+
+var markerKey = keys.Meta("applied")
+
+func (m marker) encode() []byte {
+	b := append([]byte{keys.Version}, m.epoch[:]...)
+	b = binary.AppendUvarint(b, uint64(m.revision))
+	b = binary.AppendUvarint(b, m.nextNumber)
+	b = binary.AppendVarint(b, m.millis)
+	return append(b, m.hash[:]...)
+}
+
+func parseMarker(value []byte) (m marker, err error) {
+	r := codec.NewReader(value)
+	if r.Byte() != keys.Version {
+		return m, Errorf(CodeFormatUnknown, "the index has another layout")
+	}
+	copy(m.epoch[:], r.Take(len(m.epoch)))
+	m.revision = Revision(r.Uvarint())
+	m.nextNumber = r.Uvarint()
+	m.millis = r.Varint()
+	copy(m.hash[:], r.Take(len(m.hash)))
+	return m, r.Close()
+}
+
+// lastChange is the revision that last changed the subject in the graph, 0 when
+// none did.
+func (w *indexWriter) lastChange(t subjectInGraph) (r Revision, err error) {
+	_, err = w.o.get(keys.Last(t.graph, t.subject), func(v []byte) error {
+		c := codec.NewReader(v)
+		r = Revision(c.Uvarint())
+		return c.Close()
+	})
+	return r, err
+}

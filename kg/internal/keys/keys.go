@@ -1,0 +1,268 @@
+// Package keys is the layout of the index: which bytes every key is made of.
+// It knows ids and bytes, and nothing of terms, views or commits.
+//
+// One prefix byte, then fixed-width parts (numbers big-endian, so that keys
+// sort like what they mean):
+//
+//	00  meta        00 | name
+//	01  term → id   01 | 00 | term record        records of up to 64 bytes
+//	                01 | 01 | hash(16)           longer ones, by SHA-256
+//	02  id → term   02 | number(8)
+//	10  SPOG        10 | s(9) p(9) o(9) g(9)     value: since and assertions
+//	11  POSG        11 | p o s g                 no value
+//	12  OSPG        12 | o s p g                 no value; objects that are resources only
+//	13  GSPO        13 | g s p o                 no value
+//	14              reserved for GPOS of ordered predicates
+//	18  past SPOG   18 | s p o g | to(8) from(8) value: the assertions of that time
+//	19  past POSG   19 | p o s g | to(8) from(8)
+//	1a  past OSPG   1a | o s p g | to(8) from(8)
+//	1b  past GSPO   1b | g s p o | to(8) from(8)
+//	20  last change 20 | g(9) s(9)               value: revision
+//	30  count       30 | g(9) p(9)               value: revision, statements of a predicate
+//	31  count       31 | g(9) c(9)               value: revision, subjects of a class
+//	40  idempotency 40 | hash(16)                value: revision, content hash
+//	80…ff           reserved
+//
+// SPOG answers "what is known of this subject", POSG "who has this value",
+// OSPG "who refers to this resource" (a literal is found through POSG: leaving
+// literals out of OSPG makes loading about a third faster), GSPO "what does
+// this graph hold". The past orders mirror them for reads of older revisions,
+// so that the present pays nothing for history.
+package keys
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Version of this layout. An index with another one is rebuilt from the log.
+const Version = 1
+
+// The prefixes.
+const (
+	prefixMeta      = 0x00
+	prefixTerm      = 0x01
+	prefixNumber    = 0x02
+	prefixLast      = 0x20
+	PrefixPredicate = 0x30
+	PrefixClass     = 0x31
+	prefixIdem      = 0x40
+)
+
+// Order is one of the index orders; its value is the prefix byte.
+type Order byte
+
+// The orders of the present, and of the past.
+const (
+	SPOG Order = 0x10
+	POSG Order = 0x11
+	OSPG Order = 0x12
+	GSPO Order = 0x13
+
+	past Order = 0x08
+)
+
+// Orders lists the orders of the present.
+var Orders = [...]Order{SPOG, POSG, OSPG, GSPO}
+
+// Past is the order of the same shape that holds the past.
+func (o Order) Past() Order { return o | past }
+
+// Quad is a statement in ids. A zero ID in a pattern stands for any.
+type Quad struct{ Subject, Predicate, Object, Graph ID }
+
+// QuadKeySize is the length of a key of the present, PastKeySize of the past.
+const (
+	QuadKeySize = 1 + 4*IDSize
+	PastKeySize = QuadKeySize + 16
+)
+
+// parts gives the ids in the order's own sequence.
+func (o Order) parts(q *Quad) [4]*ID {
+	switch o &^ past {
+	case POSG:
+		return [4]*ID{&q.Predicate, &q.Object, &q.Subject, &q.Graph}
+	case OSPG:
+		return [4]*ID{&q.Object, &q.Subject, &q.Predicate, &q.Graph}
+	case GSPO:
+		return [4]*ID{&q.Graph, &q.Subject, &q.Predicate, &q.Object}
+	}
+	return [4]*ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph}
+}
+
+// Append appends the key of q in this order.
+func (o Order) Append(dst []byte, q Quad) []byte {
+	dst = append(dst, byte(o))
+	for _, id := range o.parts(&q) {
+		dst = append(dst, id[:]...)
+	}
+	return dst
+}
+
+// AppendPrefix appends the longest prefix of the order that the bound ids of
+// the pattern make, and says how many ids it holds.
+func (o Order) AppendPrefix(dst []byte, pattern Quad) (prefix []byte, bound int) {
+	dst = append(dst, byte(o))
+	for _, id := range o.parts(&pattern) {
+		if id.IsZero() {
+			break
+		}
+		dst = append(dst, id[:]...)
+		bound++
+	}
+	return dst, bound
+}
+
+// Parse reads the ids of a key of this order, of the present or the past. The
+// key must have the length of its kind.
+func (o Order) Parse(key []byte) (q Quad, ok bool) {
+	want := QuadKeySize
+	if o&past != 0 {
+		want = PastKeySize
+	}
+	if len(key) != want || key[0] != byte(o) {
+		return q, false
+	}
+	for i, id := range o.parts(&q) {
+		copy(id[:], key[1+i*IDSize:])
+		if id.IsZero() {
+			return q, false
+		}
+	}
+	return q, true
+}
+
+// Choose picks the order whose prefix binds most of the pattern. A literal
+// object without a predicate has no order of its own: see NeedsPredicates.
+func Choose(pattern Quad) Order {
+	s, p, o, g := !pattern.Subject.IsZero(), !pattern.Predicate.IsZero(), !pattern.Object.IsZero(), !pattern.Graph.IsZero()
+	resource := o && pattern.Object.IsResource()
+	switch {
+	case s && g && !p:
+		return GSPO
+	case s && !p && resource:
+		return OSPG
+	case s:
+		return SPOG
+	case p && o:
+		return POSG
+	case resource:
+		return OSPG
+	case p:
+		return POSG
+	case g:
+		return GSPO
+	}
+	return SPOG
+}
+
+// NeedsPredicates tells whether a pattern can only be answered through POSG
+// once for every predicate: a literal object, and neither subject nor
+// predicate.
+func NeedsPredicates(pattern Quad) bool {
+	return pattern.Subject.IsZero() && pattern.Predicate.IsZero() &&
+		!pattern.Object.IsZero() && !pattern.Object.IsResource()
+}
+
+// Matches tells whether q fits the pattern.
+func Matches(pattern, q Quad) bool {
+	return (pattern.Subject.IsZero() || pattern.Subject == q.Subject) &&
+		(pattern.Predicate.IsZero() || pattern.Predicate == q.Predicate) &&
+		(pattern.Object.IsZero() || pattern.Object == q.Object) &&
+		(pattern.Graph.IsZero() || pattern.Graph == q.Graph)
+}
+
+// AppendPast appends the key of an interval [from, to) of q's past.
+func (o Order) AppendPast(dst []byte, q Quad, from, to uint64) []byte {
+	dst = o.Past().Append(dst, q)
+	dst = binary.BigEndian.AppendUint64(dst, to)
+	return binary.BigEndian.AppendUint64(dst, from)
+}
+
+// Interval reads the interval of a past key.
+func Interval(key []byte) (from, to uint64, ok bool) {
+	if len(key) != PastKeySize {
+		return 0, 0, false
+	}
+	to = binary.BigEndian.Uint64(key[QuadKeySize:])
+	from = binary.BigEndian.Uint64(key[QuadKeySize+8:])
+	return from, to, from < to
+}
+
+// Meta is the key of one of the index's own values.
+func Meta(name string) []byte { return append([]byte{prefixMeta}, name...) }
+
+// maxInlineRecord is the longest term record that is its own key.
+const maxInlineRecord = 64
+
+// Term is the key under which the number of a term is found. hashed tells that
+// the key is a hash, so that the record itself must be compared.
+func Term(record []byte, hash func([]byte) [16]byte) (key []byte, hashed bool) {
+	if len(record) <= maxInlineRecord {
+		return append([]byte{prefixTerm, 0}, record...), false
+	}
+	h := hash(record)
+	return append([]byte{prefixTerm, 1}, h[:]...), true
+}
+
+// TermPrefix and NumberPrefix begin all keys of the dictionary's two sides.
+func TermPrefix() []byte   { return []byte{prefixTerm} }
+func NumberPrefix() []byte { return []byte{prefixNumber} }
+
+// Number is the key of the term record with this number.
+func Number(n uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixNumber}, n)
+}
+
+// ParseNumber reads a key that Number made.
+func ParseNumber(key []byte) (uint64, bool) {
+	if len(key) != 9 || key[0] != prefixNumber {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), true
+}
+
+// Last is the key of the last change of a subject in a graph.
+func Last(graph, subject ID) []byte { return pair(prefixLast, graph, subject) }
+
+// Predicate and Class are the keys of the catalogue's counts.
+func Predicate(graph, predicate ID) []byte { return pair(PrefixPredicate, graph, predicate) }
+func Class(graph, class ID) []byte         { return pair(PrefixClass, graph, class) }
+
+// LastPrefix begins all keys of last changes.
+func LastPrefix() []byte { return []byte{prefixLast} }
+
+func pair(prefix byte, a, b ID) []byte {
+	k := make([]byte, 0, 1+2*IDSize)
+	k = append(k, prefix)
+	k = append(k, a[:]...)
+	return append(k, b[:]...)
+}
+
+// ParsePair reads a key of two ids: a last change or a count.
+func ParsePair(key []byte) (a, b ID, ok bool) {
+	if len(key) != 1+2*IDSize {
+		return a, b, false
+	}
+	copy(a[:], key[1:])
+	copy(b[:], key[1+IDSize:])
+	return a, b, !a.IsZero() && !b.IsZero()
+}
+
+// Idempotency is the key of a remembered answer.
+func Idempotency(hash [16]byte) []byte { return append([]byte{prefixIdem}, hash[:]...) }
+
+// IdempotencyPrefix begins all of them.
+func IdempotencyPrefix() []byte { return []byte{prefixIdem} }
+
+// Successor is the first key behind every key that begins with prefix.
+func Successor(prefix []byte) []byte {
+	k := bytes.Clone(prefix)
+	for i := len(k) - 1; i >= 0; i-- {
+		if k[i] != 0xff {
+			k[i]++
+			return k[:i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package kg
+
+// trial runs an update on its caller's goroutine against a snapshot and judges
+// it there, so that the committer need not: it judges again only when a subject
+// that the update is about has changed since. For a dry run this is all.
+func (s *Store) trial(u *update) (Receipt, *judged, error) {
+	h, kv, err := s.pin(u.ctx)
+	if err != nil {
+		return Receipt{}, nil, err
+	}
+	defer s.unpin(h, kv)
+	g := s.newTrial(h, kv)
+	if r, found, err := g.remembered(&u.meta); found || err != nil {
+		return r, nil, err
+	}
+	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
+		return Receipt{}, nil, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
+	}
+	tx, err := g.run(u)
+	if err != nil {
+		return Receipt{}, nil, err
+	}
+	j := &judged{revision: h.revision}
+	receipt := Receipt{
+		Revision: h.revision, Position: g.position(),
+		Affected: len(tx.changes), Subjects: subjects(tx.changes),
+	}
+	if len(appendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
+		return Receipt{}, nil, errCommitTooLarge()
+	}
+	tx.undo() // what is judged sees the graph as it was
+	if j.verdict, err = g.judge(u, tx); err != nil {
+		return Receipt{}, nil, err
+	}
+	if j.verdict.Outcome != Accepted {
+		receipt.Affected, receipt.Subjects = 0, nil
+	}
+	receipt.Verdict = j.verdict
+	return receipt, j, nil
+}
+
+// newTrial is a group of one that is never appended. The numbers of its terms
+// are of no account.
+func (s *Store) newTrial(h *head, base kv) *group {
+	const farAhead = 1 << 62 // of any number that the dictionary gives
+	return &group{
+		s: s, base: base,
+		w:         newIndexWriter(newOverlay(base), base, s.cache, farAhead),
+		catalogue: h.catalogue.copy(),
+		revision:  h.revision,
+		time:      h.time,
+	}
+}
+
+// judge asks the verifier, if there is one and the update has an effect.
+func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
+	if g.s.options.Verifier == nil || len(tx.changes) == 0 {
+		return v, nil
+	}
+	before := &Snapshot{
+		ctx: u.ctx, kv: g.w.o, dict: g.w.dict, access: tx.access, catalogue: g.catalogue,
+		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision},
+		position: g.position(),
+	}
+	err = call(func(*Tx) (err error) {
+		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{Meta: u.meta, Changes: tx.changes, Before: before})
+		return err
+	}, nil)
+	return v, err
+}
+
+// judgeAgain undoes the update and judges it against the group as it is now.
+func (g *group) judgeAgain(u *update, tx *Tx) (Verdict, error) {
+	tx.undo()
+	return g.judge(u, tx)
+}
+
+// changedSince tells whether one of the subjects that the update is about has
+// changed after the revision.
+func (tx *Tx) changedSince(r Revision) bool {
+	for _, last := range tx.touched {
+		if last > r {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,214 @@
+package kg
+
+import (
+	"context"
+	"iter"
+	"strings"
+)
+
+// LoadOptions configures Store.Load.
+type LoadOptions struct {
+	// Progress is called after each batch with how many quads have been taken
+	// in. It runs on the loader's goroutine. May be nil.
+	Progress func(loaded uint64)
+	// Online keeps other updates and reads going where a bulk load would make
+	// them wait.
+	Online bool
+}
+
+// LoadReport says what a load did, also one that failed on the way.
+type LoadReport struct {
+	Read       uint64 // quads that were taken in
+	Statements uint64 // of them, those that changed something
+	Commits    uint64
+	Bulk       bool // the index was built in one piece
+	Revision   Revision
+}
+
+// Bounds of one commit of a load.
+const (
+	loadCommitQuads = 10_000
+	loadCommitBytes = 4 << 20
+)
+
+// Load adds many statements for the Meta's actor, in as many commits as they
+// need; a failure leaves the commits before it in place, and the report says how
+// far it came. Into a store without statements (koine's own apart) it is
+// exclusive and builds the index in one piece; otherwise, or when a Verifier is
+// set, the commits go the way of all updates. Idempotency keys, expected
+// revisions and dry runs are not for loads.
+func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
+	if m.IdempotencyKey != "" || m.HasExpected || m.DryRun {
+		return LoadReport{}, Errorf(CodeInvalid, "a load takes no idempotency key, expected revision or dry run")
+	}
+	if err := m.normalise(); err != nil {
+		return LoadReport{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	l := &load{s: s, ctx: ctx, meta: m, options: o, batches: make(chan batch, 2), done: make(chan struct{})}
+	go l.gather(quads)
+	err := l.run()
+	cancel()
+	<-l.done // the source is not asked any more
+	l.report.Revision = s.head.Load().revision
+	return l.report, err
+}
+
+// load is one load under way.
+type load struct {
+	s       *Store
+	ctx     context.Context
+	meta    Meta
+	options LoadOptions
+	report  LoadReport
+	batches chan batch
+	done    chan struct{}
+}
+
+// batch is what becomes one commit; err is the source's own and comes last.
+type batch struct {
+	quads []Quad
+	err   error
+}
+
+// gather reads the source into batches, beside the loader.
+func (l *load) gather(quads iter.Seq2[Quad, error]) {
+	defer close(l.done)
+	defer close(l.batches)
+	var b batch
+	bytes := 0
+	for q, err := range quads {
+		if err != nil {
+			b.err = err
+			break
+		}
+		if q.Graph.IsZero() {
+			q.Graph = DefaultGraph
+		}
+		if b.quads == nil {
+			b.quads = make([]Quad, 0, loadCommitQuads)
+		}
+		b.quads = append(b.quads, q)
+		bytes += len(q.Subject.value) + len(q.Predicate.value) + len(q.Object.value)
+		if len(b.quads) == loadCommitQuads || bytes >= loadCommitBytes {
+			if !l.send(b) {
+				return
+			}
+			b, bytes = batch{}, 0
+		}
+	}
+	l.send(b)
+}
+
+func (l *load) send(b batch) bool {
+	select {
+	case l.batches <- b:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+func (l *load) run() error {
+	var err error
+	if !l.options.Online && l.s.options.Verifier == nil {
+		err = l.bulk()
+	}
+	for b := range l.batches {
+		if err == nil {
+			err = l.online(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = l.ctx.Err()
+	}
+	return err
+}
+
+// online commits a batch like any update.
+func (l *load) online(b batch) error {
+	receipt, err := l.s.Update(l.ctx, l.meta, func(tx *Tx) error {
+		for _, q := range b.quads {
+			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if v := receipt.Verdict; v.Outcome != Accepted {
+		return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
+	}
+	l.taken(b)
+	l.report.Statements += uint64(receipt.Affected)
+	if receipt.Committed {
+		l.report.Commits++
+	}
+	return b.err
+}
+
+func (l *load) taken(b batch) {
+	l.report.Read += uint64(len(b.quads))
+	if l.options.Progress != nil {
+		l.options.Progress(l.report.Read)
+	}
+}
+
+// bulk takes in all batches, or those up to the first that cannot go this way,
+// if the store is such that it can. It runs between two groups of the committer,
+// so that nobody else writes.
+func (l *load) bulk() (err error) {
+	ended := make(chan struct{})
+	select {
+	case l.s.exclusive <- func() { defer close(ended); err = l.bulkExclusive() }:
+		<-ended
+		return err
+	case <-l.s.stop:
+		return errClosed()
+	case <-l.ctx.Done():
+		return l.ctx.Err()
+	}
+}
+
+func (l *load) bulkExclusive() error {
+	if err := l.s.writable(); err != nil {
+		return err
+	}
+	kept, ok, err := l.s.keptByBulk()
+	if !ok || err != nil {
+		return err
+	}
+	b, err := newBulk(l.s, l.meta, kept)
+	if err != nil {
+		return err
+	}
+	for batch := range l.batches {
+		n, err := b.add(batch.quads)
+		if err == errNotInBulk {
+			if err := b.finish(l); err != nil {
+				return err
+			}
+			return l.online(batch)
+		}
+		if err != nil {
+			return b.abandon(l, err)
+		}
+		l.report.Statements += n
+		l.taken(batch)
+		if batch.err != nil || len(b.quads) >= maxBulkQuads {
+			if err := b.finish(l); err != nil {
+				return err
+			}
+			return batch.err
+		}
+	}
+	return b.finish(l)
+}
+
+// ownGraph tells whether koine keeps the graph for itself.
+func ownGraph(t Term) bool { return strings.HasPrefix(t.value, OwnGraphPrefix) }

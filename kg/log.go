@@ -1,0 +1,116 @@
+package kg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"koine/kg/internal/wal"
+)
+
+// openLog opens the log. A damaged one is opened for reading, and the store
+// takes no updates.
+func (s *Store) openLog() error {
+	o := wal.Options{Files: s.options.logFiles, Logger: s.log}
+	path := s.dir.join(logName)
+	l, err := wal.Open(path, o)
+	if errors.Is(err, wal.ErrDamaged) {
+		s.refuse(errLogDamaged(err))
+		o.ReadOnly = true
+		l, err = wal.Open(path, o)
+	}
+	if err != nil {
+		return Errorf(CodeLogDamaged, "the log does not open: %w", err)
+	}
+	s.wal = l
+	return nil
+}
+
+func errLogDamaged(cause error) *Error {
+	e := Errorf(CodeLogDamaged, "the log is damaged: %w", cause)
+	e.Hint = "updates are refused so that no revision is used twice; restore a backup, or export what can be read and load it into a new directory"
+	return e
+}
+
+// readCommit decodes a commit from the log.
+func (s *Store) readCommit(r Revision) (*Commit, error) {
+	payload, err := s.wal.Read(uint64(r))
+	switch {
+	case errors.Is(err, wal.ErrNotFound):
+		return nil, Errorf(CodeRevisionGone, "revision %d is not in the log", r)
+	case errors.Is(err, wal.ErrDamaged):
+		return nil, errLogDamaged(err)
+	case errors.Is(err, wal.ErrClosed):
+		return nil, errClosed()
+	case err != nil:
+		return nil, fmt.Errorf("log entry %d: %w", r, err)
+	}
+	return parseEntry(payload, r)
+}
+
+// Commit is the commit of a revision with those changes that the principal may
+// read. A commit of which it may read nothing is CodeNotFound.
+func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
+	if r == 0 || r > s.head.Load().revision {
+		return nil, Errorf(CodeNotFound, "there is no revision %d", r)
+	}
+	c, err := s.readCommit(r)
+	if err != nil {
+		return nil, err
+	}
+	return visibleCommit(c, func(graph Term) bool { return s.options.Access.Allowed(p, graph, Read) })
+}
+
+// visibleCommit leaves out the changes in graphs that may not be read. Indexes
+// between changes are those of the log, so they keep their meaning only where
+// nothing was left out; there they are dropped.
+func visibleCommit(c *Commit, readable func(graph Term) bool) (*Commit, error) {
+	hidden := slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(ch.Quad.Graph) })
+	if !hidden {
+		return c, nil
+	}
+	out := *c
+	out.Changes = nil
+	for _, ch := range c.Changes {
+		if readable(ch.Quad.Graph) {
+			ch.Replaces, ch.ReplacedBy = nil, -1
+			out.Changes = append(out.Changes, ch)
+		}
+	}
+	if len(out.Changes) == 0 {
+		return nil, Errorf(CodeNotFound, "there is no revision %d", c.Revision)
+	}
+	return &out, nil
+}
+
+// RevisionAt is the newest revision that was committed at or before t, 0 when
+// the first came later. Times before the oldest log entry are
+// CodeRevisionGone once the log's head was cut.
+func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
+	first, last := Revision(s.wal.First()), s.head.Load().revision
+	if first == 0 || last == 0 {
+		return 0, nil
+	}
+	lo, hi := first, last+1 // the first revision later than t is in [lo, hi]
+	for lo < hi {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		mid := lo + (hi-lo)/2
+		c, err := s.readCommit(mid)
+		if err != nil {
+			return 0, err
+		}
+		if c.Time.After(t) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	if lo == first && first > 1 {
+		return 0, Errorf(CodeRevisionGone, "the log begins after %s", t.UTC().Format(time.RFC3339))
+	}
+	return lo - 1, nil
+}

@@ -1,0 +1,125 @@
+package kg
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/hashicorp/raft-wal/types"
+	"golang.org/x/sys/unix"
+)
+
+// Defaults of Options.
+const (
+	DefaultQueueLength   = 4096
+	DefaultQueueTime     = 10 * time.Second
+	DefaultGroupCommits  = 512
+	DefaultReserveBytes  = 1 << 30
+	DefaultTermCache     = 1 << 17
+	DefaultMemTableBytes = 16 << 20
+	DefaultBlockCache    = 256 << 20
+	DefaultRingCommits   = 4096
+	DefaultRingBytes     = 32 << 20
+	DefaultMaxWatchers   = 100_000
+)
+
+// Options configures a store. The zero Options is a working one.
+type Options struct {
+	Access   Access           // AllowAll when nil
+	Verifier Verifier         // accepts everything when nil
+	Clock    func() time.Time // time.Now when nil
+	Logger   *slog.Logger     // discards when nil
+
+	// QueueLength bounds the updates that wait for the committer, QueueTime how
+	// long one may wait; past either a caller gets CodeOverloaded.
+	QueueLength int
+	QueueTime   time.Duration
+	// GroupCommits bounds how many updates share one fsync.
+	GroupCommits int
+
+	// ReserveBytes is the free space below which updates are refused with
+	// CodeDiskFull. Running out of space would end the process.
+	ReserveBytes uint64
+	// FreeBytes tells the free space of a directory's volume; nil asks the
+	// system.
+	FreeBytes func(dir string) (uint64, error)
+
+	TermCache       int   // terms remembered in each direction
+	MemTableBytes   int64 // of the index
+	BlockCacheBytes int64 // of the index
+
+	// RingCommits and RingBytes bound the newest commits that are kept decoded
+	// for watchers; one that is behind reads the log.
+	RingCommits int
+	RingBytes   int
+	MaxWatchers int
+
+	// Rebuild throws the index away when opening and builds it anew from the
+	// newest checkpoint and the log.
+	Rebuild bool
+
+	// logFiles stands in for the file system under the log; for fault tests.
+	logFiles types.VFS
+	// afterAppend is called between the log and the index; for fault tests.
+	afterAppend func() error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Access == nil {
+		o.Access = AllowAll{}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.FreeBytes == nil {
+		o.FreeBytes = freeBytes
+	}
+	setDefault(&o.QueueLength, DefaultQueueLength)
+	setDefault(&o.QueueTime, DefaultQueueTime)
+	setDefault(&o.GroupCommits, DefaultGroupCommits)
+	setDefault(&o.ReserveBytes, DefaultReserveBytes)
+	setDefault(&o.TermCache, DefaultTermCache)
+	setDefault(&o.MemTableBytes, DefaultMemTableBytes)
+	setDefault(&o.BlockCacheBytes, DefaultBlockCache)
+	setDefault(&o.RingCommits, DefaultRingCommits)
+	setDefault(&o.RingBytes, DefaultRingBytes)
+	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
+	return o
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+func freeBytes(dir string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return st.Bavail * uint64(st.Bsize), nil
+}
+
+// badgerLogger hands Badger's own messages to slog, below what an operator
+// needs to see.
+type badgerLogger struct{ log *slog.Logger }
+
+func (l badgerLogger) Errorf(f string, a ...any)   { l.write(slog.LevelError, f, a) }
+func (l badgerLogger) Warningf(f string, a ...any) { l.write(slog.LevelWarn, f, a) }
+func (l badgerLogger) Infof(f string, a ...any)    { l.write(slog.LevelDebug, f, a) }
+func (l badgerLogger) Debugf(f string, a ...any)   { l.write(slog.LevelDebug-1, f, a) }
+
+func (l badgerLogger) write(level slog.Level, format string, args []any) {
+	if l.log.Enabled(context.Background(), level) {
+		l.log.Log(context.Background(), level, "index: "+sprintfTrim(format, args))
+	}
+}
+
+// compactors leaves a core to the rest of the store.
+func compactors() int { return max(2, runtime.GOMAXPROCS(0)-1) }

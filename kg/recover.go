@@ -1,0 +1,278 @@
+package kg
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"koine/kg/internal/wal"
+)
+
+// openIndex opens the index and brings it up to the log, from wherever a crash
+// left it: applying again what it lacks, or building it anew.
+func (s *Store) openIndex() error {
+	if s.options.Rebuild || exists(s.dir.join(buildingName)) {
+		return s.rebuild("asked for, or an earlier one was cut short")
+	}
+	if err := s.openBadger(); err != nil {
+		return s.rebuild(err.Error())
+	}
+	m, err := readMarker(s.db)
+	if err != nil {
+		return s.rebuild(err.Error())
+	}
+	if m.revision == 0 && m.epoch == (Epoch{}) {
+		m.epoch = s.dir.epoch // nothing was ever written
+	}
+	if m.epoch != s.dir.epoch {
+		return s.rebuild("it belongs to another log")
+	}
+	if err := s.compareWithLog(m); err != nil {
+		s.refuse(errLogDamaged(err))
+		return s.serveIndex(m)
+	}
+	if first := Revision(s.wal.First()); first > m.revision+1 {
+		return s.rebuild("the log no longer holds what it lacks")
+	}
+	return s.catchUp(m)
+}
+
+// compareWithLog reports an index that has seen more, or something else, than
+// the log holds.
+func (s *Store) compareWithLog(m marker) error {
+	last := Revision(s.wal.Last())
+	if seen := max(m.revision, Revision(s.db.MaxVersion())); seen > last {
+		return fmt.Errorf("the index has seen revision %d, and the log ends at %d", seen, last)
+	}
+	if m.revision == 0 || uint64(m.revision) < s.wal.First() {
+		return nil
+	}
+	hash, err := s.wal.Hash(uint64(m.revision))
+	if err != nil {
+		return err
+	}
+	if hash != m.hash {
+		return fmt.Errorf("the log's entry %d is not the one that the index was made from", m.revision)
+	}
+	return nil
+}
+
+// openBadger opens the index directory. After a stop out of order its memtable
+// files are set aside first: without them it knows exactly what it has (its
+// tables reach the disk in order), with some of them missing it does not.
+func (s *Store) openBadger() error {
+	path := s.dir.join(indexName)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	if !exists(filepath.Join(path, cleanName)) {
+		if err := setAside(path); err != nil {
+			return err
+		}
+	} else if err := removeFile(filepath.Join(path, cleanName)); err != nil {
+		return err
+	}
+	db, err := badger.OpenManaged(s.badgerOptions(path))
+	if err != nil {
+		return err
+	}
+	s.db = db
+	return nil
+}
+
+func (s *Store) badgerOptions(path string) badger.Options {
+	return badger.DefaultOptions(path).
+		WithLogger(badgerLogger{s.log}).
+		WithNumVersionsToKeep(1).
+		WithDetectConflicts(false). // there is one writer
+		WithSyncWrites(false).      // the log is what is durable
+		WithMemTableSize(s.options.MemTableBytes).
+		WithBlockCacheSize(s.options.BlockCacheBytes).
+		WithCompression(options.Snappy).
+		WithNumCompactors(compactors()).
+		WithValueLogFileSize(64 << 20). // stays empty: values are below the threshold
+		WithMetricsEnabled(false)
+}
+
+// setAside removes memtable files, whose content the log has too.
+func setAside(path string) error {
+	files, err := filepath.Glob(filepath.Join(path, "*.mem"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return syncDir(path)
+}
+
+// closeIndex closes Badger, which writes its memtables out, and leaves the sign
+// that it did.
+func (s *Store) closeIndex() error {
+	db := s.db
+	s.db = nil
+	if err := db.Close(); err != nil {
+		return err
+	}
+	if s.broken() {
+		return nil // what was applied is not known: let opening find out
+	}
+	return writeFile(filepath.Join(s.dir.join(indexName), cleanName), nil)
+}
+
+// broken tells that a write failed half way.
+func (s *Store) broken() bool {
+	e := s.refused.Load()
+	return e != nil && e.Code == CodeReadOnly
+}
+
+func readMarker(db *badger.DB) (m marker, err error) {
+	kv := newBadgerKV(db, math.MaxUint64)
+	defer kv.close()
+	_, err = kv.get(markerKey, func(v []byte) (err error) {
+		m, err = parseMarker(v)
+		return err
+	})
+	return m, err
+}
+
+// serveIndex shows readers what the index has applied.
+func (s *Store) serveIndex(m marker) error {
+	kv := newBadgerKV(s.db, math.MaxUint64)
+	defer kv.close()
+	cat, err := readCatalogue(kv)
+	if err != nil {
+		return err
+	}
+	s.nextNumber = max(m.nextNumber, 1)
+	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat})
+	s.db.SetDiscardTs(uint64(m.revision))
+	return nil
+}
+
+// catchUp applies what the log holds beyond the marker.
+func (s *Store) catchUp(m marker) error {
+	if err := s.serveIndex(m); err != nil {
+		return err
+	}
+	last := Revision(s.wal.Last())
+	if m.revision == last {
+		return nil
+	}
+	s.log.Info("applying the log to the index", "from", m.revision+1, "to", last)
+	err := s.replay(m.revision+1, last)
+	if errors.Is(err, wal.ErrDamaged) || CodeOf(err) == CodeLogDamaged {
+		s.refuse(errLogDamaged(err))
+		return nil
+	}
+	return err
+}
+
+// replayBytes is how much a replay gathers before it writes.
+const replayBytes = 8 << 20
+
+// replay applies the log's commits from … to. It reads nothing of the index but
+// the dictionary, so that it does not matter how much of them was applied
+// before.
+func (s *Store) replay(from, to Revision) error {
+	r := s.newReplay()
+	defer func() { r.base.close() }()
+	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
+		if err != nil {
+			return errors.Join(err, r.flush())
+		}
+		c, err := parseEntry(e.Payload, Revision(e.Index))
+		if err == nil {
+			err = r.w.replay(c, r.catalogue)
+		}
+		if err != nil {
+			return err
+		}
+		r.last = c
+		s.replayed++
+		if r.w.o.bytes >= replayBytes {
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return r.flush()
+}
+
+type replayer struct {
+	s         *Store
+	base      *badgerKV
+	w         *indexWriter
+	catalogue *catalogue
+	last      *Commit
+}
+
+func (s *Store) newReplay() *replayer {
+	// The newest version of everything: what a cut-short apply left behind is
+	// what the log will write again.
+	base := newBadgerKV(s.db, math.MaxUint64)
+	return &replayer{
+		s: s, base: base,
+		w:         newIndexWriter(newOverlay(base), base, s.cache, s.nextNumber),
+		catalogue: s.head.Load().catalogue.copy(),
+	}
+}
+
+// flush writes what was gathered and starts anew.
+func (r *replayer) flush() error {
+	if r.last == nil {
+		return nil
+	}
+	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
+	if err != nil {
+		return err
+	}
+	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
+	if err := writeIndex(r.s.db, r.w.o, m); err != nil {
+		return err
+	}
+	r.s.nextNumber = m.nextNumber
+	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue})
+	r.base.close()
+	*r = *r.s.newReplay()
+	return nil
+}
+
+// rebuild makes the index anew from the newest checkpoint and the log.
+func (s *Store) rebuild(why string) error {
+	s.log.Warn("rebuilding the index", "why", why)
+	if s.db != nil {
+		if err := s.db.Close(); err != nil {
+			s.log.Warn("closing the old index", "error", err)
+		}
+		s.db = nil
+	}
+	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.dir.join(indexName)); err != nil {
+		return err
+	}
+	if err := s.openBadger(); err != nil {
+		return err
+	}
+	m, err := s.loadCheckpoint()
+	if err != nil {
+		return err
+	}
+	if first := Revision(s.wal.First()); first > m.revision+1 {
+		return errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
+	}
+	if err := s.catchUp(m); err != nil {
+		return err
+	}
+	return removeFile(s.dir.join(buildingName))
+}

@@ -1,0 +1,200 @@
+package kg
+
+import (
+	"bytes"
+	"slices"
+
+	"koine/kg/internal/keys"
+)
+
+// scanner walks the statements of a pattern in the order of one index. A read
+// of an older revision merges two walks: what stands and was so already then,
+// and the intervals of the past that cover the revision.
+type scanner struct {
+	s       *Snapshot
+	pattern IDQuad
+	states  bool // decode the assertions of every row
+	after   *IDQuad
+
+	order   keys.Order
+	prefix  []byte
+	present cursor
+	past    cursor // nil when the newest revision is read
+	// predicates still to come, for a literal object without a predicate,
+	// which is found through POSG once for each.
+	predicates []ID
+
+	row   Row
+	err   error
+	steps int
+}
+
+func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
+	sc := &scanner{s: s, pattern: pattern, after: after, states: states}
+	if keys.NeedsPredicates(pattern) {
+		sc.predicates = s.knownPredicates()
+		if after != nil {
+			i, _ := slices.BinarySearchFunc(sc.predicates, after.Predicate, compareIDs)
+			sc.predicates = sc.predicates[i:]
+		}
+		sc.nextPredicate()
+		return sc
+	}
+	sc.open(pattern)
+	return sc
+}
+
+// nextPredicate goes on to the next predicate, false when there is none.
+func (sc *scanner) nextPredicate() bool {
+	if len(sc.predicates) == 0 {
+		return false
+	}
+	sc.close()
+	p := sc.pattern
+	p.Predicate = sc.predicates[0]
+	sc.predicates = sc.predicates[1:]
+	sc.open(p)
+	return true
+}
+
+func (sc *scanner) open(p IDQuad) {
+	sc.order = keys.Choose(p)
+	sc.prefix, _ = sc.order.AppendPrefix(nil, p)
+	sc.present = sc.s.kv.scan(sc.prefix)
+	if sc.s.past {
+		prefix := bytes.Clone(sc.prefix)
+		prefix[0] = byte(sc.order.Past())
+		sc.past = sc.s.kv.scan(prefix)
+	}
+	if sc.after == nil {
+		return
+	}
+	from := sc.order.Append(nil, *sc.after)
+	if !bytes.HasPrefix(from, sc.prefix) {
+		return // of a predicate before this one
+	}
+	sc.present.seek(append(from, 0))
+	if sc.past != nil {
+		from[0] = byte(sc.order.Past())
+		sc.past.seek(append(from, bytes.Repeat([]byte{0xff}, keys.PastKeySize-keys.QuadKeySize)...))
+	}
+	sc.after = nil
+}
+
+func (sc *scanner) close() {
+	if sc.present != nil {
+		sc.present.close()
+		sc.present = nil
+	}
+	if sc.past != nil {
+		sc.past.close()
+		sc.past = nil
+	}
+}
+
+// checkEvery is after how many keys a scan looks whether it is still wanted.
+const checkEvery = 1024
+
+// next moves to the next row that is shown.
+func (sc *scanner) next() bool {
+	for sc.err == nil && sc.present != nil {
+		if sc.steps++; sc.steps%checkEvery == 0 && sc.s.ctx != nil {
+			if sc.err = sc.s.ctx.Err(); sc.err != nil {
+				return false
+			}
+		}
+		pastFirst, any := sc.pick()
+		switch {
+		case !any:
+			if !sc.nextPredicate() {
+				return false
+			}
+		case pastFirst:
+			shown := sc.takePast()
+			sc.past.next()
+			if shown {
+				return true
+			}
+		default:
+			shown := sc.takePresent()
+			sc.present.next()
+			if shown {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pick says on which side the next key is.
+func (sc *scanner) pick() (pastFirst, any bool) {
+	presentValid := sc.present.valid()
+	if sc.past == nil || !sc.past.valid() {
+		return false, presentValid
+	}
+	if !presentValid {
+		return true, true
+	}
+	return bytes.Compare(sc.past.key()[1:keys.QuadKeySize], sc.present.key()[1:]) < 0, true
+}
+
+func (sc *scanner) takePresent() bool {
+	q, ok := sc.order.Parse(sc.present.key())
+	if !ok {
+		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.key())
+		return false
+	}
+	if !keys.Matches(sc.pattern, q) || !sc.s.admits(q.Graph) {
+		return false
+	}
+	sc.row = Row{IDQuad: q}
+	if sc.states || sc.past != nil {
+		return sc.decode(sc.present, sc.order == keys.SPOG) && sc.err == nil
+	}
+	sc.s.read.Add(1)
+	return true
+}
+
+func (sc *scanner) takePast() bool {
+	key := sc.past.key()
+	from, to, ok := keys.Interval(key)
+	q, parsed := sc.order.Past().Parse(key)
+	if !ok || !parsed {
+		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", key)
+		return false
+	}
+	at := uint64(sc.s.position.Revision)
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.s.admits(q.Graph) {
+		return false
+	}
+	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
+	return sc.decode(sc.past, sc.order == keys.SPOG) && sc.err == nil
+}
+
+// decode reads the state of the row, from the cursor where it holds it, and
+// tells whether the view shows any of it.
+func (sc *scanner) decode(c cursor, here bool) bool {
+	var st state
+	if here {
+		sc.err = c.value(func(v []byte) (err error) {
+			st, err = parseState(v, sc.s.dict.agent)
+			return err
+		})
+	} else {
+		st, sc.err = sc.s.loadState(sc.row)
+	}
+	if sc.err != nil {
+		return false
+	}
+	if sc.row.to == 0 && st.since > sc.s.position.Revision && sc.past != nil {
+		return false // it has stood like this only later
+	}
+	sc.row.shown = sc.s.view.visible(st.assertions)
+	if len(sc.row.shown) == 0 {
+		return false
+	}
+	sc.s.read.Add(1)
+	return true
+}
+
+func compareIDs(a, b ID) int { return bytes.Compare(a[:], b[:]) }

@@ -1,0 +1,141 @@
+package kg
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/google/uuid"
+)
+
+// sealer makes the tokens that go outside. Their keys come from the directory's
+// secret.
+type sealer struct {
+	aead cipher.AEAD
+	mac  []byte
+}
+
+func newSealer(secret []byte) (*sealer, error) {
+	block, err := aes.NewCipher(derive(secret, "cursor"))
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &sealer{aead: aead, mac: derive(secret, "position")}, err
+}
+
+func derive(secret []byte, purpose string) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("koine " + purpose))
+	return h.Sum(nil)
+}
+
+const sealVersion = 1
+
+// MaxTokenBytes bounds the tokens that are looked at.
+const MaxTokenBytes = 4 << 10
+
+// Seal encrypts and authenticates plain as a URL-safe token that only this
+// store opens, and only with the same bound: a hash of what the token belongs
+// to, such as query, view and principal.
+func (s *Store) Seal(plain, bound []byte) string {
+	token := make([]byte, 1+s.sealer.aead.NonceSize(), 1+s.sealer.aead.NonceSize()+len(plain)+s.sealer.aead.Overhead())
+	token[0] = sealVersion
+	_, _ = rand.Read(token[1:]) // never fails
+	token = s.sealer.aead.Seal(token, token[1:], plain, bound)
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+// Unseal opens what Seal made. Anything else is CodeCursorForeign.
+func (s *Store) Unseal(token string, bound []byte) ([]byte, error) {
+	foreign := Errorf(CodeCursorForeign, "the cursor is not of this store, query, view and caller")
+	foreign.Hint = "start again from the first page"
+	if len(token) > MaxTokenBytes {
+		return nil, foreign
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	n := 1 + s.sealer.aead.NonceSize()
+	if err != nil || len(raw) < n || raw[0] != sealVersion {
+		return nil, foreign
+	}
+	plain, err := s.sealer.aead.Open(nil, raw[1:n], raw[n:], bound)
+	if err != nil {
+		return nil, foreign
+	}
+	return plain, nil
+}
+
+const (
+	positionVersion = 1
+	positionBytes   = 1 + 8 + 4 + positionMAC
+	positionMAC     = 12
+)
+
+// FormatPosition is the position as an opaque, URL-safe token: the same every
+// time. It is authenticated together with the epoch, so that one of another log
+// is recognised.
+func (s *Store) FormatPosition(p Position) string {
+	b := make([]byte, 0, positionBytes)
+	b = append(b, positionVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(p.Revision))
+	b = binary.BigEndian.AppendUint32(b, p.Index)
+	return base64.RawURLEncoding.EncodeToString(s.signPosition(b))
+}
+
+func (s *Store) signPosition(b []byte) []byte {
+	h := hmac.New(sha256.New, s.sealer.mac)
+	h.Write(s.dir.epoch[:])
+	h.Write(b)
+	return h.Sum(b)[:positionBytes]
+}
+
+// ParsePosition reads a token that FormatPosition made. Any other, and one of
+// another log, is CodePositionGone with the oldest position that can be had.
+func (s *Store) ParsePosition(token string) (Position, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) != positionBytes || raw[0] != positionVersion ||
+		!hmac.Equal(raw, s.signPosition(append([]byte(nil), raw[:positionBytes-positionMAC]...))) {
+		return Position{}, s.errPositionGone("the position is not of this log")
+	}
+	return Position{s.dir.epoch, Revision(binary.BigEndian.Uint64(raw[1:])), binary.BigEndian.Uint32(raw[9:])}, nil
+}
+
+func (s *Store) errPositionGone(why string) *Error {
+	e := Errorf(CodePositionGone, "%s", why)
+	oldest := s.Oldest()
+	e.Oldest = &oldest
+	e.Hint = "start from a snapshot, or from the oldest position"
+	return e
+}
+
+// CommitID is the UUID of a commit: version 5 of epoch and revision, so that it
+// is the same wherever the log is read.
+func (s *Store) CommitID(r Revision) string {
+	return s.uuid(binary.BigEndian.AppendUint64([]byte{'c'}, uint64(r)))
+}
+
+// ChangeID is the UUID of the change at a position.
+func (s *Store) ChangeID(p Position) string {
+	b := binary.BigEndian.AppendUint64([]byte{'p'}, uint64(p.Revision))
+	return s.uuid(binary.BigEndian.AppendUint32(b, p.Index))
+}
+
+// SnapshotChangeID is the UUID of a statement as an element of the snapshot of
+// a revision.
+func (s *Store) SnapshotChangeID(r Revision, q Quad) string {
+	b := binary.BigEndian.AppendUint64([]byte{'s'}, uint64(r))
+	for _, t := range [...]Term{q.Subject, q.Predicate, q.Object, q.Graph} {
+		record := appendTerm(nil, t)
+		b = binary.AppendUvarint(b, uint64(len(record)))
+		b = append(b, record...)
+	}
+	return s.uuid(b)
+}
+
+func (s *Store) uuid(name []byte) string {
+	return uuid.NewSHA1(uuid.UUID(s.dir.epoch), name).String()
+}

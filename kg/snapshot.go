@@ -1,0 +1,221 @@
+package kg
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"koine/kg/internal/keys"
+)
+
+// Snapshot is the store as one view shows it at one revision. Everything that
+// belongs together is read from the same one. It is safe for concurrent use
+// until Close, which must be called once all iterators have ended.
+type Snapshot struct {
+	// ctx is that of the operation that took the snapshot: scans end with it.
+	ctx       context.Context
+	kv        kv
+	dict      dictionary
+	access    Access
+	catalogue *catalogue
+	view      View
+	position  Position
+	// past tells that the revision read is older than the one kv stands at.
+	past    bool
+	release func()
+
+	read    atomic.Int64
+	graphs  sync.Map // ID → bool: the decision per graph
+	mu      sync.Mutex
+	sources []AgentID // guarded by mu
+}
+
+// MaxSources bounds what Sources lists.
+const MaxSources = 20
+
+// Close lets the revision go.
+func (s *Snapshot) Close() {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+}
+
+// Revision is the one that is read.
+func (s *Snapshot) Revision() Revision { return s.position.Revision }
+
+// Position is behind all changes of the revision that is read: to follow from
+// there is to miss nothing and to see nothing twice.
+func (s *Snapshot) Position() Position { return s.position }
+
+// View is what is shown, with the evaluation time filled in.
+func (s *Snapshot) View() View { return s.view }
+
+// StatementsRead counts the statements that were read and shown.
+func (s *Snapshot) StatementsRead() int64 { return s.read.Load() }
+
+// Sources lists agents whose assertions were read, up to MaxSources.
+func (s *Snapshot) Sources() []AgentID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sources)
+}
+
+func (s *Snapshot) noteSources(list []Assertion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range list {
+		if len(s.sources) < MaxSources && !slices.Contains(s.sources, a.Source) {
+			s.sources = append(s.sources, a.Source)
+		}
+	}
+}
+
+// ID is the id of a term, false when the store has none for it. That there is
+// one does not mean that the view shows a statement with it.
+func (s *Snapshot) ID(t Term) (ID, bool, error) { return s.dict.id(t) }
+
+// Term is the term of an id that a scan gave.
+func (s *Snapshot) Term(id ID) (Term, error) { return s.dict.term(id) }
+
+// Row is one statement of a scan, in ids.
+type Row struct {
+	IDQuad
+	// from and to bound the interval of a statement of the past; to is 0 for
+	// one that stands.
+	from, to Revision
+	// shown holds the assertions that the view admits, where the scan had to
+	// decode them.
+	shown []Assertion
+}
+
+// MatchIDs yields the quads that fit the pattern and that access and view
+// admit, in the order of the index chosen for the pattern. With after, it
+// starts behind that quad: the order depends on the pattern only, so pages of
+// one revision fit together.
+func (s *Snapshot) MatchIDs(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		sc := newScanner(s, IDQuad(p), after, !s.view.admitsAll())
+		defer sc.close()
+		for sc.next() {
+			if !yield(sc.row, nil) {
+				return
+			}
+		}
+		if sc.err != nil {
+			yield(Row{}, sc.err)
+		}
+	}
+}
+
+// Match yields the statements that fit the pattern and that access and view
+// admit, in the order of the index chosen for the pattern.
+func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
+	return func(yield func(Statement, error) bool) {
+		ids, known, err := s.patternIDs(p)
+		if err != nil {
+			yield(Statement{}, err)
+			return
+		}
+		if !known {
+			return
+		}
+		sc := newScanner(s, IDQuad(ids), nil, true)
+		defer sc.close()
+		for sc.next() {
+			st, err := s.Statement(sc.row)
+			if !yield(st, err) || err != nil {
+				return
+			}
+		}
+		if sc.err != nil {
+			yield(Statement{}, sc.err)
+		}
+	}
+}
+
+// patternIDs turns a pattern into ids; false when one of its terms is not in
+// the store, so that nothing can match.
+func (s *Snapshot) patternIDs(p Pattern) (ids IDPattern, known bool, err error) {
+	for _, part := range [...]struct {
+		t  Term
+		id *ID
+	}{{p.Subject, &ids.Subject}, {p.Predicate, &ids.Predicate}, {p.Object, &ids.Object}, {p.Graph, &ids.Graph}} {
+		if part.t.IsZero() {
+			continue
+		}
+		id, ok, err := s.dict.id(part.t)
+		if !ok || err != nil {
+			return ids, false, err
+		}
+		*part.id = id
+	}
+	return ids, true, nil
+}
+
+// Quad decodes the terms of a row.
+func (s *Snapshot) Quad(row Row) (q Quad, err error) {
+	for _, part := range [...]struct {
+		id ID
+		t  *Term
+	}{{row.Subject, &q.Subject}, {row.Predicate, &q.Predicate}, {row.Object, &q.Object}, {row.Graph, &q.Graph}} {
+		if *part.t, err = s.dict.term(part.id); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// Assertions gives those that back the row's statement and that the view
+// admits.
+func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
+	list := row.shown
+	if list == nil {
+		st, err := s.loadState(row)
+		if err != nil {
+			return nil, err
+		}
+		list = s.view.visible(st.assertions)
+	}
+	s.noteSources(list)
+	return list, nil
+}
+
+// Statement decodes a row with its assertions.
+func (s *Snapshot) Statement(row Row) (Statement, error) {
+	q, err := s.Quad(row)
+	if err != nil {
+		return Statement{}, err
+	}
+	list, err := s.Assertions(row)
+	return Statement{Quad: q, Assertions: list}, err
+}
+
+// loadState reads the state of a row that the scan did not decode.
+func (s *Snapshot) loadState(row Row) (st state, err error) {
+	key := keys.SPOG.Append(nil, row.IDQuad)
+	if row.to != 0 {
+		key = keys.SPOG.AppendPast(nil, row.IDQuad, uint64(row.from), uint64(row.to))
+	}
+	found, err := s.kv.get(key, func(v []byte) (err error) {
+		st, err = parseState(v, s.dict.agent)
+		return err
+	})
+	if err == nil && !found {
+		err = Errorf(CodeInternal, "an index order holds a quad that SPOG does not: %x", key)
+	}
+	return st, err
+}
+
+// admits tells whether the view shows anything of the graph.
+func (s *Snapshot) admits(graph ID) bool {
+	if d, ok := s.graphs.Load(graph); ok {
+		return d.(bool)
+	}
+	t, err := s.dict.term(graph)
+	decision := err == nil && s.view.shows(t) && s.access.Allowed(s.view.Principal, t, Read)
+	s.graphs.Store(graph, decision)
+	return decision
+}

@@ -1,0 +1,309 @@
+package kg
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/tidwall/btree"
+
+	"koine/kg/internal/wal"
+)
+
+// Store is an open data directory. Its methods may be called concurrently.
+type Store struct {
+	options Options
+	log     *slog.Logger
+	dir     *directory
+	wal     *wal.Log
+	db      *badger.DB
+	cache   *termCache
+	sealer  *sealer
+	tailer  *tailer
+
+	// head is what readers see: moved forward only once log and index have it.
+	head atomic.Pointer[head]
+	// refused says why updates are refused until the store is reopened.
+	refused atomic.Pointer[Error]
+	// diskFull tells that the last group was refused for lack of space.
+	diskFull atomic.Bool
+
+	queue     chan *update
+	exclusive chan func() // runs between two groups
+	stop      chan struct{}
+	stopped   sync.WaitGroup
+	closeOnce sync.Once
+	closeErr  error
+
+	mu     sync.Mutex // guards what follows
+	pins   btree.Map[Revision, int]
+	moved  chan struct{} // closed when head moves
+	gate   gate
+	closed bool
+	users  sync.WaitGroup // open snapshots; added to under mu
+
+	// committer's own
+	nextNumber uint64
+	replayed   uint64 // commits that opening had to apply again
+}
+
+// head is the newest revision as readers see it.
+type head struct {
+	revision  Revision
+	time      time.Time
+	catalogue *catalogue
+}
+
+// Open opens the store in dir, making one where there is none. It fails with
+// CodeDataDirInUse and CodeFormatUnknown. A store whose log is damaged opens
+// for reading only: see Ready.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	d, err := openDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		options:   o,
+		log:       o.Logger,
+		dir:       d,
+		queue:     make(chan *update, o.QueueLength),
+		exclusive: make(chan func()),
+		stop:      make(chan struct{}),
+		moved:     make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	s.stopped.Add(2)
+	go s.commitLoop()
+	go s.tailer.run(&s.stopped)
+	return s, nil
+}
+
+func (s *Store) open() (err error) {
+	if s.sealer, err = newSealer(s.dir.secret); err != nil {
+		return err
+	}
+	if s.cache, err = newTermCache(uint32(s.options.TermCache)); err != nil {
+		return err
+	}
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	if err := s.openIndex(); err != nil {
+		return err
+	}
+	s.tailer = newTailer(s)
+	return nil
+}
+
+// Close ends all watchers and snapshots in order, waits for the updates under
+// way and closes the directory. Calls that come later fail with CodeClosed.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		close(s.stop)
+		s.stopped.Wait()
+		s.users.Wait()
+		s.closeErr = s.closeFiles()
+	})
+	return s.closeErr
+}
+
+// closeFiles closes whatever is open, the index first: what it holds must be in
+// the log.
+func (s *Store) closeFiles() error {
+	var errs []error
+	if s.db != nil {
+		errs = append(errs, s.closeIndex())
+	}
+	if s.wal != nil {
+		errs = append(errs, s.wal.Close())
+	}
+	return errors.Join(append(errs, s.dir.close())...)
+}
+
+func errClosed() error { return Errorf(CodeClosed, "the store is closed") }
+
+// Ready is nil while updates are taken, and otherwise says why they are not.
+func (s *Store) Ready() error {
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	if s.diskFull.Load() {
+		return s.errDiskFull()
+	}
+	return nil
+}
+
+// refuse makes the store read-only until it is reopened.
+func (s *Store) refuse(e *Error) {
+	if s.refused.CompareAndSwap(nil, e) {
+		s.log.Error("no updates are taken until the store is reopened", "code", e.Code, "error", e)
+	}
+}
+
+// Head is behind the newest revision.
+func (s *Store) Head() Position {
+	return Position{s.dir.epoch, s.head.Load().revision, EndOfCommit}
+}
+
+// Oldest is before the oldest change that the log still holds.
+func (s *Store) Oldest() Position {
+	first := Revision(s.wal.First())
+	if first == 0 {
+		return Position{s.dir.epoch, s.head.Load().revision, EndOfCommit}
+	}
+	return Position{s.dir.epoch, first - 1, EndOfCommit}
+}
+
+// Epoch tells this store's log from any other.
+func (s *Store) Epoch() Epoch { return s.dir.epoch }
+
+// View takes a snapshot of the store as the view shows it, which must be
+// closed. Scans on it end with ctx. It fails with CodeRevisionAhead when the
+// view asks for a revision that is not there yet.
+func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
+	if err := v.Valid(); err != nil {
+		return nil, err
+	}
+	h, kv, err := s.pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.At > h.revision {
+		s.unpin(h, kv)
+		return nil, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", v.At, h.revision)
+	}
+	if v.Now.IsZero() {
+		v.Now = s.options.Clock()
+	}
+	past := v.At != 0 && v.At < h.revision
+	v.At = cmpOr(v.At, h.revision)
+	if v.Principal.ID == "" {
+		v.Principal.ID = Anonymous
+	}
+	return &Snapshot{
+		ctx: ctx, kv: kv, access: s.options.Access, catalogue: h.catalogue,
+		dict:     dictionary{kv: kv, cache: s.cache},
+		view:     v,
+		position: Position{s.dir.epoch, v.At, EndOfCommit},
+		past:     past,
+		release:  sync.OnceFunc(func() { s.unpin(h, kv) }),
+	}, nil
+}
+
+func cmpOr(a, b Revision) Revision {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+// pin keeps the newest revision readable until unpin.
+func (s *Store) pin(ctx context.Context) (*head, *badgerKV, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.mu.Unlock()
+	h := s.head.Load()
+	n, _ := s.pins.Get(h.revision)
+	s.pins.Set(h.revision, n+1)
+	s.users.Add(1)
+	return h, newBadgerKV(s.db, h.revision), nil
+}
+
+func (s *Store) unpin(h *head, kv *badgerKV) {
+	kv.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, _ := s.pins.Get(h.revision); n > 1 {
+		s.pins.Set(h.revision, n-1)
+	} else {
+		s.pins.Delete(h.revision)
+	}
+	s.gate.left(s.pins.Len())
+	s.users.Done()
+}
+
+// publish shows a new head to readers and lets older versions of keys go that
+// nobody reads any more.
+func (s *Store) publish(h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.head.Store(h)
+	oldest := h.revision
+	if r, _, ok := s.pins.Min(); ok {
+		oldest = min(oldest, r)
+	}
+	s.db.SetDiscardTs(uint64(oldest))
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// WaitFor waits until the newest revision is at least this one.
+func (s *Store) WaitFor(ctx context.Context, r Revision) error {
+	for {
+		s.mu.Lock()
+		moved, closed := s.moved, s.closed
+		s.mu.Unlock()
+		if s.head.Load().revision >= r {
+			return nil
+		}
+		if closed {
+			return errClosed()
+		}
+		select {
+		case <-moved:
+		case <-s.stop:
+			return errClosed()
+		case <-ctx.Done():
+			return Errorf(CodeTimeout, "revision %d did not come in time: %w", r, ctx.Err())
+		}
+	}
+}
+
+// Stats is the store in numbers.
+type Stats struct {
+	Revision     Revision
+	Time         time.Time // of the newest commit
+	Statements   uint64    // in all graphs
+	Terms        uint64    // in the dictionary
+	LogBytes     int64
+	IndexBytes   int64
+	QueueLength  int
+	Watchers     int
+	Snapshots    int
+	CacheHits    uint64
+	CacheMisses  uint64
+	OldestInLog  Revision
+	ReplayedOpen uint64 // commits applied again when the store was opened
+}
+
+// Stats gives the numbers of the moment. They are of the whole store, for its
+// operator: not for callers who may not see all of it.
+func (s *Store) Stats() Stats {
+	h := s.head.Load()
+	st := Stats{
+		Revision: h.revision, Time: h.time,
+		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
+		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
+		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
+	}
+	h.catalogue.each(prefixPredicate, func(_, _ ID, n uint64) { st.Statements += n })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		lsm, vlog := s.db.Size()
+		st.IndexBytes = lsm + vlog
+	}
+	s.pins.Scan(func(_ Revision, n int) bool { st.Snapshots += n; return true })
+	return st
+}

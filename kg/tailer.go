@@ -1,0 +1,172 @@
+package kg
+
+import (
+	"sync"
+)
+
+// tailer carries new commits from the committer to the watchers that they may
+// concern. The committer hands them over and never waits; the tailer's one
+// goroutine matches them against the index of filters and wakes who matches.
+type tailer struct {
+	s *Store
+
+	ringMu sync.Mutex // guards the ring
+	ring   ring
+	more   chan struct{} // of one
+
+	mu      sync.Mutex // guards what follows
+	head    Revision   // matched up to here
+	filters filterIndex
+	count   int
+}
+
+func newTailer(s *Store) *tailer {
+	return &tailer{
+		s: s, head: s.head.Load().revision, filters: newFilterIndex(),
+		ring: ring{maxCommits: s.options.RingCommits, maxBytes: s.options.RingBytes},
+		more: make(chan struct{}, 1),
+	}
+}
+
+// keep puts commits into the ring, just before readers see them.
+func (t *tailer) keep(commits []*Commit) {
+	t.ringMu.Lock()
+	defer t.ringMu.Unlock()
+	for _, c := range commits {
+		t.ring.add(c)
+	}
+}
+
+// tell says that readers see more. It does not wait.
+func (t *tailer) tell() {
+	select {
+	case t.more <- struct{}{}:
+	default:
+	}
+}
+
+func (t *tailer) run(wg *sync.WaitGroup) {
+	defer wg.Done()
+	for {
+		select {
+		case <-t.more:
+			t.matchNew()
+		case <-t.s.stop:
+			return
+		}
+	}
+}
+
+// matchNew matches all commits up to the head of the store.
+func (t *tailer) matchNew() {
+	for r := t.position().Revision + 1; r <= t.s.head.Load().revision; r++ {
+		c, err := t.commit(r)
+		if err != nil {
+			// The log cannot be read: whoever needs this commit finds out for
+			// itself and is told.
+			t.s.log.Error("reading the log for watchers", "revision", r, "error", err)
+			c = nil
+		}
+		t.mu.Lock()
+		t.filters.match(c, func(w *Watcher) { w.note(r) })
+		t.head = r
+		t.mu.Unlock()
+	}
+}
+
+// note tells a watcher that the commit may concern it.
+func (w *Watcher) note(r Revision) {
+	w.mu.Lock()
+	if w.wakeAt == 0 {
+		w.wakeAt = r
+	}
+	w.mu.Unlock()
+	w.signal()
+}
+
+// position is up to where the filters have been matched.
+func (t *tailer) position() Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Position{t.s.dir.epoch, t.head, EndOfCommit}
+}
+
+// commit is the commit of a revision, from the ring or from the log.
+func (t *tailer) commit(r Revision) (*Commit, error) {
+	t.ringMu.Lock()
+	c := t.ring.get(r)
+	t.ringMu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	return t.s.readCommit(r)
+}
+
+// add registers a watcher. Commits after known are matched for it.
+func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count >= t.s.options.MaxWatchers {
+		e := Errorf(CodeOverloaded, "there are %d watchers, and no more can be added", t.count)
+		e.RetryAfter = retryWatch
+		return 0, nil, e
+	}
+	t.count++
+	t.filters.add(w)
+	return t.head, sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.count--
+		t.filters.remove(w)
+	}), nil
+}
+
+func (t *tailer) watchers() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count
+}
+
+// ring keeps the newest commits decoded, bounded in number and in size.
+type ring struct {
+	maxCommits, maxBytes int
+
+	commits []*Commit // contiguous revisions
+	sizes   []int
+	bytes   int
+}
+
+func (r *ring) add(c *Commit) {
+	if n := len(r.commits); n > 0 && r.commits[n-1].Revision+1 != c.Revision {
+		r.commits, r.sizes, r.bytes = nil, nil, 0
+	}
+	size := c.size()
+	r.commits, r.sizes, r.bytes = append(r.commits, c), append(r.sizes, size), r.bytes+size
+	for len(r.commits) > r.maxCommits || r.bytes > r.maxBytes && len(r.commits) > 0 {
+		r.bytes -= r.sizes[0]
+		r.commits[0] = nil
+		r.commits, r.sizes = r.commits[1:], r.sizes[1:]
+	}
+}
+
+func (r *ring) get(rev Revision) *Commit {
+	if len(r.commits) == 0 || rev < r.commits[0].Revision {
+		return nil
+	}
+	if i := int(rev - r.commits[0].Revision); i < len(r.commits) {
+		return r.commits[i]
+	}
+	return nil
+}
+
+// size is roughly what a commit takes in memory.
+func (c *Commit) size() int {
+	const perChange, perAssertion = 400, 120
+	n := 300 + len(c.Justification)
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		n += perChange + len(ch.Quad.Subject.value) + len(ch.Quad.Object.value) + len(ch.Assertion.Provenance)
+		n += perAssertion * (len(ch.Before) + len(ch.After))
+	}
+	return n
+}

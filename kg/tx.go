@@ -1,0 +1,297 @@
+package kg
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"koine/kg/internal/keys"
+)
+
+// Tx is an update while it is made. It sees what it wrote itself and what
+// earlier updates wrote, and belongs to the function it was given to.
+type Tx struct {
+	meta     Meta
+	revision Revision
+	time     time.Time
+	access   Access
+	w        *indexWriter
+	catalog  *catalogue
+
+	changes []Change
+	// touched holds when the subjects that the update is about were last
+	// changed before it; nil when nobody will ask.
+	touched map[subjectInGraph]Revision
+	bytes   int // rough size of the changes in the log
+	undo    func()
+}
+
+type subjectInGraph struct{ graph, subject ID }
+
+// Meta is what the update was called with.
+func (tx *Tx) Meta() Meta { return tx.meta }
+
+// Revision is the one that the commit will have.
+func (tx *Tx) Revision() Revision { return tx.revision }
+
+// Time is the commit's time.
+func (tx *Tx) Time() time.Time { return tx.time }
+
+// Apply does what a patch asks for. An error must be returned from the update's
+// function, which undoes the whole update. A patch that changes nothing is no
+// error.
+func (tx *Tx) Apply(p Patch) error {
+	if err := p.Normalise(tx.meta.actor()); err != nil {
+		return err
+	}
+	if err := tx.mayWrite(p.Quad.Graph); err != nil {
+		return err
+	}
+	switch p.Op {
+	case Add:
+		return tx.add(p, nil)
+	case Remove:
+		return tx.remove(p)
+	}
+	return tx.replace(p)
+}
+
+// mayWrite asks for the right to write. A graph that may not be read does not
+// exist.
+func (tx *Tx) mayWrite(graph Term) error {
+	if !tx.access.Allowed(tx.meta.Principal, graph, Read) {
+		return Errorf(CodeGraphNotFound, "there is no graph %s", graph).At("graph")
+	}
+	if !tx.access.Allowed(tx.meta.Principal, graph, Write) {
+		return Errorf(CodePermissionDenied, "you may read the graph %s, not write it", graph).At("graph")
+	}
+	return nil
+}
+
+// add makes an assertion; replaces holds the changes that made room for it.
+func (tx *Tx) add(p Patch, replaces []uint32) error {
+	ids, known, err := tx.w.resolve(p.Quad)
+	if err != nil {
+		return err
+	}
+	var before state
+	if known {
+		if before, err = tx.w.state(ids); err != nil {
+			return err
+		}
+	}
+	a := Assertion{
+		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
+		Provenance: p.Provenance, Time: tx.time, Revision: tx.revision,
+	}
+	old, had := findSource(before.assertions, a.Source)
+	if had && old.same(a) {
+		return tx.touch(ids)
+	}
+	if !had && len(before.assertions) >= MaxAssertions {
+		return Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+	}
+	if ids, err = tx.w.assign(p.Quad); err != nil {
+		return err
+	}
+	for _, i := range replaces {
+		tx.changes[i].ReplacedBy = len(tx.changes)
+	}
+	return tx.record(Change{
+		Op: Add, Quad: p.Quad, Assertion: a, ReplacedBy: -1, Replaces: replaces,
+		Before: before.assertions, After: withAssertion(before.assertions, a), Since: before.since,
+	}, ids)
+}
+
+func (tx *Tx) remove(p Patch) error {
+	ids, known, err := tx.w.resolve(p.Quad)
+	if !known || err != nil {
+		return err
+	}
+	if err := tx.touch(ids); err != nil {
+		return err
+	}
+	before, err := tx.w.state(ids)
+	if err != nil || len(before.assertions) == 0 {
+		return err
+	}
+	c := Change{Op: Remove, Quad: p.Quad, Assertion: before.assertions[0], Before: before.assertions, Since: before.since, ReplacedBy: -1}
+	if p.Source != "" {
+		a, had := findSource(before.assertions, p.Source)
+		if !had {
+			return nil
+		}
+		c.Assertion, c.After = a, withoutSource(before.assertions, p.Source)
+	}
+	return tx.record(c, ids)
+}
+
+// replace removes the other statements with the same subject, predicate and
+// graph, and adds this one. Where this one stands already, other sources that
+// back it go on doing so.
+func (tx *Tx) replace(p Patch) error {
+	var replaces []uint32
+	others, err := tx.others(p.Quad)
+	if err != nil {
+		return err
+	}
+	for _, object := range others {
+		q := p.Quad
+		q.Object = object
+		if err := tx.remove(Patch{Op: Remove, Quad: q}); err != nil {
+			return err
+		}
+		replaces = append(replaces, uint32(len(tx.changes)-1))
+	}
+	return tx.add(p, replaces)
+}
+
+// others lists the objects that the subject has for the predicate in the graph,
+// but this quad's own.
+func (tx *Tx) others(q Quad) ([]Term, error) {
+	var pattern IDQuad
+	for _, part := range [...]struct {
+		t  Term
+		id *ID
+	}{{q.Subject, &pattern.Subject}, {q.Predicate, &pattern.Predicate}, {q.Graph, &pattern.Graph}} {
+		id, ok, err := tx.w.dict.id(part.t)
+		if !ok || err != nil {
+			return nil, err
+		}
+		*part.id = id
+	}
+	prefix, _ := keys.SPOG.AppendPrefix(nil, IDQuad{Subject: pattern.Subject, Predicate: pattern.Predicate})
+	var objects []Term
+	c := tx.w.o.scan(prefix)
+	defer c.close()
+	for ; c.valid(); c.next() {
+		ids, ok := keys.SPOG.Parse(c.key())
+		if !ok || ids.Graph != pattern.Graph {
+			continue
+		}
+		object, err := tx.w.dict.term(ids.Object)
+		if err != nil {
+			return nil, err
+		}
+		if object != q.Object {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
+
+// record takes a change into the update.
+func (tx *Tx) record(c Change, ids IDQuad) error {
+	if len(tx.changes) >= MaxChanges {
+		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
+	}
+	tx.bytes += len(c.Quad.Subject.value) + len(c.Quad.Object.value) + len(c.Assertion.Provenance) + 32*(1+len(c.Before))
+	for _, a := range c.Before {
+		tx.bytes += len(a.Provenance)
+	}
+	if tx.bytes > MaxCommitBytes {
+		return errCommitTooLarge()
+	}
+	if err := tx.touch(ids); err != nil {
+		return err
+	}
+	if err := tx.w.change(&c, ids, tx.revision); err != nil {
+		return err
+	}
+	tx.changes = append(tx.changes, c)
+	return nil
+}
+
+func errCommitTooLarge() error {
+	return Errorf(CodeLimitExceeded, "an update is at most %d MiB in the log: split it", MaxCommitBytes>>20)
+}
+
+// touch notes when the subject that the update is about was last changed,
+// before the update changes it itself.
+func (tx *Tx) touch(ids IDQuad) (err error) {
+	t := subjectInGraph{ids.Graph, ids.Subject}
+	if tx.touched == nil {
+		return nil
+	}
+	if _, seen := tx.touched[t]; !seen {
+		tx.touched[t], err = tx.w.lastChange(t)
+	}
+	return err
+}
+
+// expect refuses the update when a subject that it is about changed after the
+// revision.
+func (tx *Tx) expect(r Revision) error {
+	for _, last := range tx.touched {
+		if last > r {
+			return Errorf(CodeRevisionConflict, "a statement that the update is about changed in revision %d, after the expected %d", last, r).At("expectedRevision")
+		}
+	}
+	return nil
+}
+
+// Match yields the statements that fit the pattern and that the caller may
+// read, as they stand in this update, in index order. Statements applied while
+// it yields may or may not come.
+func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
+	s := &Snapshot{
+		kv: tx.w.o, dict: tx.w.dict, access: tx.access, catalogue: tx.catalog,
+		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time},
+	}
+	return s.Match(p)
+}
+
+// subjects lists the subjects of the changes in order, each once.
+func subjects(changes []Change) []Term {
+	var out []Term
+	seen := make(map[Term]bool, len(changes))
+	for i := range changes {
+		if t := changes[i].Quad.Subject; !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// actor is the agent that acts, the principal itself where none is named.
+func (m *Meta) actor() AgentID {
+	switch {
+	case m.Actor != "":
+		return m.Actor
+	case m.Principal.ID != "":
+		return m.Principal.ID
+	}
+	return Anonymous
+}
+
+// normalise checks the texts of a Meta and spells its agents out.
+func (m *Meta) normalise() error {
+	m.Actor = CanonicalAgent(string(m.actor()))
+	m.Principal.ID = CanonicalAgent(string(m.Principal.ID))
+	if m.Principal.ID == "" {
+		m.Principal.ID = Anonymous
+	}
+	if err := m.Actor.Valid(); err != nil {
+		return err
+	}
+	if err := m.Principal.ID.Valid(); err != nil {
+		return err
+	}
+	for _, part := range [...]struct {
+		name, text string
+		most       int
+	}{
+		{"justification", m.Justification, MaxJustificationBytes},
+		{"taskId", m.TaskID, MaxReferenceBytes},
+		{"sessionId", m.SessionID, MaxReferenceBytes},
+		{"messageId", m.MessageID, MaxReferenceBytes},
+		{"idempotencyKey", m.IdempotencyKey, MaxIdempotencyKeyBytes},
+	} {
+		if len(part.text) > part.most {
+			return Errorf(CodeLimitExceeded, "%d bytes are more than the %d that are stored", len(part.text), part.most).At(part.name)
+		}
+	}
+	m.Principal.Roles = slices.Clone(m.Principal.Roles)
+	return nil
+}
