@@ -1,0 +1,234 @@
+package kgtest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/kg"
+)
+
+// policies is an Access by a table of graphs: who has more than nothing there.
+// A graph that is not in the table is open to all.
+type policies struct {
+	mu    sync.Mutex
+	rules map[kg.Term]map[kg.AgentID]kg.Right
+}
+
+func (p *policies) Allowed(who kg.Principal, graph kg.Term, right kg.Right) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rule, ok := p.rules[graph]
+	return !ok || rule[who.ID] >= right
+}
+
+func (p *policies) set(graph kg.Term, rule map[kg.AgentID]kg.Right) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules[graph] = rule
+}
+
+var (
+	hidden   = kg.IRI("urn:graph:hidden")
+	readable = kg.IRI("urn:graph:readable")
+	reader   = kg.Principal{ID: "agent://reader"}
+)
+
+func newPolicies() *policies {
+	return &policies{rules: map[kg.Term]map[kg.AgentID]kg.Right{
+		hidden:   {tester.ID: kg.Manage},
+		readable: {tester.ID: kg.Manage, reader.ID: kg.Read},
+	}}
+}
+
+// testAccess proves that what a caller may not read does not exist for it,
+// whichever way it asks, and that the newest policy decides.
+func testAccess(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{Access: newPolicies()})
+	secret := quadIn(hidden, "secret", "secretly", "secret")
+	typed := secret
+	typed.Predicate = kg.IRI(kg.RDFType)
+	shown := quadIn(readable, "s", "p", "o")
+	b.update(kg.Meta{}, add(secret, ""), add(typed, ""), add(shown, ""), add(quad("s", "p", "o2"), ""))
+	b.update(kg.Meta{}, addWith(secret, "", 0.5), addWith(shown, "", 0.5))
+	b.update(kg.Meta{}, replace(quadIn(hidden, "secret", "secretly", "new"), ""))
+
+	for name, who := range map[string]kg.Principal{"one who may": tester, "one who may not": reader, "anonymous": {}} {
+		t.Run("reading by "+name, func(t *testing.T) { readsAsAllowed(t, b, who) })
+	}
+	t.Run("writing", func(t *testing.T) { writesAsAllowed(t, b) })
+	t.Run("commits", func(t *testing.T) {
+		for r := kg.Revision(1); r <= b.model.Head(); r++ {
+			commitAsAllowed(t, b, r)
+			sameCommit(within(t), t, b.model, b.Store, r)
+		}
+	})
+	t.Run("the newest policy decides", func(t *testing.T) { newestPolicy(t, f) })
+}
+
+func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
+	for _, v := range []kg.View{
+		{}, {AllGraphs: true}, {Graphs: []kg.Term{hidden}}, {Graphs: []kg.Term{hidden, readable}},
+		{At: 1}, {At: 2, Graphs: []kg.Term{hidden}}, {MinCertainty: 0.4},
+	} {
+		v.Principal = who
+		snap := open(t, b.Store, v)
+		for _, p := range []kg.Pattern{
+			{}, {Graph: hidden}, {Graph: readable}, {Subject: kg.IRI("urn:secret")}, {Object: kg.IRI("urn:secret")},
+			{Predicate: kg.IRI("urn:secretly")}, {Predicate: kg.IRI(kg.RDFType)}, {Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:secret")},
+		} {
+			sameStatements(t, b.model, snap, p)
+			samePages(t, b.model, snap, p, 2)
+		}
+		sameCounts(t, b.model, snap)
+		snap.Close()
+	}
+	for _, f := range []kg.Filter{{}, {Pattern: kg.Pattern{Graph: hidden}}, {View: kg.View{AllGraphs: true}}} {
+		f.View.Principal = who
+		from := b.Oldest()
+		events, err := Watched(within(t), b.Store, f, from, len(b.model.Events(f, from)))
+		if err == nil {
+			err = Filtered(History{from, events}, b.model, f)
+		}
+		if err != nil {
+			t.Errorf("watching %+v: %v", f, err)
+		}
+	}
+}
+
+// commitAsAllowed proves that a commit shows the changes that its reader may
+// see, and that one which has no others is not there.
+func commitAsAllowed(t *testing.T, b *both, r kg.Revision) {
+	t.Helper()
+	var want []string
+	for _, change := range b.model.Commits[r-1].Changes {
+		if change.Quad.Graph != hidden {
+			want = append(want, quadText(change.Quad))
+		}
+	}
+	c, err := b.Commit(within(t), reader, r)
+	if len(want) == 0 {
+		if kg.CodeOf(err) != kg.CodeNotFound {
+			t.Errorf("Commit(%d), all of it hidden: got %v, %v, want %s", r, c, err, kg.CodeNotFound)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("Commit(%d): %v", r, err)
+	}
+	var got []string
+	for _, change := range c.Changes {
+		got = append(got, quadText(change.Quad))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Commit(%d) (-want +got):\n%s", r, diff)
+	}
+}
+
+func writesAsAllowed(t *testing.T, b *both) {
+	for _, row := range []struct {
+		name string
+		who  kg.Principal
+		do   kg.Patch
+		code kg.Code
+	}{
+		{"adding to a hidden graph", reader, add(quadIn(hidden, "s", "p", "o"), ""), kg.CodeGraphNotFound},
+		{"removing what is in a hidden graph", reader, remove(quadIn(hidden, "secret", "secretly", "new"), ""), kg.CodeGraphNotFound},
+		{"removing what is not in a hidden graph", reader, remove(quadIn(hidden, "s", "p", "o"), ""), kg.CodeGraphNotFound},
+		{"replacing in a hidden graph", reader, replace(quadIn(hidden, "s", "p", "o"), ""), kg.CodeGraphNotFound},
+		{"adding to a readable graph", reader, add(quadIn(readable, "s", "p", "o3"), ""), kg.CodePermissionDenied},
+		{"removing what is not in a readable graph", reader, remove(quadIn(readable, "s", "p", "o3"), ""), kg.CodePermissionDenied},
+		{"adding to an open graph", reader, add(quad("s", "p", "o3"), ""), ""},
+		{"adding with the right to", tester, add(quadIn(hidden, "s", "p", "o"), ""), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			head := b.model.Head()
+			// The good patch beside it must not stay either.
+			b.update(kg.Meta{Principal: row.who}, add(quad("s", "p", "\"beside "+row.name), ""), row.do)
+			want := head
+			if row.code == "" {
+				want++
+			}
+			_, err := b.Update(within(t), kg.Meta{Principal: row.who, DryRun: true}, apply([]kg.Patch{row.do}))
+			if code := kg.CodeOf(err); code != row.code || b.Head().Revision != want {
+				t.Errorf("got %q (%v) at revision %d, want %q at %d", code, err, b.Head().Revision, row.code, want)
+			}
+		})
+	}
+	t.Run("an update reads what its caller may", func(t *testing.T) {
+		_, err := b.Update(within(t), kg.Meta{Principal: reader, DryRun: true}, func(tx *kg.Tx) error {
+			found, err := all(tx.Match(kg.Pattern{}))
+			for _, s := range found {
+				if s.Graph == hidden {
+					t.Errorf("Tx.Match shows %s", statementText(s))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// newestPolicy opens and shuts a graph while somebody reads and watches. Each
+// step waits for the event of the one before it.
+func newestPolicy(t *testing.T, f Factory) {
+	access := newPolicies()
+	b := newBoth(t, f, kg.Options{Access: access})
+	rec := Record(t, b.Store, kg.Filter{View: kg.View{Principal: reader}}, b.Oldest())
+	want := 0
+	say := func(open bool, text string) {
+		q := quadIn(hidden, "s", "p", "\""+text)
+		b.update(kg.Meta{}, add(q, ""))
+		b.update(kg.Meta{}, add(quad("s", "p", "\""+text), "")) // seen anyway
+		want++
+		if open {
+			want++
+		}
+		if h, err := rec.Wait(within(t), want); err != nil || len(h.Events) != want {
+			t.Fatalf("%s: got %d events, %v, want %d", text, len(h.Events), err, want)
+		}
+		snap := openTo(t, b.Store, reader, 0)
+		defer snap.Close()
+		n, err := snap.Count(kg.Pattern{Graph: hidden, Object: q.Object})
+		if err != nil || n > 0 != open {
+			t.Errorf("%s: reads %d statements, %v", text, n, err)
+		}
+	}
+	say(false, "shut")
+	access.set(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage, reader.ID: kg.Read})
+	say(true, "open")
+	for r, n := range map[kg.Revision]uint64{1: 1, b.model.Head(): 2} { // also what was said while it was shut
+		snap := openTo(t, b.Store, reader, r)
+		if got, err := snap.Count(kg.Pattern{Graph: hidden}); got != n || err != nil {
+			t.Errorf("as of %d, opened later: got %d statements, %v, want %d", r, got, err, n)
+		}
+		snap.Close()
+	}
+	access.set(hidden, map[kg.AgentID]kg.Right{tester.ID: kg.Manage})
+	say(false, "shut again")
+	snap := openTo(t, b.Store, reader, 3)
+	defer snap.Close()
+	if got, err := snap.Count(kg.Pattern{Graph: hidden}); got != 0 || err != nil {
+		t.Errorf("as of a revision in which it was open: got %d statements, %v", got, err)
+	}
+	from := b.Oldest()
+	filter := kg.Filter{View: kg.View{Principal: reader}}
+	events, err := Watched(context.Background(), b.Store, filter, from, len(b.model.Events(filter, from)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Statement.Graph == hidden {
+			t.Errorf("replayed after it was shut: %s", eventText(e))
+		}
+	}
+}
+
+func openTo(t testing.TB, s *Store, who kg.Principal, at kg.Revision) *kg.Snapshot {
+	t.Helper()
+	return open(t, s, kg.View{Principal: who, At: at})
+}

@@ -1,0 +1,161 @@
+package kgtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/kg"
+)
+
+// testConcurrency runs writers, readers and watchers at the same time. It
+// proves that every receipt names the commit that was made of its update, that
+// the log leads to the state, that a reader sees whole commits only and its own
+// writes, that a check finds nothing wrong at any moment, and that all watchers
+// see the same.
+func testConcurrency(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{})
+	var recorders []*Recorder
+	for range 8 {
+		recorders = append(recorders, Record(t, b.Store, everything(), b.Head()))
+	}
+	ctx, stopReading := context.WithCancel(within(t))
+	var readers sync.WaitGroup
+	readers.Go(func() { readWholeCommits(ctx, t, b.Store) })
+	readers.Go(func() { readThenFollow(ctx, t, b.Store) })
+	readers.Go(func() {
+		for ctx.Err() == nil {
+			b.MustCheck(context.Background())
+		}
+	})
+	const writers, each = 8, 60
+	receipts := make([][]kg.Receipt, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() { receipts[w] = writePairs(within(t), t, b.Store, w, each) })
+	}
+	wg.Wait()
+	stopReading()
+	readers.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	follow(t, b)
+	sameEverything(t, b.model, b.Store)
+	if want := kg.Revision(writers * each); b.model.Head() != want {
+		t.Errorf("got %d commits, want %d", b.model.Head(), want)
+	}
+	for w, list := range receipts {
+		for i, r := range list {
+			if got, want := b.model.Commits[r.Revision-1].TaskID, fmt.Sprint(w, " ", i); got != want {
+				t.Errorf("the receipt of update %s names a commit of %s", want, got)
+			}
+		}
+	}
+	var first []string
+	for _, rec := range recorders {
+		h, err := rec.Wait(within(t), len(b.model.Events(everything(), rec.from)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{Ordered(h), Unique(h), Gapless(h, b.model.Commits), Atomic(h, b.model.Commits), Filtered(h, b.model, everything())} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if first == nil {
+			first = eventLines(h.Events)
+		}
+		if diff := cmp.Diff(first, eventLines(h.Events)); diff != "" {
+			t.Errorf("two watchers see different things:\n%s", diff)
+		}
+	}
+}
+
+// writePairs makes commits that each move a pair of statements on together:
+// the left and the right value of a writer are always the same.
+func writePairs(ctx context.Context, t *testing.T, s *Store, writer, n int) (receipts []kg.Receipt) {
+	subject := fmt.Sprint("s", writer%3)
+	for i := range n {
+		value := kg.String(fmt.Sprint(writer, " ", i))
+		left, right := quad(subject, "left", "o"), quad(subject, "right", "o")
+		left.Object, right.Object = value, value
+		meta := kg.Meta{Principal: tester, TaskID: fmt.Sprint(writer, " ", i)}
+		r, err := s.Update(ctx, meta, apply([]kg.Patch{replace(left, ""), replace(right, "")}))
+		if err != nil {
+			t.Errorf("Update: %v", err)
+			return receipts
+		}
+		snap, err := s.View(ctx, kg.View{Principal: tester})
+		if err != nil {
+			t.Errorf("View: %v", err)
+			return receipts
+		}
+		if snap.Revision() < r.Revision {
+			t.Errorf("a read after the write of revision %d is of revision %d", r.Revision, snap.Revision())
+		}
+		snap.Close()
+		receipts = append(receipts, r)
+	}
+	return receipts
+}
+
+// readWholeCommits reads until it is told to stop, and compares left and right.
+func readWholeCommits(ctx context.Context, t *testing.T, s *Store) {
+	last := kg.Revision(0)
+	for ctx.Err() == nil {
+		snap, err := s.View(context.Background(), kg.View{Principal: tester})
+		if err != nil {
+			t.Errorf("View: %v", err)
+			return
+		}
+		left, err := all(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:left")}))
+		if err != nil {
+			t.Errorf("Match: %v", err)
+		}
+		right, err := all(snap.Match(kg.Pattern{Predicate: kg.IRI("urn:right")}))
+		if err != nil {
+			t.Errorf("Match: %v", err)
+		}
+		if diff := cmp.Diff(values(left), values(right)); diff != "" {
+			t.Errorf("revision %d holds half a commit (-left +right):\n%s", snap.Revision(), diff)
+		}
+		if snap.Revision() < last {
+			t.Errorf("a later snapshot is of revision %d, an earlier one of %d", snap.Revision(), last)
+		}
+		last = snap.Revision()
+		snap.Close()
+	}
+}
+
+// readThenFollow takes snapshots and watches from where they stand until it is
+// told to stop: the next commit must be the first that is told.
+func readThenFollow(ctx context.Context, t *testing.T, s *Store) {
+	for ctx.Err() == nil {
+		snap, err := s.View(ctx, kg.View{Principal: tester})
+		if err != nil {
+			return // told to stop
+		}
+		from := snap.Position()
+		snap.Close()
+		events, err := Watched(ctx, s, everything(), from, 1)
+		if err == nil && events[0].Position.Revision != from.Revision+1 {
+			t.Errorf("the first event behind %s is at %s", at(from), at(events[0].Position))
+		}
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("watching from %s: %v", at(from), err)
+			return
+		}
+	}
+}
+
+func values(statements []kg.Statement) map[string]string {
+	out := map[string]string{}
+	for _, s := range statements {
+		out[s.Subject.String()] += s.Object.String()
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package kgtest
+
+import (
+	"slices"
+
+	"koine/kg"
+)
+
+// Events is what a watcher with the filter must be told that starts behind the
+// position: of each change, the difference of what the filter's view shows
+// before and after it.
+func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
+	w := watching{model: m, filter: f}
+	var out []kg.Event
+	for _, c := range m.Commits {
+		for i := range c.Changes {
+			if behind(c, i, from) {
+				continue
+			}
+			e, ok := w.event(c, i)
+			if !ok || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
+				continue
+			}
+			e.Commit, e.Position = c, positionOf(m.epoch, c, i)
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// behind tells whether the change lies at or before the position.
+func behind(c *kg.Commit, i int, p kg.Position) bool {
+	return kg.Position{Revision: c.Revision, Index: uint32(i)}.Compare(p) <= 0
+}
+
+// positionOf is behind a change; behind the last one of its commit it is
+// behind the commit.
+func positionOf(epoch kg.Epoch, c *kg.Commit, i int) kg.Position {
+	p := kg.Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}
+	if i == len(c.Changes)-1 {
+		p.Index = kg.EndOfCommit
+	}
+	return p
+}
+
+type watching struct {
+	model  *Model
+	filter kg.Filter
+}
+
+// shown is what the filter shows of a statement that these assertions back.
+func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
+	if !w.filter.Pattern.Matches(q) || !w.model.sees(w.filter.View, q.Graph) {
+		return nil
+	}
+	var out []kg.Assertion
+	for _, a := range admitted(w.filter.View, backing) {
+		if w.filter.Keep == nil || w.filter.Keep(kg.Statement{Quad: q, Assertions: []kg.Assertion{a}}) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (w watching) event(commit *kg.Commit, i int) (kg.Event, bool) {
+	c := commit.Changes[i]
+	if c.Op == kg.Remove {
+		if c.ReplacedBy >= 0 {
+			by := commit.Changes[c.ReplacedBy]
+			if w.shown(by.Quad, []kg.Assertion{by.Assertion}) != nil {
+				return kg.Event{}, false // told with what came in its place
+			}
+		}
+		return w.removed(c)
+	}
+	return w.added(commit, c)
+}
+
+// removed is the event of a change that withdrew one assertion or all.
+func (w watching) removed(c kg.Change) (kg.Event, bool) {
+	gone := w.shown(c.Quad, []kg.Assertion{c.Assertion})
+	if len(c.After) == 0 && len(c.Before) > 1 {
+		gone = w.shown(c.Quad, c.Before)
+	}
+	if len(gone) == 0 {
+		return kg.Event{}, false
+	}
+	return kg.Event{
+		Op:               kg.Remove,
+		Statement:        kg.Statement{Quad: c.Quad, Assertions: gone[:1]},
+		StatementRemains: w.shown(c.Quad, c.After) != nil,
+	}, true
+}
+
+// added is the event of a change that made an assertion. The assertion of the
+// same source that stood before it, and what a replace took away, are what
+// went.
+func (w watching) added(commit *kg.Commit, c kg.Change) (kg.Event, bool) {
+	var went []kg.Statement
+	for _, r := range c.Replaces {
+		other := commit.Changes[r]
+		if gone := w.shown(other.Quad, other.Before); gone != nil {
+			went = append(went, kg.Statement{Quad: other.Quad, Assertions: gone})
+		}
+	}
+	var own []kg.Assertion
+	if i := bySource(c.Before, c.Assertion.Source); i >= 0 {
+		own = w.shown(c.Quad, c.Before[i:i+1])
+	}
+	came := w.shown(c.Quad, []kg.Assertion{c.Assertion})
+	switch {
+	case came == nil && own == nil:
+		return kg.Event{}, false
+	case came == nil: // changed into what the view does not show
+		return kg.Event{
+			Op: kg.Remove, Statement: kg.Statement{Quad: c.Quad, Assertions: own},
+			StatementRemains: w.shown(c.Quad, c.After) != nil,
+		}, true
+	case own != nil:
+		went = append(went, kg.Statement{Quad: c.Quad, Assertions: own})
+	}
+	e := kg.Event{Op: kg.Add, Statement: kg.Statement{Quad: c.Quad, Assertions: came}, Previous: went}
+	if len(went) > 0 {
+		e.Op = kg.Replace
+	}
+	return e, true
+}

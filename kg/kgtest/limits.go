@@ -1,0 +1,139 @@
+package kgtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/kg"
+)
+
+// testLimits goes to each named bound and one past it. What is refused leaves
+// nothing.
+func testLimits(t *testing.T, f Factory) {
+	q := quad("s", "p", "o")
+	text := func(n int) string { return strings.Repeat("x", n) }
+	json := func(n int) []byte { return []byte(`"` + text(n-2) + `"`) }
+	withMeta := func(change func(m *kg.Meta, n int)) func(int) (kg.Meta, []kg.Patch) {
+		return func(n int) (kg.Meta, []kg.Patch) {
+			m := kg.Meta{Principal: tester}
+			change(&m, n)
+			return m, []kg.Patch{add(q, "")}
+		}
+	}
+	withPatch := func(change func(p *kg.Patch, n int)) func(int) (kg.Meta, []kg.Patch) {
+		return func(n int) (kg.Meta, []kg.Patch) {
+			p := add(q, "")
+			change(&p, n)
+			return kg.Meta{Principal: tester}, []kg.Patch{p}
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		bound int
+		make  func(n int) (kg.Meta, []kg.Patch)
+	}{
+		{"MaxAssertions", kg.MaxAssertions, func(n int) (kg.Meta, []kg.Patch) {
+			patches := make([]kg.Patch, n)
+			for i := range patches {
+				patches[i] = add(q, kg.AgentID(fmt.Sprint("agent://", i)))
+			}
+			return kg.Meta{Principal: tester}, patches
+		}},
+		{"MaxTermBytes of a string", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.String(text(n)) })},
+		{"MaxTermBytes of an IRI", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Subject = kg.IRI("urn:" + text(n-4)) })},
+		{"MaxTermBytes with a datatype", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Typed(text(n-5), "urn:t") })},
+		{"MaxProvenanceBytes", kg.MaxProvenanceBytes, withPatch(func(p *kg.Patch, n int) { p.Provenance = json(n) })},
+		{"MaxAgentIDBytes of a source", kg.MaxAgentIDBytes, withPatch(func(p *kg.Patch, n int) { p.Source = kg.AgentID("agent://" + text(n-8)) })},
+		{"MaxAgentIDBytes of the actor", kg.MaxAgentIDBytes, withMeta(func(m *kg.Meta, n int) { m.Actor = kg.AgentID("agent://" + text(n-8)) })},
+		{"MaxJustificationBytes", kg.MaxJustificationBytes, withMeta(func(m *kg.Meta, n int) { m.Justification = text(n) })},
+		{"MaxIdempotencyKeyBytes", kg.MaxIdempotencyKeyBytes, withMeta(func(m *kg.Meta, n int) { m.IdempotencyKey = text(n) })},
+		{"MaxReferenceBytes of the task", kg.MaxReferenceBytes, withMeta(func(m *kg.Meta, n int) { m.TaskID = text(n) })},
+		{"MaxReferenceBytes of the session", kg.MaxReferenceBytes, withMeta(func(m *kg.Meta, n int) { m.SessionID = text(n) })},
+		{"MaxReferenceBytes of the message", kg.MaxReferenceBytes, withMeta(func(m *kg.Meta, n int) { m.MessageID = text(n) })},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBoth(t, f, kg.Options{})
+			meta, patches := row.make(row.bound + 1)
+			_, err := b.Update(within(t), meta, apply(patches))
+			if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
+				t.Errorf("past the bound: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
+			}
+			if got := b.Head().Revision; got != 0 {
+				t.Errorf("past the bound: made revision %d", got)
+			}
+			meta, patches = row.make(row.bound)
+			b.update(meta, patches...)
+			b.Reopen()
+			sameEverything(t, b.model, b.Store)
+		})
+	}
+	t.Run("MaxCommitBytes", func(t *testing.T) { maxCommitBytes(t, f) })
+	t.Run("MaxChanges", func(t *testing.T) { maxChanges(t, f) })
+}
+
+// maxChanges proves that the bound holds for the changes that patches come to,
+// which a replace makes many of.
+func maxChanges(t *testing.T, f Factory) {
+	store := f(t, kg.Options{})
+	addMany := func(n int) func(*kg.Tx) error {
+		return func(tx *kg.Tx) error {
+			for i := range n {
+				if err := tx.Apply(add(quad("s", "p", fmt.Sprint("o", i)), "")); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		do    func(*kg.Tx) error
+		code  kg.Code
+		count uint64
+	}{
+		{"adding as many as can be", addMany(kg.MaxChanges), "", kg.MaxChanges},
+		{"replacing one too many", apply([]kg.Patch{replace(quad("s", "p", "new"), "")}), kg.CodeLimitExceeded, kg.MaxChanges},
+	} {
+		_, err := store.Update(within(t), kg.Meta{Principal: tester}, row.do)
+		if code := kg.CodeOf(err); code != row.code {
+			t.Errorf("%s: got %q (%v), want %q", row.name, code, err, row.code)
+		}
+		snap := open(t, store, kg.View{Principal: tester})
+		if n, err := snap.Count(kg.Pattern{}); err != nil || n != row.count {
+			t.Errorf("%s: got %d statements, %v, want %d", row.name, n, err, row.count)
+		}
+		snap.Close()
+	}
+}
+
+// maxCommitBytes fills commits with large terms: what is below the bound is
+// taken and read back, what is above it refused.
+func maxCommitBytes(t *testing.T, f Factory) {
+	store := f(t, kg.Options{})
+	ctx, d := within(t), newDice(3)
+	large := func(n int) []kg.Patch {
+		patches := make([]kg.Patch, n)
+		for i := range patches {
+			noise := make([]byte, kg.MaxTermBytes)
+			for j := range noise {
+				noise[j] = byte('a' + d.IntN(26))
+			}
+			patches[i] = add(kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(string(noise))}, "")
+		}
+		return patches
+	}
+	fits := kg.MaxCommitBytes/kg.MaxTermBytes - 1
+	_, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits+2)))
+	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
+		t.Errorf("past the bound: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
+	}
+	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits))); err != nil {
+		t.Fatalf("below the bound: %.200v", err)
+	}
+	store.Reopen()
+	c, err := store.Commit(ctx, tester, 1)
+	if err != nil || len(c.Changes) != fits {
+		t.Errorf("reading it back: %v", err)
+	}
+}

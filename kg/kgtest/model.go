@@ -1,0 +1,181 @@
+package kgtest
+
+import (
+	"fmt"
+	"slices"
+
+	"koine/kg"
+)
+
+// Model is the meaning of the store in plain maps. It keeps everything that
+// ever was, looks at all of it for every question, and knows nothing of time,
+// disks or goroutines: a store must answer as it does. Not for concurrent use.
+type Model struct {
+	// Commits are all there were, the oldest first: Commits[i] is revision i+1.
+	Commits []*kg.Commit
+
+	access  kg.Access
+	epoch   kg.Epoch
+	past    map[kg.Quad][]version
+	changed map[pair]kg.Revision
+	answers map[answerKey]answer
+}
+
+// version is what backed a statement from a revision on; no assertions means
+// that there was no statement.
+type version struct {
+	from       kg.Revision
+	assertions []kg.Assertion
+}
+
+type pair struct{ graph, subject kg.Term }
+
+type answerKey struct {
+	principal kg.AgentID
+	key       string
+}
+
+type answer struct {
+	hash    [32]byte
+	receipt kg.Receipt
+}
+
+// NewModel is the model of an empty store with this epoch, in which access
+// decides.
+func NewModel(epoch kg.Epoch, access kg.Access) *Model {
+	if access == nil {
+		access = kg.AllowAll{}
+	}
+	return &Model{
+		access:  access,
+		epoch:   epoch,
+		past:    map[kg.Quad][]version{},
+		changed: map[pair]kg.Revision{},
+		answers: map[answerKey]answer{},
+	}
+}
+
+// Head is the newest revision.
+func (m *Model) Head() kg.Revision { return kg.Revision(len(m.Commits)) }
+
+// at is what backed the statement in that revision, and since when.
+func (m *Model) at(q kg.Quad, r kg.Revision) ([]kg.Assertion, kg.Revision) {
+	versions := m.past[q]
+	for i := len(versions) - 1; i >= 0; i-- {
+		if v := versions[i]; v.from <= r {
+			return v.assertions, v.from
+		}
+	}
+	return nil, 0
+}
+
+// Answer is what an update must come to.
+type Answer struct {
+	// Code of the error, "" when there is none.
+	Code    kg.Code
+	Receipt kg.Receipt
+	Changes []kg.Change
+}
+
+// Update does what Store.Update must do when its function applies the patches.
+// The commit, if there is one, is of the time given.
+func (m *Model) Update(meta kg.Meta, patches []kg.Patch, st Stamp) Answer {
+	if first, ok := m.answers[m.answerKey(meta)]; ok && meta.IdempotencyKey != "" {
+		if first.hash != meta.ContentHash {
+			return Answer{Code: kg.CodeIdempotencyConflict}
+		}
+		first.receipt.Replayed = true
+		return Answer{Receipt: first.receipt}
+	}
+	if meta.HasExpected && meta.ExpectedRevision > m.Head() {
+		return Answer{Code: kg.CodeInvalid}
+	}
+	stage := m.Stage(meta, st)
+	for _, p := range patches {
+		if code := stage.Apply(p); code != "" {
+			return Answer{Code: code}
+		}
+	}
+	if meta.HasExpected && stage.changedAfter(meta.ExpectedRevision) {
+		return Answer{Code: kg.CodeRevisionConflict}
+	}
+	return m.finish(stage)
+}
+
+func (m *Model) answerKey(meta kg.Meta) answerKey {
+	return answerKey{meta.Principal.ID, meta.IdempotencyKey}
+}
+
+func (m *Model) finish(stage *Stage) Answer {
+	meta, changes := stage.meta, stage.Changes
+	receipt := kg.Receipt{Revision: m.Head(), DryRun: meta.DryRun, Affected: len(changes)}
+	for _, c := range changes {
+		if !slices.Contains(receipt.Subjects, c.Quad.Subject) {
+			receipt.Subjects = append(receipt.Subjects, c.Quad.Subject)
+		}
+	}
+	if !meta.DryRun && (len(changes) > 0 || meta.IdempotencyKey != "") {
+		m.commit(stage)
+		receipt.Committed, receipt.Revision, receipt.Time = true, m.Head(), stage.stamp.Time
+	}
+	receipt.Position = kg.Position{Epoch: m.epoch, Revision: receipt.Revision, Index: kg.EndOfCommit}
+	if receipt.Committed && meta.IdempotencyKey != "" {
+		m.answers[m.answerKey(meta)] = answer{meta.ContentHash, receipt}
+	}
+	return Answer{Receipt: receipt, Changes: changes}
+}
+
+func (m *Model) commit(stage *Stage) {
+	meta := stage.meta
+	m.Commits = append(m.Commits, &kg.Commit{
+		Revision: m.Head() + 1, Time: stage.stamp.Time,
+		Principal: meta.Principal.ID, Actor: actor(meta),
+		Justification: meta.Justification, TaskID: meta.TaskID, SessionID: meta.SessionID, MessageID: meta.MessageID,
+		IdempotencyKey: meta.IdempotencyKey, ContentHash: meta.ContentHash,
+		Changes: stage.Changes,
+	})
+	for _, c := range stage.Changes {
+		m.changed[pair{c.Quad.Graph, c.Quad.Subject}] = m.Head()
+	}
+	for q, assertions := range stage.now {
+		m.past[q] = append(m.past[q], version{m.Head(), assertions})
+	}
+}
+
+// Replay takes over a commit that a store says it made. It refuses one that
+// does not follow from what there was.
+func (m *Model) Replay(c *kg.Commit) error {
+	if c.Revision != m.Head()+1 {
+		return fmt.Errorf("commit %d comes after commit %d", c.Revision, m.Head())
+	}
+	if n := len(m.Commits); n > 0 && c.Time.Before(m.Commits[n-1].Time) {
+		return fmt.Errorf("commit %d is older than the one before it", c.Revision)
+	}
+	stage := m.Stage(metaOf(c), Stamp{Revision: c.Revision, Time: c.Time})
+	for i, change := range c.Changes {
+		before, since := stage.backing(change.Quad)
+		got := fmt.Sprintf("%s since %d", assertionsText(change.Before), change.Since)
+		if want := fmt.Sprintf("%s since %d", assertionsText(before), since); got != want {
+			return fmt.Errorf("commit %d, change %d: before is %s, but was %s", c.Revision, i, got, want)
+		}
+		stage.now[change.Quad] = change.After
+		stage.Changes = append(stage.Changes, change)
+	}
+	m.commit(stage)
+	return nil
+}
+
+func metaOf(c *kg.Commit) kg.Meta {
+	return kg.Meta{
+		Principal: kg.Principal{ID: c.Principal}, Actor: c.Actor,
+		Justification: c.Justification, TaskID: c.TaskID, SessionID: c.SessionID, MessageID: c.MessageID,
+		IdempotencyKey: c.IdempotencyKey, ContentHash: c.ContentHash,
+	}
+}
+
+func actor(m kg.Meta) kg.AgentID {
+	if m.Actor != "" {
+		return m.Actor
+	}
+	return m.Principal.ID
+}

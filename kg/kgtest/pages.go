@@ -1,0 +1,155 @@
+package kgtest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/kg"
+)
+
+// samePages reads a pattern in pages of this size and compares what all pages
+// hold with the model.
+func samePages(t testing.TB, m *Model, snap *kg.Snapshot, p kg.Pattern, size int) {
+	t.Helper()
+	ids, known := patternIDs(t, snap, p)
+	want := m.Match(snap.View(), p)
+	if !known {
+		if len(want) != 0 {
+			t.Fatalf("%v: a term that stands in %d statements has no id", p, len(want))
+		}
+		return
+	}
+	var got []kg.Statement
+	var after *kg.IDQuad
+	for page := 0; ; page++ {
+		rows := readPage(t, snap, ids, after, size)
+		for _, row := range rows {
+			s, err := snap.Statement(row)
+			if err != nil {
+				t.Fatalf("Statement: %v", err)
+			}
+			got = append(got, s)
+		}
+		if len(rows) < size {
+			break
+		}
+		last := rows[len(rows)-1].IDQuad
+		after = &last
+		if page > len(want) {
+			t.Fatalf("%v in pages of %d does not end", p, size)
+		}
+	}
+	if diff := cmp.Diff(statementLines(want), statementLines(got)); diff != "" {
+		t.Fatalf("%v in pages of %d under %+v (-want +got):\n%s", p, size, snap.View(), diff)
+	}
+}
+
+func readPage(t testing.TB, snap *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad, size int) []kg.Row {
+	t.Helper()
+	var rows []kg.Row
+	for row, err := range snap.MatchIDs(p, after) {
+		if err != nil {
+			t.Fatalf("MatchIDs: %v", err)
+		}
+		if rows = append(rows, row); len(rows) == size {
+			break
+		}
+	}
+	return rows
+}
+
+// patternIDs is the pattern in ids; not known when a term of it has none.
+func patternIDs(t testing.TB, snap *kg.Snapshot, p kg.Pattern) (ids kg.IDPattern, known bool) {
+	t.Helper()
+	for _, at := range []struct {
+		term kg.Term
+		id   *kg.ID
+	}{{p.Subject, &ids.Subject}, {p.Predicate, &ids.Predicate}, {p.Object, &ids.Object}, {p.Graph, &ids.Graph}} {
+		if at.term.IsZero() {
+			continue
+		}
+		id, ok, err := snap.ID(at.term)
+		if err != nil {
+			t.Fatalf("ID(%s): %v", at.term, err)
+		}
+		if !ok {
+			return ids, false
+		}
+		*at.id = id
+	}
+	return ids, true
+}
+
+func testPages(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{})
+	d := newDice(1)
+	for range 60 {
+		b.update(kg.Meta{}, d.patches()...)
+	}
+	t.Run("every size gives the same", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
+		defer snap.Close()
+		for _, size := range []int{1, 2, 3, 10, 1000} {
+			for range 20 {
+				samePages(t, b.model, snap, d.pattern(), size)
+			}
+		}
+	})
+	t.Run("a snapshot does not change between its pages", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester})
+		defer snap.Close()
+		want := readPage(t, snap, kg.IDPattern{}, nil, 1000)
+		first := readPage(t, snap, kg.IDPattern{}, nil, 5)
+		for range 20 {
+			b.update(kg.Meta{}, d.patches()...)
+		}
+		last := first[len(first)-1].IDQuad
+		got := append(first, readPage(t, snap, kg.IDPattern{}, &last, 1000)...)
+		if diff := cmp.Diff(rowTexts(want), rowTexts(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	t.Run("pages of the past", func(t *testing.T) {
+		for r := kg.Revision(1); r <= b.model.Head(); r += 7 {
+			snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true, At: r})
+			samePages(t, b.model, snap, kg.Pattern{}, 4)
+			snap.Close()
+		}
+	})
+	t.Run("ids lead to terms and back", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester})
+		defer snap.Close()
+		for _, row := range readPage(t, snap, kg.IDPattern{}, nil, 1000) {
+			s, err := snap.Statement(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertions, err := snap.Assertions(row)
+			if got, want := assertionsText(assertions), assertionsText(s.Assertions); err != nil || got != want {
+				t.Errorf("Assertions: got %s, %v, want %s", got, err, want)
+			}
+			for id, term := range map[kg.ID]kg.Term{row.Subject: s.Subject, row.Predicate: s.Predicate, row.Object: s.Object, row.Graph: s.Graph} {
+				back, ok, err := snap.ID(term)
+				if back != id || !ok || err != nil {
+					t.Errorf("ID(%s): got %v, %v, %v, want %v", term, back, ok, err, id)
+				}
+				if got, err := snap.Term(id); got != term || err != nil {
+					t.Errorf("Term(%v): got %s, %v, want %s", id, got, err, term)
+				}
+			}
+		}
+		if _, ok, err := snap.ID(kg.IRI("urn:never:said")); ok || err != nil {
+			t.Errorf("ID of a term that is nowhere: got %v, %v", ok, err)
+		}
+	})
+}
+
+func rowTexts(rows []kg.Row) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = fmt.Sprintf("%x", r.IDQuad)
+	}
+	return out
+}

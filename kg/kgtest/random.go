@@ -1,0 +1,331 @@
+package kgtest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/kg"
+)
+
+var (
+	seedFlag  = flag.Uint64("kg.seed", 0, "seed of the random tests of the store (0: a new one for each run)")
+	runsFlag  = flag.Int("kg.runs", 3, "how many random tests of the store to run")
+	stepsFlag = flag.Int("kg.steps", 400, "steps of each random test of the store")
+)
+
+func testRandom(t *testing.T, f Factory) {
+	runs := *runsFlag
+	if *seedFlag != 0 {
+		runs = 1
+	}
+	for range runs {
+		seed := *seedFlag
+		if seed == 0 {
+			seed = rand.Uint64()
+		}
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("again with: go test -run '%s' -kg.steps=%d -kg.seed=%d", t.Name(), *stepsFlag, seed)
+				}
+			})
+			newRun(t, f, seed).steps(*stepsFlag)
+		})
+	}
+}
+
+// run does random things to a store and its model. It proves that reads of
+// every kind, watches, receipts and history agree with the model through
+// updates, refusals, concurrency and reopening.
+type run struct {
+	t         *testing.T
+	dice      dice
+	clock     *Clock
+	store     *Store
+	model     *Model
+	recorders []*Recorder
+}
+
+// newRun makes the store with small bounds, so that they matter. With every
+// other seed a verifier has every update done twice: for trial, and in earnest.
+func newRun(t *testing.T, f Factory, seed uint64) *run {
+	clock := NewClock()
+	options := kg.Options{
+		Clock: clock.Now, TermCache: 16, RingCommits: 8, RingBytes: 4 << 10, GroupCommits: 3, MemTableBytes: 8 << 20,
+		Access: &policies{rules: map[kg.Term]map[kg.AgentID]kg.Right{
+			graphs[1]: {tester.ID: kg.Manage, reader.ID: kg.Read},
+			graphs[2]: {tester.ID: kg.Manage},
+		}},
+	}
+	if seed%2 == 1 {
+		options.Verifier = &judge{answer: accept}
+	}
+	store := f(t, options)
+	return &run{t: t, dice: newDice(seed), clock: clock, store: store, model: NewModel(store.Head().Epoch, options.Access)}
+}
+
+func (r *run) steps(n int) {
+	for i := range 4 {
+		f := r.dice.filter()
+		if i == 0 {
+			f = everything()
+		}
+		r.recorders = append(r.recorders, Record(r.t, r.store, f, r.store.Oldest()))
+	}
+	for range n {
+		r.step()
+	}
+	r.mark()
+	r.finish()
+}
+
+func (r *run) step() {
+	switch n := r.dice.IntN(1000); {
+	case n < 500:
+		r.update()
+	case n < 540:
+		r.failing()
+	case n < 580:
+		r.concurrent()
+	case n < 780:
+		r.read(r.dice.view())
+	case n < 880:
+		v := r.dice.view()
+		v.At = kg.Revision(1 + r.dice.IntN(int(r.model.Head())+1))
+		if v.At <= r.model.Head() {
+			r.read(v)
+		}
+	case n < 930:
+		r.pages()
+	case n < 980:
+		r.clock.Move(time.Duration(r.dice.IntN(3000)-500) * time.Millisecond)
+	case n < 990:
+		r.store.MustCheck(within(r.t))
+	case n < 994:
+		r.reopen()
+	default:
+		sameEverything(r.t, r.model, r.store)
+	}
+}
+
+func (r *run) meta() kg.Meta {
+	m := kg.Meta{Principal: r.dice.caller(), Justification: "because", TaskID: "task", SessionID: "session", MessageID: "message"}
+	if r.dice.in100(30) {
+		m.Actor = pick(r.dice, sources)
+	}
+	switch {
+	case r.dice.in100(10):
+		m.DryRun = true
+	case r.dice.in100(20):
+		m.IdempotencyKey = fmt.Sprintf("key %d", r.dice.IntN(20))
+		m.ContentHash[0] = byte(r.dice.IntN(2))
+	}
+	if r.dice.in100(15) {
+		m.HasExpected = true
+		m.ExpectedRevision = r.model.Head() - min(r.model.Head(), kg.Revision(r.dice.IntN(6)))
+	}
+	return m
+}
+
+// update does one update, which looks at what it did so far on its way.
+func (r *run) update() {
+	meta, patches, look := r.meta(), r.dice.patches(), r.dice.pattern()
+	got, err := r.store.Update(within(r.t), meta, func(tx *kg.Tx) error {
+		stage := r.model.Stage(meta, Stamp{tx.Revision(), tx.Time()})
+		for _, p := range patches {
+			if err := tx.Apply(p); err != nil {
+				return err
+			}
+			stage.Apply(p)
+			found, err := all(tx.Match(look))
+			if err != nil {
+				return err
+			}
+			if diff := cmp.Diff(statementLines(stage.Match(look)), statementLines(found)); diff != "" {
+				return fmt.Errorf("Tx.Match(%v) after %v (-want +got):\n%s", look, p, diff)
+			}
+		}
+		return nil
+	})
+	before := r.model.Head()
+	want := r.model.Update(meta, patches, Stamp{before + 1, got.Time})
+	sameAnswer(r.t, want, got, err)
+	if r.model.Head() > before {
+		sameCommit(within(r.t), r.t, r.model, r.store, r.model.Head())
+	}
+}
+
+var errOwn = errors.New("the caller thought better of it")
+
+// failing does an update whose function fails after it changed something.
+func (r *run) failing() {
+	patches := r.dice.patches()
+	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+		if err := apply(patches)(tx); err != nil {
+			return err
+		}
+		return errOwn
+	})
+	if !errors.Is(err, errOwn) {
+		r.t.Fatalf("Update: got %v, want the function's own error", err)
+	}
+	if got := r.store.Head().Revision; got != r.model.Head() {
+		r.t.Fatalf("a function that fails made revision %d", got)
+	}
+}
+
+// concurrent does several updates at once, and then in the model in the order
+// of the revisions that they got.
+func (r *run) concurrent() {
+	type done struct {
+		meta    kg.Meta
+		patches []kg.Patch
+		receipt kg.Receipt
+		err     error
+	}
+	updates := make([]done, 2+r.dice.IntN(6))
+	ctx := within(r.t)
+	var wg sync.WaitGroup
+	for i := range updates {
+		u := &updates[i]
+		u.meta = kg.Meta{Principal: tester, TaskID: fmt.Sprint("task ", i)}
+		u.patches = r.dice.patches()
+		wg.Go(func() { u.receipt, u.err = r.store.Update(ctx, u.meta, apply(u.patches)) })
+	}
+	wg.Wait()
+	slices.SortFunc(updates, func(a, b done) int { return int(a.receipt.Revision) - int(b.receipt.Revision) })
+	for _, u := range updates {
+		if u.err != nil {
+			r.t.Fatalf("Update: %v", u.err)
+		}
+		if !u.receipt.Committed {
+			continue
+		}
+		want := r.model.Update(u.meta, u.patches, Stamp{r.model.Head() + 1, u.receipt.Time})
+		sameAnswer(r.t, want, u.receipt, nil)
+		sameCommit(ctx, r.t, r.model, r.store, r.model.Head())
+	}
+	if got := r.store.Head().Revision; got != r.model.Head() {
+		r.t.Fatalf("Head: got revision %d, want %d", got, r.model.Head())
+	}
+}
+
+func (r *run) read(v kg.View) {
+	snap := open(r.t, r.store, v)
+	defer snap.Close()
+	if want := orElse(v.At, r.model.Head()); snap.Revision() != want {
+		r.t.Fatalf("View(%+v): got revision %d, want %d", v, snap.Revision(), want)
+	}
+	for range 4 {
+		sameStatements(r.t, r.model, snap, r.dice.pattern())
+	}
+	sameStatements(r.t, r.model, snap, kg.Pattern{})
+}
+
+func (r *run) pages() {
+	v := r.dice.view()
+	if r.dice.in100(30) && r.model.Head() > 0 {
+		v.At = kg.Revision(1 + r.dice.IntN(int(r.model.Head())))
+	}
+	snap := open(r.t, r.store, v)
+	defer snap.Close()
+	samePages(r.t, r.model, snap, r.dice.pattern(), 1+r.dice.IntN(7))
+}
+
+// reopen closes the store and opens it again. Its watchers end, and go on
+// where they stood.
+func (r *run) reopen() {
+	r.store.MustClose()
+	for _, rec := range r.recorders {
+		if err := rec.End(within(r.t)); kg.CodeOf(err) != kg.CodeClosed {
+			r.t.Fatalf("a watcher of a store that is closed: got %v, want %s", err, kg.CodeClosed)
+		}
+	}
+	r.store.Reopen()
+	for _, rec := range r.recorders {
+		if err := rec.Resume(r.store); err != nil {
+			r.t.Fatalf("resuming: %v", err)
+		}
+	}
+	sameEverything(r.t, r.model, r.store)
+}
+
+// mark ends the history of each filter with changes that it is told, as far
+// as there are any: whoever has these has all.
+func (r *run) mark() {
+	for _, rec := range r.recorders {
+		p := rec.filter.Pattern
+		q := kg.Quad{
+			Subject:   orElse(p.Subject, marker),
+			Predicate: orElse(p.Predicate, predicates[0]),
+			Object:    orElse(p.Object, marker),
+			Graph:     orElse(p.Graph, graphs[1]),
+		}
+		if g := rec.filter.View.Graphs; len(g) > 0 && p.Graph.IsZero() {
+			q.Graph = g[0]
+		}
+		source := sources[0]
+		if b := rec.filter.View.Believed; len(b) > 0 {
+			source = b[0]
+		}
+		for _, patch := range []kg.Patch{remove(q, ""), add(q, source), addWith(q, source, 1), remove(q, "")} {
+			meta := kg.Meta{Principal: tester}
+			got, err := r.store.Update(within(r.t), meta, apply([]kg.Patch{patch}))
+			sameAnswer(r.t, r.model.Update(meta, []kg.Patch{patch}, Stamp{r.model.Head() + 1, got.Time}), got, err)
+		}
+	}
+}
+
+// finish holds what was recorded, and what can be watched now, against the
+// model and every promise.
+func (r *run) finish() {
+	sameEverything(r.t, r.model, r.store)
+	for _, rec := range r.recorders {
+		r.keepsPromises(rec)
+	}
+	for range 6 {
+		f, from := r.dice.filter(), kg.Position{Epoch: r.store.Head().Epoch, Index: kg.EndOfCommit}
+		if head := int(r.model.Head()); r.dice.in100(70) {
+			from.Revision = kg.Revision(1 + r.dice.IntN(head))
+			from.Index = uint32(r.dice.IntN(4))
+		}
+		events, err := Watched(within(r.t), r.store, f, from, len(r.model.Events(f, from)))
+		if err != nil {
+			r.t.Fatalf("watching %+v from %s: %v", f, at(from), err)
+		}
+		if err := Filtered(History{from, events}, r.model, f); err != nil {
+			r.t.Fatalf("watching %+v from %s: %v", f, at(from), err)
+		}
+	}
+}
+
+func (r *run) keepsPromises(rec *Recorder) {
+	ctx := within(r.t)
+	h, err := rec.Wait(ctx, len(r.model.Events(rec.filter, rec.from)))
+	if err != nil {
+		r.t.Fatalf("watching %+v: %v", rec.filter, err)
+	}
+	checks := []error{Ordered(h), Unique(h), Filtered(h, r.model, rec.filter)}
+	if rec == r.recorders[0] {
+		checks = append(checks, Gapless(h, r.model.Commits), Atomic(h, r.model.Commits))
+	}
+	checks = append(checks, Resumable(h, 8, func(from kg.Position, n int) ([]kg.Event, error) {
+		return Watched(ctx, r.store, rec.filter, from, n)
+	}))
+	for _, err := range checks {
+		if err != nil {
+			r.t.Errorf("watching %+v: %v", rec.filter, err)
+		}
+	}
+}
+
+// everything is the filter that leaves nothing out.
+func everything() kg.Filter { return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true}} }

@@ -1,0 +1,78 @@
+package kgtest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// Match is what a snapshot of the view must yield, in the order of
+// compareQuads. A zero At is the newest revision; Now must be set where an age
+// is.
+func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
+	revision := m.Head()
+	if v.At != 0 {
+		revision = v.At
+	}
+	var out []kg.Statement
+	for q := range m.past {
+		if !p.Matches(q) || !m.sees(v, q.Graph) {
+			continue
+		}
+		all, _ := m.at(q, revision)
+		if shown := admitted(v, all); len(shown) > 0 {
+			out = append(out, kg.Statement{Quad: q, Assertions: shown})
+		}
+	}
+	slices.SortFunc(out, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
+	return out
+}
+
+// sees tells whether the view shows the graph.
+func (m *Model) sees(v kg.View, graph kg.Term) bool {
+	switch {
+	case !m.access.Allowed(v.Principal, graph, kg.Read):
+		return false
+	case v.Graphs != nil:
+		return slices.Contains(v.Graphs, graph)
+	}
+	return v.AllGraphs || !strings.HasPrefix(graph.Value(), kg.OwnGraphPrefix)
+}
+
+// admitted are the assertions that the view shows.
+func admitted(v kg.View, all []kg.Assertion) []kg.Assertion {
+	var out []kg.Assertion
+	for _, a := range all {
+		certainty := 1.0
+		if a.HasCertainty {
+			certainty = a.Certainty
+		}
+		old := v.MaxAge > 0 && v.Now.Sub(a.Time) > v.MaxAge
+		believed := v.Believed == nil || slices.Contains(v.Believed, a.Source)
+		if certainty >= v.MinCertainty && !old && believed {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Counts are the numbers of statements that the view shows by predicate, by
+// class, and by graph.
+func (m *Model) Counts(v kg.View) (predicates, classes, graphs map[kg.Term]uint64) {
+	predicates, classes, graphs = map[kg.Term]uint64{}, map[kg.Term]uint64{}, map[kg.Term]uint64{}
+	for _, s := range m.Match(v, kg.Pattern{}) {
+		predicates[s.Predicate]++
+		graphs[s.Graph]++
+		if s.Predicate == kg.IRI(kg.RDFType) {
+			classes[s.Object]++
+		}
+	}
+	return predicates, classes, graphs
+}
+
+func compareQuads(a, b kg.Quad) int {
+	return cmp.Or(a.Graph.Compare(b.Graph), a.Subject.Compare(b.Subject),
+		a.Predicate.Compare(b.Predicate), a.Object.Compare(b.Object))
+}

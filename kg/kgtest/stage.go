@@ -1,0 +1,178 @@
+package kgtest
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+// Stamp is what a store alone decides about an update: its revision and time.
+type Stamp struct {
+	Revision kg.Revision
+	Time     time.Time
+}
+
+// Stage is an update of a Model that has not been committed: the model's Tx.
+type Stage struct {
+	// Changes that the update makes so far, in order.
+	Changes []kg.Change
+
+	model   *Model
+	meta    kg.Meta
+	stamp   Stamp
+	now     map[kg.Quad][]kg.Assertion // what this update changed; empty for gone
+	touched map[pair]bool
+}
+
+// Stage begins an update.
+func (m *Model) Stage(meta kg.Meta, st Stamp) *Stage {
+	return &Stage{model: m, meta: meta, stamp: st, now: map[kg.Quad][]kg.Assertion{}, touched: map[pair]bool{}}
+}
+
+// backing is what backs the statement as this update sees it, and since when.
+func (s *Stage) backing(q kg.Quad) ([]kg.Assertion, kg.Revision) {
+	assertions, since := s.model.at(q, s.model.Head())
+	if own, ok := s.now[q]; ok {
+		assertions, since = own, s.stamp.Revision
+	}
+	if len(assertions) == 0 {
+		return nil, 0
+	}
+	return assertions, since
+}
+
+// Apply does one valid patch and gives the code of its refusal, or "".
+func (s *Stage) Apply(p kg.Patch) kg.Code {
+	if p.Quad.Graph.IsZero() {
+		p.Quad.Graph = kg.DefaultGraph
+	}
+	if !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Read) {
+		return kg.CodeGraphNotFound
+	}
+	if !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Write) {
+		return kg.CodePermissionDenied
+	}
+	s.touched[pair{p.Quad.Graph, p.Quad.Subject}] = true
+	switch p.Op {
+	case kg.Add:
+		s.add(p, nil)
+	case kg.Remove:
+		s.remove(p.Quad, p.Source, -1)
+	case kg.Replace:
+		s.replace(p)
+	}
+	return ""
+}
+
+func (s *Stage) add(p kg.Patch, replaces []uint32) bool {
+	made := kg.Assertion{
+		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
+		Time: s.stamp.Time, Provenance: p.Provenance, Revision: s.stamp.Revision,
+	}
+	if made.Source == "" {
+		made.Source = actor(s.meta)
+	}
+	before, since := s.backing(p.Quad)
+	after := slices.Clone(before)
+	if i := bySource(before, made.Source); i < 0 {
+		after = append(after, made)
+	} else {
+		if sameAssertion(before[i], made) {
+			return false
+		}
+		after[i] = made
+	}
+	s.change(kg.Change{
+		Op: kg.Add, Quad: p.Quad, Assertion: made,
+		Before: before, Since: since, After: after, Replaces: replaces, ReplacedBy: -1,
+	})
+	return true
+}
+
+// remove takes away one source's assertion, or all for the source "".
+func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
+	before, since := s.backing(q)
+	if len(before) == 0 {
+		return
+	}
+	gone, after := before[0], []kg.Assertion(nil)
+	if source != "" {
+		i := bySource(before, source)
+		if i < 0 {
+			return
+		}
+		gone, after = before[i], slices.Delete(slices.Clone(before), i, i+1)
+	}
+	s.change(kg.Change{
+		Op: kg.Remove, Quad: q, Assertion: gone,
+		Before: before, Since: since, After: after, ReplacedBy: replacedBy,
+	})
+}
+
+// replace takes away the other statements with the same subject, predicate and
+// graph, and adds this one.
+func (s *Stage) replace(p kg.Patch) {
+	from := len(s.Changes)
+	for _, other := range s.Match(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}) {
+		if other.Quad != p.Quad {
+			s.remove(other.Quad, "", -1)
+		}
+	}
+	var replaces []uint32
+	for i := from; i < len(s.Changes); i++ {
+		replaces = append(replaces, uint32(i))
+	}
+	if s.add(p, replaces) {
+		for _, i := range replaces {
+			s.Changes[i].ReplacedBy = len(s.Changes) - 1
+		}
+	}
+}
+
+func (s *Stage) change(c kg.Change) {
+	s.now[c.Quad] = c.After
+	s.Changes = append(s.Changes, c)
+}
+
+// Match is what Tx.Match must yield: the statements of every graph that the
+// caller may read as they are now, with what this update did to them.
+func (s *Stage) Match(p kg.Pattern) []kg.Statement {
+	var out []kg.Statement
+	seen := func(q kg.Quad) {
+		if assertions, _ := s.backing(q); len(assertions) > 0 && p.Matches(q) && s.model.access.Allowed(s.meta.Principal, q.Graph, kg.Read) {
+			out = append(out, kg.Statement{Quad: q, Assertions: assertions})
+		}
+	}
+	for q := range s.model.past {
+		seen(q)
+	}
+	for q := range s.now {
+		if _, known := s.model.past[q]; !known {
+			seen(q)
+		}
+	}
+	slices.SortFunc(out, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
+	return out
+}
+
+// changedAfter tells whether a statement of an affected subject changed after
+// that revision.
+func (s *Stage) changedAfter(r kg.Revision) bool {
+	for p := range s.touched {
+		if s.model.changed[p] > r {
+			return true
+		}
+	}
+	return false
+}
+
+func bySource(assertions []kg.Assertion, source kg.AgentID) int {
+	return slices.IndexFunc(assertions, func(a kg.Assertion) bool { return a.Source == source })
+}
+
+func sameAssertion(a, b kg.Assertion) bool {
+	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty &&
+		bytes.Equal(a.Provenance, b.Provenance)
+}

@@ -1,0 +1,99 @@
+package kgtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// The suite compares statements, changes and events as lines of text: one form
+// that leaves nothing out, sorts, and can be read where two lists differ.
+
+const timeForm = "15:04:05.000"
+
+func assertionText(a kg.Assertion) string {
+	s := string(a.Source)
+	if a.HasCertainty {
+		s += fmt.Sprintf(" %g", a.Certainty)
+	}
+	return fmt.Sprintf("%s %s %s r%d", s, a.Time.UTC().Format(timeForm), a.Provenance, a.Revision)
+}
+
+// assertionsText puts the assertions in the order of their sources.
+func assertionsText(as []kg.Assertion) string {
+	lines := make([]string, len(as))
+	for i, a := range as {
+		lines[i] = assertionText(a)
+	}
+	slices.Sort(lines)
+	return "[" + strings.Join(lines, "; ") + "]"
+}
+
+func quadText(q kg.Quad) string {
+	return fmt.Sprintf("%s %s %s %s", q.Graph, q.Subject, q.Predicate, q.Object)
+}
+
+func statementText(s kg.Statement) string {
+	return quadText(s.Quad) + " " + assertionsText(s.Assertions)
+}
+
+// statementLines are the statements as sorted lines.
+func statementLines(statements []kg.Statement) []string {
+	lines := make([]string, len(statements))
+	for i, s := range statements {
+		lines[i] = statementText(s)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func changeText(c kg.Change) string {
+	return fmt.Sprintf("%s %s (%s) before %s since r%d after %s replaces %v by %d",
+		c.Op, quadText(c.Quad), assertionText(c.Assertion),
+		assertionsText(c.Before), c.Since, assertionsText(c.After), c.Replaces, c.ReplacedBy)
+}
+
+// changeLines are the changes in order, except that neighbouring removals of
+// the same subject, predicate and graph come sorted: a store may find in any
+// order what a replace takes away.
+func changeLines(changes []kg.Change) []string {
+	lines := make([]string, len(changes))
+	for i, c := range changes {
+		lines[i] = changeText(c)
+	}
+	for i := 0; i < len(changes); {
+		j := i + 1
+		for j < len(changes) && siblings(changes[i], changes[j]) {
+			j++
+		}
+		slices.Sort(lines[i:j])
+		i = j
+	}
+	return lines
+}
+
+func siblings(a, b kg.Change) bool {
+	return a.Op == kg.Remove && b.Op == kg.Remove && a.Quad.Subject == b.Quad.Subject &&
+		a.Quad.Predicate == b.Quad.Predicate && a.Quad.Graph == b.Quad.Graph
+}
+
+func eventText(e kg.Event) string {
+	s := fmt.Sprintf("%d.%d %s %s", e.Position.Revision, e.Position.Index, e.Op, statementText(e.Statement))
+	if len(e.Previous) != 0 {
+		s += fmt.Sprintf(" previous %v", statementLines(e.Previous))
+	}
+	if e.StatementRemains {
+		s += " remains"
+	}
+	return s
+}
+
+func eventLines(events []kg.Event) []string {
+	lines := make([]string, len(events))
+	for i, e := range events {
+		lines[i] = eventText(e)
+	}
+	return lines
+}

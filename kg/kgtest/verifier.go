@@ -1,0 +1,166 @@
+package kgtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/kg"
+)
+
+// judge is a Verifier that keeps what it is asked and answers by a function.
+type judge struct {
+	answer func(ctx context.Context, j kg.Judgement) (kg.Verdict, error)
+
+	mu    sync.Mutex
+	asked []asked
+}
+
+type asked struct {
+	task    string
+	changes []string
+	before  []string
+	at      kg.Revision
+}
+
+func (v *judge) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+	before, err := all(j.Before.Match(kg.Pattern{}))
+	if err != nil {
+		return kg.Verdict{}, err
+	}
+	v.mu.Lock()
+	v.asked = append(v.asked, asked{j.Meta.TaskID, changeLines(j.Changes), statementLines(before), j.Before.Revision()})
+	v.mu.Unlock()
+	return v.answer(ctx, j)
+}
+
+// of are the judgements of one task's update.
+func (v *judge) of(task string) []asked {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []asked
+	for _, a := range v.asked {
+		if a.task == task {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func accept(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdict{}, nil }
+
+// testVerifier proves that every update is judged on what it changes before
+// anything of it is there, and that a refusal leaves nothing.
+func testVerifier(t *testing.T, f Factory) {
+	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
+	t.Run("is asked about the changes", func(t *testing.T) {
+		v := &judge{answer: accept}
+		b := newBoth(t, f, kg.Options{Verifier: v})
+		b.update(kg.Meta{TaskID: "first"}, add(q, "agent://a"), add(q, "agent://b"))
+		before := statementLines(b.model.Match(kg.View{}, kg.Pattern{}))
+		b.update(kg.Meta{TaskID: "second"}, replace(q2, ""))
+		judged := v.of("second")
+		if len(judged) != 1 {
+			t.Fatalf("asked %d times, want once", len(judged))
+		}
+		want := asked{"second", changeLines(b.model.Commits[1].Changes), before, 1}
+		if diff := cmp.Diff(want, judged[0], cmp.AllowUnexported(asked{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	rejection := kg.Verdict{Outcome: kg.Rejected, Reason: "Constraint Violation", Details: "no"}
+	violation := kg.Verdict{Outcome: kg.Violation, Reason: "Rule", Details: "never"}
+	broken := errors.New("the verifier is broken")
+	for _, row := range []struct {
+		name    string
+		verdict kg.Verdict
+		err     error
+		code    kg.Code
+	}{
+		{"rejects", rejection, nil, ""},
+		{"sees a violation", violation, nil, kg.CodeConstraintViolation},
+		{"fails", kg.Verdict{}, broken, kg.CodeInternal},
+	} {
+		for _, dry := range []bool{false, true} {
+			t.Run(row.name+map[bool]string{true: ", dry run"}[dry], func(t *testing.T) {
+				v := &judge{answer: accept}
+				b := newBoth(t, f, kg.Options{Verifier: v})
+				b.update(kg.Meta{}, add(q, ""))
+				v.answer = func(context.Context, kg.Judgement) (kg.Verdict, error) { return row.verdict, row.err }
+				meta := kg.Meta{Principal: tester, DryRun: dry, IdempotencyKey: "k"}
+				got, err := b.Update(within(t), meta, apply([]kg.Patch{add(q2, "")}))
+				if code := kg.CodeOf(err); code != row.code {
+					t.Errorf("got %q (%v), want %q", code, err, row.code)
+				}
+				if err == nil && (got.Verdict != row.verdict || got.Committed || got.Affected != 0 || got.Revision != 1) {
+					t.Errorf("got %+v, want revision 1, nothing affected, and the verdict", got)
+				}
+				sameEverything(t, b.model, b.Store)
+				v.answer = accept
+				meta.DryRun = false
+				b.update(meta, add(q2, "")) // the key was not used up
+			})
+		}
+	}
+	t.Run("is asked again when the subject changed", func(t *testing.T) { askedAgain(t, f, "s", 2) })
+	t.Run("is not asked again when another subject changed", func(t *testing.T) { askedAgain(t, f, "other", 1) })
+	t.Run("panics", func(t *testing.T) {
+		v := &judge{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) { panic("the verifier is broken") }}
+		b := newBoth(t, f, kg.Options{Verifier: v})
+		_, err := b.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")}))
+		if code := kg.CodeOf(err); code != kg.CodeInternal {
+			t.Errorf("got %q (%v), want %q", code, err, kg.CodeInternal)
+		}
+		v.answer = accept
+		b.update(kg.Meta{}, add(q, ""))
+		sameEverything(t, b.model, b.Store)
+	})
+}
+
+// askedAgain holds up the judgement of one update until another one is
+// committed, which changes the subject given.
+func askedAgain(t *testing.T, f Factory, subject string, times int) {
+	asking, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	v := &judge{answer: func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+		if j.Meta.TaskID == "held up" {
+			once.Do(func() {
+				close(asking)
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+				}
+			})
+		}
+		return kg.Verdict{}, nil
+	}}
+	store := f(t, kg.Options{Verifier: v})
+	ctx := within(t)
+	held := make(chan error, 1)
+	go func() {
+		_, err := store.Update(ctx, kg.Meta{Principal: tester, TaskID: "held up"}, apply([]kg.Patch{add(quad("s", "p", "o"), "")}))
+		held <- err
+	}()
+	select {
+	case <-asking:
+	case <-ctx.Done():
+		t.Fatal("the verifier is not asked")
+	}
+	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad(subject, "p", "first"), "")})); err != nil {
+		t.Fatalf("an update while another one is judged: %v", err)
+	}
+	close(goOn)
+	if err := <-held; err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	judged := v.of("held up")
+	if len(judged) != times {
+		t.Fatalf("asked %d times, want %d", len(judged), times)
+	}
+	if last := judged[times-1]; int(last.at) != times-1 || len(last.before) != times-1 {
+		t.Errorf("last asked with %d statements at revision %d, want %d", len(last.before), last.at, times-1)
+	}
+}

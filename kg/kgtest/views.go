@@ -1,0 +1,205 @@
+package kgtest
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"koine/kg"
+)
+
+// testViews holds what a view shows against the model, and says the plain
+// cases in words.
+func testViews(t *testing.T, f Factory) {
+	clock := NewClock()
+	b := newBoth(t, f, kg.Options{Clock: clock.Now})
+	const a1, a2 = kg.AgentID("agent://a"), kg.AgentID("agent://b")
+	b.update(kg.Meta{}, addWith(quad("s", "p", "low"), a1, 0.2), addWith(quad("s", "p", "high"), a1, 0.9), add(quad("s", "p", "fact"), a1))
+	clock.Move(seconds(10))
+	b.update(kg.Meta{}, addWith(quad("s", "p", "low"), a2, 0.8), add(quadIn(kg.IRI("urn:g"), "s", "p", "other"), a2))
+	b.update(kg.Meta{}, add(quadIn(ownGraph, "s", "p", "own"), a1))
+	for _, row := range []struct {
+		name string
+		view kg.View
+		want []string
+	}{
+		{"all", kg.View{}, []string{"low", "high", "fact", "other"}},
+		{"all graphs", kg.View{AllGraphs: true}, []string{"low", "high", "fact", "other", "own"}},
+		{"one graph", kg.View{Graphs: []kg.Term{kg.IRI("urn:g")}}, []string{"other"}},
+		{"the default graph", kg.View{Graphs: []kg.Term{kg.DefaultGraph}}, []string{"low", "high", "fact"}},
+		{"an own graph that is named", kg.View{Graphs: []kg.Term{ownGraph}}, []string{"own"}},
+		{"a graph that is not there", kg.View{Graphs: []kg.Term{kg.IRI("urn:nowhere")}}, nil},
+		{"no graph at all", kg.View{Graphs: []kg.Term{}}, nil},
+		{"quite certain: the greatest certainty counts, and none is 1", kg.View{MinCertainty: 0.8}, []string{"low", "high", "fact", "other"}},
+		{"very certain", kg.View{MinCertainty: 0.9}, []string{"high", "fact", "other"}},
+		{"entirely certain", kg.View{MinCertainty: 1}, []string{"fact", "other"}},
+		{"one source", kg.View{Believed: []kg.AgentID{a2}}, []string{"low", "other"}},
+		{"two sources", kg.View{Believed: []kg.AgentID{a2, a1}}, []string{"low", "high", "fact", "other"}},
+		{"nobody", kg.View{Believed: []kg.AgentID{}}, nil},
+		{"somebody unknown", kg.View{Believed: []kg.AgentID{"agent://unknown"}}, nil},
+		{"one source, quite certain", kg.View{Believed: []kg.AgentID{a1}, MinCertainty: 0.5}, []string{"high", "fact"}},
+		{"recent: the newest time counts", kg.View{MaxAge: seconds(9)}, []string{"low", "other"}},
+		{"recent, just so", kg.View{MaxAge: seconds(10)}, []string{"low", "high", "fact", "other"}},
+		{"recent then", kg.View{MaxAge: seconds(9), Now: clock.Now().Add(seconds(9))}, []string{"low", "other"}},
+		{"no longer recent then", kg.View{MaxAge: seconds(9), Now: clock.Now().Add(seconds(9) + time.Millisecond)}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.view.Principal = tester
+			snap := open(t, b.Store, row.view)
+			defer snap.Close()
+			sameStatements(t, b.model, snap, kg.Pattern{})
+			sameCounts(t, b.model, snap)
+			shown := map[kg.Term]bool{}
+			for _, s := range b.model.Match(snap.View(), kg.Pattern{}) {
+				shown[s.Object] = true
+			}
+			for _, o := range row.want {
+				if !shown[kg.IRI("urn:"+o)] {
+					t.Errorf("%s is not shown", o)
+				}
+			}
+			if len(shown) != len(row.want) {
+				t.Errorf("got %d statements, want %v", len(shown), row.want)
+			}
+		})
+	}
+	t.Run("what a snapshot says of itself", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester})
+		defer snap.Close()
+		if v := snap.View(); v.At != 3 || !v.Now.Equal(clock.Now()) {
+			t.Errorf("View: got revision %d at %v, want 3 at %v", v.At, v.Now, clock.Now())
+		}
+		if got := snap.Position(); got != b.Head() {
+			t.Errorf("Position: got %v, want the head %v", got, b.Head())
+		}
+		if _, err := all(snap.Match(kg.Pattern{Subject: kg.IRI("urn:s"), Graph: kg.DefaultGraph})); err != nil {
+			t.Fatal(err)
+		}
+		if got := snap.StatementsRead(); got != 3 {
+			t.Errorf("StatementsRead: got %d, want 3", got)
+		}
+		if got := len(snap.Sources()); got != 2 {
+			t.Errorf("Sources: got %d, want 2", got)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		for name, row := range map[string]struct {
+			view kg.View
+			code kg.Code
+		}{
+			"a revision to come":       {kg.View{At: 4}, kg.CodeRevisionAhead},
+			"a certainty above 1":      {kg.View{MinCertainty: 1.5}, kg.CodeInvalid},
+			"a certainty below 0":      {kg.View{MinCertainty: -0.5}, kg.CodeInvalid},
+			"a certainty of no number": {kg.View{MinCertainty: math.NaN()}, kg.CodeInvalid},
+			"a negative age":           {kg.View{MaxAge: -1}, kg.CodeInvalid},
+		} {
+			snap, err := b.View(within(t), row.view)
+			if code := kg.CodeOf(err); code != row.code {
+				t.Errorf("%s: got %q (%v), want %q", name, code, err, row.code)
+			}
+			if err == nil {
+				snap.Close()
+			}
+		}
+	})
+	t.Run("waiting for a revision", func(t *testing.T) { waiting(t, b) })
+}
+
+func waiting(t *testing.T, b *both) {
+	if err := b.WaitFor(within(t), b.model.Head()); err != nil {
+		t.Errorf("WaitFor the newest revision: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := b.WaitFor(ctx, b.model.Head()+1); err == nil {
+		t.Error("WaitFor a revision to come does not wait")
+	}
+	next := b.model.Head() + 1
+	waited := make(chan error, 1)
+	ctx = within(t)
+	go func() { waited <- b.WaitFor(ctx, next) }()
+	b.update(kg.Meta{}, add(quad("s", "p", "next"), ""))
+	if err := <-waited; err != nil {
+		t.Errorf("WaitFor the next revision: %v", err)
+	}
+}
+
+// testPast proves that a revision, once made, reads the same for ever.
+func testPast(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{})
+	d := newDice(4)
+	for range 80 {
+		b.update(kg.Meta{}, d.patches()...)
+	}
+	compare := func(t *testing.T) {
+		for r := kg.Revision(1); r <= b.model.Head(); r++ {
+			snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true, At: r})
+			sameStatements(t, b.model, snap, kg.Pattern{})
+			for range 4 {
+				sameStatements(t, b.model, snap, d.pattern())
+			}
+			sameCounts(t, b.model, snap)
+			snap.Close()
+		}
+	}
+	t.Run("as of every revision", compare)
+	b.Reopen()
+	t.Run("after opening again", compare)
+	t.Run("one property that changes all the time", func(t *testing.T) {
+		first := b.model.Head()
+		for i := range 50 {
+			p := replace(quad("s", "p", "o"), "")
+			p.Quad.Object = kg.Integer(int64(i % 7))
+			b.update(kg.Meta{}, p)
+		}
+		for r := first + 1; r <= b.model.Head(); r++ {
+			snap := open(t, b.Store, kg.View{Principal: tester, At: r})
+			sameStatements(t, b.model, snap, kg.Pattern{Subject: kg.IRI("urn:s")})
+			snap.Close()
+		}
+	})
+	t.Run("a snapshot stays as it is", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
+		defer snap.Close()
+		for range 20 {
+			b.update(kg.Meta{}, d.patches()...)
+			sameStatements(t, b.model, snap, kg.Pattern{})
+		}
+		sameCounts(t, b.model, snap)
+	})
+}
+
+// testCatalogue proves that counts are those of the statements that a view
+// shows, through changes of every kind.
+func testCatalogue(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{})
+	d := newDice(5)
+	for range 10 {
+		for range 5 {
+			b.update(kg.Meta{}, d.patches()...)
+		}
+		for range 3 {
+			snap := open(t, b.Store, d.view())
+			sameCounts(t, b.model, snap)
+			snap.Close()
+		}
+	}
+	b.Reopen()
+	for _, v := range []kg.View{{Principal: tester}, {Principal: tester, AllGraphs: true}} {
+		snap := open(t, b.Store, v)
+		sameCounts(t, b.model, snap)
+		snap.Close()
+	}
+	t.Run("all gone", func(t *testing.T) {
+		for _, s := range b.model.Match(kg.View{AllGraphs: true}, kg.Pattern{}) {
+			b.update(kg.Meta{}, remove(s.Quad, ""))
+		}
+		snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
+		defer snap.Close()
+		sameCounts(t, b.model, snap)
+		if graphs, err := snap.Graphs(); len(graphs) != 0 || err != nil {
+			t.Errorf("Graphs of an empty store: got %v, %v", graphs, err)
+		}
+	})
+}

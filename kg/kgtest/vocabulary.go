@@ -1,0 +1,159 @@
+package kgtest
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"koine/kg"
+)
+
+// The vocabulary of the tests is small, so that what they do at random meets.
+var (
+	subjects = []kg.Term{
+		kg.IRI("urn:s:1"), kg.IRI("urn:s:2"), kg.IRI("urn:s:3"), kg.Blank("b1"),
+	}
+	predicates = []kg.Term{
+		kg.IRI("urn:p:1"), kg.IRI("urn:p:2"), kg.IRI(kg.RDFType), kg.IRI(kg.RDFSLabel),
+	}
+	objects = []kg.Term{
+		kg.IRI("urn:s:1"), kg.IRI("urn:c:1"), kg.IRI("urn:c:2"), kg.Blank("b1"),
+		kg.String("x"), kg.String(""), kg.LangString("x", "en"),
+		kg.Integer(1), kg.Typed("01", kg.XSDInteger), kg.Boolean(true),
+		kg.Typed("2031-05-04", kg.XSDDate), kg.String("a string that is too long to stand in an id"),
+	}
+	ownGraph = kg.IRI(kg.OwnGraphPrefix + "test")
+	graphs   = []kg.Term{kg.DefaultGraph, kg.IRI("urn:g:1"), kg.IRI("urn:g:2"), ownGraph}
+
+	sources     = []kg.AgentID{"agent://a", "agent://b", "agent://c"}
+	certainties = []float64{0, 0.25, 0.5, 0.75, 1}
+	provenances = [][]byte{nil, []byte(`{"n":1}`), []byte(`{"n":2}`)}
+)
+
+// marker is a subject that no random patch has.
+var marker = kg.IRI("urn:s:marker")
+
+var tester = kg.Principal{ID: "agent://tester", Method: "local"}
+
+// dice is where everything random in a run comes from.
+type dice struct{ *rand.Rand }
+
+func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6b6f696e65))} }
+
+// in tells whether something comes to pass that does n times of a hundred.
+func (d dice) in100(n int) bool { return d.IntN(100) < n }
+
+func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
+
+func (d dice) quad() kg.Quad {
+	return kg.Quad{Subject: pick(d, subjects), Predicate: pick(d, predicates), Object: pick(d, objects), Graph: pick(d, graphs)}
+}
+
+func (d dice) patch() kg.Patch {
+	p := kg.Patch{Quad: d.quad()}
+	switch n := d.IntN(100); {
+	case n < 55:
+		p.Op = kg.Add
+	case n < 80:
+		p.Op = kg.Remove
+	default:
+		p.Op = kg.Replace
+	}
+	if d.in100(70) {
+		p.Source = pick(d, sources)
+	}
+	if p.Op == kg.Remove {
+		return p
+	}
+	if d.in100(70) {
+		p.Certainty, p.HasCertainty = pick(d, certainties), true
+	}
+	p.Provenance = pick(d, provenances)
+	return p
+}
+
+func (d dice) patches() []kg.Patch {
+	patches := make([]kg.Patch, 1+d.IntN(6))
+	for i := range patches {
+		patches[i] = d.patch()
+		if i > 0 && d.in100(30) { // meet within the update
+			patches[i].Quad = patches[i-1].Quad
+		}
+	}
+	return patches
+}
+
+// pattern binds each position or leaves it open, all sixteen ways alike.
+func (d dice) pattern() kg.Pattern {
+	var p kg.Pattern
+	bound := d.IntN(16)
+	if bound&1 != 0 {
+		p.Subject = pick(d, subjects)
+	}
+	if bound&2 != 0 {
+		p.Predicate = pick(d, predicates)
+	}
+	if bound&4 != 0 {
+		p.Object = pick(d, objects)
+	}
+	if bound&8 != 0 {
+		p.Graph = pick(d, graphs)
+	}
+	return p
+}
+
+// caller is mostly the one who may do everything.
+func (d dice) caller() kg.Principal {
+	if d.in100(15) {
+		return reader
+	}
+	return tester
+}
+
+// view is a view of the newest revision.
+func (d dice) view() kg.View {
+	v := kg.View{Principal: d.caller()}
+	switch d.IntN(4) {
+	case 0:
+		v.AllGraphs = true
+	case 1:
+		for _, g := range graphs {
+			if d.in100(50) {
+				v.Graphs = append(v.Graphs, g)
+			}
+		}
+	}
+	if d.in100(40) {
+		v.MinCertainty = pick(d, certainties)
+	}
+	if d.in100(30) {
+		v.MaxAge = time.Duration(1+d.IntN(4000)) * time.Millisecond
+	}
+	if d.in100(30) {
+		v.Believed = append(v.Believed, pick(d, sources), pick(d, sources))
+	}
+	return v
+}
+
+func (d dice) filter() kg.Filter {
+	f := kg.Filter{Pattern: d.pattern(), View: d.view()}
+	f.View.MaxAge = 0 // an age cannot be part of a watch
+	if d.in100(50) {
+		f.Pattern.Subject, f.Pattern.Object = kg.Term{}, kg.Term{}
+	}
+	if d.in100(30) {
+		f.Ops = []kg.Op{pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace}), pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace})}
+	}
+	if d.in100(30) {
+		f.Keep = func(s kg.Statement) bool { return !s.Object.IsLiteral() }
+	}
+	return f
+}
+
+// orElse is v, or other where v is the zero value.
+func orElse[T comparable](v, other T) T {
+	var zero T
+	if v == zero {
+		return other
+	}
+	return v
+}
