@@ -49,6 +49,9 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	if err := m.normalise(); err != nil {
 		return Receipt{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return Receipt{}, Errorf(CodeTimeout, "the update was given up before it began: %w", err)
+	}
 	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
 	if m.DryRun || s.options.Verifier != nil {
 		receipt, j, err := s.trial(u)
@@ -330,6 +333,9 @@ func (g *group) execute(u *update) (Receipt, error) {
 	}
 	if u.judged != nil && tx.changedSince(u.judged.revision) {
 		verdict, err := g.judgeAgain(u, tx)
+		if err == nil {
+			err = verdict.err()
+		}
 		if err != nil || verdict.Outcome != Accepted {
 			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
 		}

@@ -139,6 +139,11 @@ func (s *Snapshot) knownPredicates() []ID {
 			seen[id] = true
 		}
 	})
+	for key := range s.pending {
+		if graph, id, ok := keys.ParsePair([]byte(key)); ok && key[0] == keys.PrefixPredicate && s.admits(graph) {
+			seen[id] = true
+		}
+	}
 	out := make([]ID, 0, len(seen))
 	for id := range seen {
 		out = append(out, id)

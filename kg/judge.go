@@ -32,6 +32,9 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if j.verdict, err = g.judge(u, tx); err != nil {
 		return Receipt{}, nil, err
 	}
+	if err := j.verdict.err(); err != nil {
+		return Receipt{}, nil, err
+	}
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}

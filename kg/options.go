@@ -65,6 +65,18 @@ type Options struct {
 	afterAppend func() error
 }
 
+// MinMemTableBytes is the least that Options.MemTableBytes may be: a memtable
+// must take the longest term in one piece.
+const MinMemTableBytes = 8 << 20
+
+// valid reports options that cannot work.
+func (o Options) valid() error {
+	if o.MemTableBytes < MinMemTableBytes {
+		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
+	}
+	return nil
+}
+
 func (o Options) withDefaults() Options {
 	if o.Access == nil {
 		o.Access = AllowAll{}

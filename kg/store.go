@@ -63,6 +63,9 @@ type head struct {
 // for reading only: see Ready.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
+	if err := o.valid(); err != nil {
+		return nil, err
+	}
 	d, err := openDirectory(dir)
 	if err != nil {
 		return nil, err
@@ -134,6 +137,9 @@ func errClosed() error { return Errorf(CodeClosed, "the store is closed") }
 
 // Ready is nil while updates are taken, and otherwise says why they are not.
 func (s *Store) Ready() error {
+	if s.isClosed() {
+		return errClosed()
+	}
 	if e := s.refused.Load(); e != nil {
 		return e
 	}
@@ -141,6 +147,12 @@ func (s *Store) Ready() error {
 		return s.errDiskFull()
 	}
 	return nil
+}
+
+func (s *Store) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // refuse makes the store read-only until it is reopened.

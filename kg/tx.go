@@ -105,8 +105,11 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 
 func (tx *Tx) remove(p Patch) error {
 	ids, known, err := tx.w.resolve(p.Quad)
-	if !known || err != nil {
+	if err != nil {
 		return err
+	}
+	if !known {
+		return tx.touchAbsent(p.Quad)
 	}
 	if err := tx.touch(ids); err != nil {
 		return err
@@ -147,7 +150,7 @@ func (tx *Tx) replace(p Patch) error {
 }
 
 // others lists the objects that the subject has for the predicate in the graph,
-// but this quad's own.
+// but this quad's own, in an order that does not depend on the index.
 func (tx *Tx) others(q Quad) ([]Term, error) {
 	var pattern IDQuad
 	for _, part := range [...]struct {
@@ -177,6 +180,7 @@ func (tx *Tx) others(q Quad) ([]Term, error) {
 			objects = append(objects, object)
 		}
 	}
+	slices.SortFunc(objects, Term.Compare)
 	return objects, nil
 }
 
@@ -219,6 +223,20 @@ func (tx *Tx) touch(ids IDQuad) (err error) {
 	return err
 }
 
+// touchAbsent is touch for a quad that cannot be there, because the store does
+// not know one of its terms.
+func (tx *Tx) touchAbsent(q Quad) error {
+	graph, ok, err := tx.w.dict.id(q.Graph)
+	if !ok || err != nil {
+		return err
+	}
+	subject, ok, err := tx.w.dict.id(q.Subject)
+	if !ok || err != nil {
+		return err
+	}
+	return tx.touch(IDQuad{Subject: subject, Graph: graph})
+}
+
 // expect refuses the update when a subject that it is about changed after the
 // revision.
 func (tx *Tx) expect(r Revision) error {
@@ -235,7 +253,7 @@ func (tx *Tx) expect(r Revision) error {
 // it yields may or may not come.
 func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.o, dict: tx.w.dict, access: tx.access, catalogue: tx.catalog,
+		kv: tx.w.o, dict: tx.w.dict, access: tx.access, catalogue: tx.catalog, pending: tx.w.deltas,
 		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time},
 	}
 	return s.Match(p)

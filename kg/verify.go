@@ -11,7 +11,7 @@ const (
 	// Rejected refuses the update; the caller gets a result that says so.
 	Rejected
 	// Violation refuses it as a breach of the operator's rules; the caller gets
-	// an error.
+	// an error with CodeConstraintViolation.
 	Violation
 )
 
@@ -21,6 +21,14 @@ type Verdict struct {
 	// Reason is short ("Constraint Violation"); Details explains.
 	Reason  string
 	Details string
+}
+
+// err is what the caller of a breach gets.
+func (v Verdict) err() error {
+	if v.Outcome != Violation {
+		return nil
+	}
+	return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
 }
 
 // Judgement is what a Verifier is asked about.

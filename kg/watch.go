@@ -68,6 +68,9 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := f.View.Valid(); err != nil {
 		return nil, err
 	}
+	if s.isClosed() {
+		return nil, errClosed()
+	}
 	if f.View.Principal.ID == "" {
 		f.View.Principal.ID = Anonymous
 	}
