@@ -101,7 +101,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 	}
-	b.Run("koine open", func(b *testing.B) {
+	b.Run("koine opened", func(b *testing.B) {
 		for b.Loop() {
 			l, err := wal.Open(dir, wal.Options{})
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"koine/kg/internal/wal"
@@ -17,7 +18,7 @@ import (
 // one exception: after a power cut nothing tells a bad byte in the last batch
 // from a batch that was torn.
 func TestFlippedByteAnywhere(t *testing.T) {
-	const entries = 7
+	const entries = 9
 	for name, least := range map[string]uint64{"closed": entries, "power cut": entries - 1} {
 		t.Run(name, func(t *testing.T) {
 			files, dir := waltest.New(), t.TempDir()
@@ -75,7 +76,7 @@ func flipped(t *testing.T, dir, name string, off int64, least, entries uint64) {
 	t.Helper()
 	l, err := wal.Open(dir, wal.Options{Files: waltest.New()})
 	if err != nil {
-		if !errors.Is(err, wal.ErrDamaged) {
+		if !errors.Is(err, wal.ErrDamaged) || !strings.HasSuffix(name, ".wal") { // the others are kept twice, or are no truth
 			t.Errorf("%s byte %d: Open: %v, want ErrDamaged", name, off, err)
 		}
 		if l, err = wal.Open(dir, wal.Options{ReadOnly: true}); err != nil {
