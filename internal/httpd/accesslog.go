@@ -1,0 +1,31 @@
+package httpd
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"koine/internal/caller"
+)
+
+// finish counts and logs a request that has ended.
+func (s *Server) finish(w *response, r *http.Request, began time.Time) {
+	took := time.Since(began)
+	status := w.status
+	if status == 0 {
+		status = http.StatusOK // what net/http sends for a handler that wrote nothing
+	}
+	s.metrics.request(r, status, took, w.stream)
+	level := slog.LevelDebug
+	if status >= 500 {
+		level = slog.LevelWarn
+	}
+	ctx := r.Context()
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	c := caller.From(ctx)
+	s.log.LogAttrs(ctx, level, "request", slog.String("request", w.Header().Get("X-Request-ID")), slog.String("agent", string(c.Principal.ID)),
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status),
+		slog.Int64("bytes", w.bytes), slog.Duration("took", took))
+}

@@ -1,0 +1,81 @@
+package httpd
+
+import (
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Handler is everything that Serve answers with: the routes and what stands
+// before them.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
+
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	id := s.ids.of(r)
+	w.Header().Set("X-Request-ID", id)
+	out := newResponse(w, s.options.StallTimeout)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = newBody(r.Body, w, s.options.StallTimeout)
+	}
+	seen := s.route(out, r, id)
+	out.progress() // what is still to be flushed has its time too
+	s.finish(out, seen, began)
+}
+
+// route lets the request in, or refuses it, and hands it to its handler. seen
+// is the request as the handler saw it.
+func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Request) {
+	if refused := s.admit(r); refused != nil {
+		s.refuse(w, r, refused)
+		return r
+	}
+	agent, err := agentOf(r.Header)
+	if err != nil {
+		s.refuse(w, r, invalidAgent(err))
+		return r
+	}
+	if !s.enter(w) {
+		s.refuse(w, r, overloaded)
+		return r
+	}
+	defer w.leave()
+	seen = r.WithContext(caller.With(r.Context(), caller.Caller{
+		Principal: kg.Principal{ID: agent, Method: "open"}, RequestID: id,
+	}))
+	defer s.recover(w, seen)
+	s.mux.ServeHTTP(w, seen)
+	return seen
+}
+
+// enter takes one of the places for requests under way. It is given back when
+// the handler has ended or its answer has become a stream, whichever is first.
+func (s *Server) enter(w *response) bool {
+	if s.underWay.Add(1) > int64(s.options.MaxRequests) {
+		s.underWay.Add(-1)
+		return false
+	}
+	w.left = func() { s.underWay.Add(-1) }
+	return true
+}
+
+// recover turns a panic into that request's error. What was written already
+// cannot be taken back: then the connection is cut.
+func (s *Server) recover(w *response, r *http.Request) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler {
+		panic(value)
+	}
+	s.log.ErrorContext(r.Context(), "a request panicked", "request", caller.From(r.Context()).RequestID,
+		"path", r.URL.Path, "panic", value, "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	s.refuse(w, r, broken)
+}

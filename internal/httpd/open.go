@@ -1,0 +1,68 @@
+package httpd
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Open mode: there are no credentials, the caller says who it is, and what
+// keeps strangers out is that only this machine reaches the server. A web page
+// in a browser on this machine is a stranger: it must not get in by a request
+// across sites, nor by pointing its own name at a loopback address.
+
+// admit refuses requests that come by a foreign name or from a foreign page.
+func (s *Server) admit(r *http.Request) *refusal {
+	if !s.options.Insecure && !isLoopback(r.Host) {
+		return foreignHost
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if !sameHost(origin, r.Host) {
+			return foreignOrigin
+		}
+	}
+	return nil
+}
+
+// isLoopback tells whether a Host header names this machine to itself.
+func isLoopback(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if strings.EqualFold(strings.TrimSuffix(name, "."), "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.IsLoopback()
+}
+
+// sameHost tells whether an origin (RFC 6454) is the host that was asked.
+func sameHost(origin, host string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	port := ":80"
+	if u.Scheme == "https" {
+		port = ":443"
+	}
+	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
+}
+
+// agentOf is who the caller says it is.
+func agentOf(header http.Header) (kg.AgentID, error) {
+	switch names := header.Values("X-Agent-ID"); len(names) {
+	case 0:
+		return kg.Anonymous, nil
+	case 1:
+		return caller.ParseAgent(names[0])
+	}
+	return "", kg.Errorf(kg.CodeInvalid, "must be said once")
+}

@@ -1,0 +1,78 @@
+package httpd
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"koine/kg"
+)
+
+// Streams are the open event streams (sse.Server).
+type Streams interface {
+	// Shutdown ends them with their reason and waits for them.
+	Shutdown(context.Context) error
+	Streams() int
+}
+
+// Store is what the server reports of the store (kg.Store).
+type Store interface {
+	// Ready is nil, or says why no updates are taken.
+	Ready() error
+	Stats() kg.Stats
+}
+
+// Defaults of the Options.
+const (
+	DefaultHeaderTimeout   = 10 * time.Second
+	DefaultStallTimeout    = 30 * time.Second
+	DefaultIdleTimeout     = 2 * time.Minute
+	DefaultShutdownTimeout = 20 * time.Second
+	DefaultMaxHeaderBytes  = 64 << 10
+	DefaultMaxRequests     = 4096
+	DefaultHome            = "/playground"
+)
+
+// Options of a Server. Store and Streams are required; the zero value of each
+// other means its default.
+type Options struct {
+	Store   Store
+	Streams Streams
+	Logger  *slog.Logger
+
+	// Insecure lets open mode answer under any host name, as Listen lets it
+	// bind to any address. Foreign origins stay refused.
+	Insecure bool
+	// Home is where a browser is sent that asks for /.
+	Home string
+
+	// HeaderTimeout bounds how long a request's header may take.
+	HeaderTimeout time.Duration
+	// StallTimeout bounds how long a request's body or its answer may make no
+	// progress. Streams have bounds of their own.
+	StallTimeout time.Duration
+	// IdleTimeout is how long a connection may wait for its next request.
+	IdleTimeout time.Duration
+	// ShutdownTimeout bounds how long the streams, and then the requests that
+	// are under way, may take to end.
+	ShutdownTimeout time.Duration
+	MaxHeaderBytes  int
+	// MaxRequests bounds the requests that are under way at a time, open
+	// streams not counted.
+	MaxRequests int
+}
+
+func (o Options) withDefaults() Options {
+	o.Home = cmp.Or(o.Home, DefaultHome)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout)
+	o.StallTimeout = cmp.Or(o.StallTimeout, DefaultStallTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	o.MaxRequests = cmp.Or(o.MaxRequests, DefaultMaxRequests)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,125 @@
+package httpd
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"koine/kg"
+)
+
+// Form is how the protocol of a route writes errors.
+type Form uint8
+
+// The forms.
+const (
+	// Plain: {"error": {"message": …, "data": {…}}}.
+	Plain Form = iota
+	// JSONRPC: a response object with a null id.
+	JSONRPC
+	// GraphQL: {"errors": [{"message": …, "extensions": {…}}]}.
+	GraphQL
+)
+
+// refusal is an answer that the server gives in place of a handler.
+type refusal struct {
+	status  int
+	rpc     int // code in JSON-RPC
+	reason  string
+	message string
+	hint    string
+	retry   int // seconds after which to try again; 0 for none
+}
+
+// The codes of JSON-RPC, and of koine's own range beside it, that refusals have.
+const (
+	rpcInvalidRequest   = -32600
+	rpcInternal         = -32603
+	rpcPermissionDenied = -31102
+	rpcRateLimit        = -31105
+)
+
+var (
+	foreignHost = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: "HOST_FORBIDDEN",
+		message: "this server only answers to loopback names and addresses",
+		hint:    "Use http://127.0.0.1 or http://localhost; --insecure lifts this."}
+	foreignOrigin = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: "ORIGIN_FORBIDDEN",
+		message: "pages of other sites may not use this server"}
+	overloaded = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
+		message: "too many requests are under way", hint: "Try again later.", retry: 1}
+	broken = &refusal{status: http.StatusInternalServerError, rpc: rpcInternal, reason: string(kg.CodeInternal),
+		message: "Internal error", hint: "It was logged under the request id."}
+)
+
+func invalidAgent(err error) *refusal {
+	return &refusal{status: http.StatusBadRequest, rpc: rpcInvalidRequest, reason: string(kg.CodeInvalid),
+		message: "X-Agent-ID: " + kg.AsError(err).Message}
+}
+
+type (
+	refusalData struct {
+		Reason       string `json:"reason"`
+		Domain       string `json:"domain"`
+		Hint         string `json:"hint,omitempty"`
+		RetryAfterMs int    `json:"retryAfterMs,omitempty"`
+	}
+	refusalError struct {
+		Code    int         `json:"code,omitempty"`
+		Message string      `json:"message"`
+		Data    refusalData `json:"data"`
+	}
+	graphQLError struct {
+		Message    string            `json:"message"`
+		Extensions graphQLExtensions `json:"extensions"`
+	}
+	graphQLExtensions struct {
+		Code         string `json:"code"`
+		Hint         string `json:"hint,omitempty"`
+		RetryAfterMs int    `json:"retryAfterMs,omitempty"`
+	}
+)
+
+// body is the refusal in the form.
+func (f *refusal) body(form Form) any {
+	data := refusalData{f.reason, "koine", f.hint, f.retry * 1000}
+	switch form {
+	case JSONRPC:
+		return struct {
+			Version string       `json:"jsonrpc"`
+			ID      any          `json:"id"`
+			Error   refusalError `json:"error"`
+		}{"2.0", nil, refusalError{f.rpc, f.message, data}}
+	case GraphQL:
+		return struct {
+			Errors []graphQLError `json:"errors"`
+		}{[]graphQLError{{f.message, graphQLExtensions{f.reason, f.hint, f.retry * 1000}}}}
+	}
+	return struct {
+		Error refusalError `json:"error"`
+	}{refusalError{0, f.message, data}}
+}
+
+// refuse answers in the form of the route that the request is for.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+	_, pattern := s.mux.Handler(r)
+	if f.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
+	}
+	writeJSON(w, f.status, f.body(s.forms[pattern]))
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "there is nothing at this path",
+		hint: "The agent card is at /.well-known/agent-card.json."}
+	writeJSON(w, f.status, f.body(Plain))
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a plain struct of ours always encodes
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
+}

@@ -1,0 +1,33 @@
+package httpd
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// requestIDs names requests: by the name that the client gives, or by a number
+// behind a word that tells this run of the server from others.
+type requestIDs struct {
+	run  string
+	last *atomic.Uint64
+}
+
+const maxRequestID = 64
+
+func newRequestIDs() requestIDs {
+	return requestIDs{run: strings.ToLower(rand.Text()[:8]), last: new(atomic.Uint64)}
+}
+
+func (ids requestIDs) of(r *http.Request) string {
+	if id := r.Header.Get("X-Request-ID"); id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, notInID) {
+		return id
+	}
+	return ids.run + "-" + strconv.FormatUint(ids.last.Add(1), 10)
+}
+
+func notInID(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+}

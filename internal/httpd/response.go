@@ -1,0 +1,109 @@
+package httpd
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// response watches an answer on its way: its status and size, and that it makes
+// progress. A handler that sets deadlines itself (a stream) has them for itself.
+type response struct {
+	http.ResponseWriter
+	rc      *http.ResponseController
+	stall   time.Duration
+	own     bool // the handler sets the deadlines
+	status  int  // 0 until the header is written
+	bytes   int64
+	stream  bool
+	left    func() // gives the place of a request under way back; nil if it has none
+	flusher http.Flusher
+}
+
+func newResponse(w http.ResponseWriter, stall time.Duration) *response {
+	flusher, _ := w.(http.Flusher)
+	return &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: stall, flusher: flusher}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader notes the status. Informational ones (1xx) come before it.
+func (w *response) WriteHeader(status int) {
+	if status >= 200 && w.status == 0 {
+		w.status = status
+		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+			w.stream = true
+			w.leave()
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.progress()
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written. The SSE library asks for this method.
+func (w *response) Flush() {
+	if w.flusher != nil {
+		w.progress()
+		w.flusher.Flush()
+	}
+}
+
+// FlushError is for http.ResponseController.
+func (w *response) FlushError() error {
+	w.progress()
+	return w.rc.Flush()
+}
+
+// SetWriteDeadline is for http.ResponseController.
+func (w *response) SetWriteDeadline(deadline time.Time) error {
+	w.own = true
+	return w.rc.SetWriteDeadline(deadline)
+}
+
+// progress gives the next write its time. Where no deadline can be set there is
+// none.
+func (w *response) progress() {
+	if !w.own {
+		_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
+	}
+}
+
+func (w *response) leave() {
+	if w.left != nil {
+		w.left()
+		w.left = nil
+	}
+}
+
+// body is a request's body that must make progress.
+type body struct {
+	io.ReadCloser
+	rc    *http.ResponseController
+	stall time.Duration
+}
+
+func newBody(r io.ReadCloser, w http.ResponseWriter, stall time.Duration) *body {
+	return &body{ReadCloser: r, rc: http.NewResponseController(w), stall: stall}
+}
+
+// Read sets a deadline for each read, and lifts it at the end: the connection
+// is then read for the sign that the client goes away.
+func (b *body) Read(p []byte) (int, error) {
+	_ = b.rc.SetReadDeadline(time.Now().Add(b.stall))
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,48 @@
+package httpd
+
+import (
+	"net/http"
+	"strings"
+)
+
+// healthz says that the process answers.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, health{Status: "ok"})
+}
+
+// readyz says whether updates are taken.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if s.stopping.Load() {
+		writeJSON(w, http.StatusServiceUnavailable, health{Status: "not ready", Reason: "the server is shutting down"})
+		return
+	}
+	if err := s.options.Store.Ready(); err != nil {
+		writeJSON(w, http.StatusServiceUnavailable, health{Status: "not ready", Reason: err.Error()})
+		return
+	}
+	writeJSON(w, http.StatusOK, health{Status: "ready"})
+}
+
+type health struct {
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// home sends a browser to the page made for it, and tells everybody else what
+// is here.
+func (s *Server) home(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.Redirect(w, r, s.options.Home, http.StatusFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(homeText)) // the client may be gone
+}
+
+const homeText = `koine: one knowledge graph for a team of agents.
+
+POST /                              JSON-RPC 2.0: knowledge/query, knowledge/update, knowledge/subscribe
+GET  /.well-known/agent-card.json   the agent card
+GET  /graphql/schema                the GraphQL schema
+GET  /changes                       a feed of changes (Server-Sent Events)
+`

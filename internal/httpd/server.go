@@ -1,0 +1,102 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"koine/internal/sse"
+)
+
+// Server is the HTTP server. Routes are added before Serve.
+type Server struct {
+	options Options
+	log     *slog.Logger
+	mux     *http.ServeMux
+	forms   map[string]Form // of the patterns
+	metrics *metrics
+	ids     requestIDs
+
+	underWay atomic.Int64
+	stopping atomic.Bool
+}
+
+// New makes a server with the routes of its own: /healthz, /readyz, /metrics.
+func New(options Options) *Server {
+	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), forms: map[string]Form{}, ids: newRequestIDs()}
+	s.log = s.options.Logger
+	s.metrics = newMetrics(s)
+	s.Handle("GET /healthz", Plain, http.HandlerFunc(s.healthz))
+	s.Handle("GET /readyz", Plain, http.HandlerFunc(s.readyz))
+	s.Handle("GET /metrics", Plain, s.metrics.handler())
+	s.Handle("/", Plain, http.HandlerFunc(notFound))
+	return s
+}
+
+// Handle adds a route. The pattern is one of http.ServeMux, the form that in
+// which the server itself refuses requests there.
+func (s *Server) Handle(pattern string, form Form, handler http.Handler) {
+	s.mux.Handle(pattern, handler)
+	s.forms[pattern] = form
+}
+
+// HandleRPC adds the JSON-RPC endpoint, at / and /a2a, each also with a
+// trailing slash. A browser that asks for / is sent home.
+func (s *Server) HandleRPC(rpc http.Handler) {
+	s.Handle("/{$}", JSONRPC, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			s.home(w, r)
+			return
+		}
+		rpc.ServeHTTP(w, r)
+	}))
+	s.Handle("/a2a", JSONRPC, rpc)
+	s.Handle("/a2a/{$}", JSONRPC, rpc)
+}
+
+// Call counts a JSON-RPC call for the metrics: code is 0 or that of its error.
+func (s *Server) Call(method string, code int, took time.Duration) {
+	s.metrics.call(method, code, took)
+}
+
+// Serve answers requests on the listener until ctx ends, and then ends in
+// order. It returns nil after an orderly end, and closes the listener.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: s.options.HeaderTimeout,
+		IdleTimeout:       s.options.IdleTimeout,
+		MaxHeaderBytes:    s.options.MaxHeaderBytes,
+		ConnContext:       sse.ConnContext,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		// A request outlives ctx: it is to be finished, not cut off.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	err := s.shutdown(server)
+	<-served // http.ErrServerClosed
+	return err
+}
+
+// shutdown ends the streams first: http.Server.Shutdown waits for them.
+func (s *Server) shutdown(server *http.Server) error {
+	s.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.options.ShutdownTimeout)
+	defer cancel()
+	streams := s.options.Streams.Shutdown(ctx)
+	requests := server.Shutdown(ctx)
+	if requests != nil {
+		requests = errors.Join(requests, server.Close())
+	}
+	return errors.Join(streams, requests)
+}
