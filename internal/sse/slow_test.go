@@ -191,27 +191,41 @@ func open(t *testing.T, ts *httptest.Server, path string) *http.Response {
 // A client that never reads again is cut off, and the kernel's buffer is not
 // allowed to hide it: with ConnContext it holds kilobytes, not megabytes.
 func TestStalledForGood(t *testing.T) {
-	s := newServer(t, sse.Options{WriteTimeout: 100 * time.Millisecond, LastTimeout: 50 * time.Millisecond})
-	ended := make(chan error, 1)
-	yielded := 0
-	ts := serve(t, handler(s, sse.StreamOptions{Last: tell}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
-		return func(yield func(sse.Event, error) bool) {
-			for e := range flood(ctx) {
-				yielded += len(e.Data)
-				if !yield(e, nil) {
-					return
+	for _, secure := range []bool{false, true} {
+		t.Run(map[bool]string{false: "TCP", true: "TLS"}[secure], func(t *testing.T) {
+			s := newServer(t, sse.Options{WriteTimeout: 100 * time.Millisecond, LastTimeout: 50 * time.Millisecond})
+			ended, struck := make(chan error, 1), make(chan struct{})
+			yielded := 0
+			ts := httptest.NewUnstartedServer(handler(s, sse.StreamOptions{Last: tell}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+				context.AfterFunc(ctx, func() { close(struck) })
+				return func(yield func(sse.Event, error) bool) {
+					for e := range flood(ctx) {
+						yielded += len(e.Data)
+						if !yield(e, nil) {
+							return
+						}
+					}
 				}
+			}))
+			ts.Config.ConnContext = sse.ConnContext
+			start := map[bool]func(){false: ts.Start, true: ts.StartTLS}[secure]
+			start()
+			t.Cleanup(ts.Close)
+			ts.Client().Transport.(*http.Transport).DialContext = dialSmall
+			resp := open(t, ts, "/")
+			receive(t, struck, "end of the producer")
+			if secure { // else crypto/tls takes five seconds to give up its farewell
+				resp.Body.Close()
 			}
-		}
-	}))
-	_, resp := dial(t, ts, 64<<10)
-	if err := receive(t, ended, "end"); !errors.Is(err, sse.ErrSlowConsumer) {
-		t.Errorf("got %v, want %v", err, sse.ErrSlowConsumer)
-	}
-	if limit := 1 << 20; yielded > limit {
-		t.Errorf("%d bytes were pulled for a client that reads nothing, want at most %d", yielded, limit)
-	}
-	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
-		t.Error("the truncated stream looks complete")
+			if err := receive(t, ended, "end"); !errors.Is(err, sse.ErrSlowConsumer) {
+				t.Errorf("got %v, want %v", err, sse.ErrSlowConsumer)
+			}
+			if limit := 1 << 20; yielded > limit {
+				t.Errorf("%d bytes were pulled for a client that reads nothing, want at most %d", yielded, limit)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+				t.Error("the truncated stream looks complete")
+			}
+		})
 	}
 }

@@ -233,23 +233,34 @@ func TestUnsupportedWriter(t *testing.T) {
 	}
 }
 
-// The HTTP server's own timeouts are for ordinary answers.
-func TestOutlivesServerTimeouts(t *testing.T) {
-	s := newServer(t, sse.Options{})
-	const short = 50 * time.Millisecond
-	h := handler(s, sse.StreamOptions{}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
-		return func(yield func(sse.Event, error) bool) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(4 * short):
-				yield(sse.Event{Data: []byte("late")}, nil)
+// The HTTP server's own timeouts are for ordinary answers, and the write timeout
+// is not for a stream that idles, which HTTP/2 would end on a deadline left
+// standing.
+func TestOutlivesTimeouts(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(map[bool]string{false: "HTTP/1.1", true: "HTTP/2"}[http2], func(t *testing.T) {
+			const short = 200 * time.Millisecond
+			s := newServer(t, sse.Options{WriteTimeout: short})
+			h := handler(s, sse.StreamOptions{}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+				return func(yield func(sse.Event, error) bool) {
+					if !yield(sse.Event{Data: []byte("early")}, nil) {
+						return
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(2 * short):
+						yield(sse.Event{Data: []byte("late")}, nil)
+					}
+				}
+			})
+			ts := serve(t, h, func(ts *httptest.Server) {
+				ts.EnableHTTP2 = http2
+				ts.Config.WriteTimeout, ts.Config.ReadTimeout = short, short
+			})
+			body, err := io.ReadAll(open(t, ts, "/").Body)
+			if want := "data: early\n\ndata: late\n\n"; err != nil || string(body) != want {
+				t.Errorf("got %q and %v, want %q", body, err, want)
 			}
-		}
-	})
-	ts := serve(t, h, func(ts *httptest.Server) {
-		ts.Config.WriteTimeout, ts.Config.ReadTimeout = short, short
-	})
-	if _, body := get(t, ts.URL); body != "data: late\n\n" {
-		t.Errorf("got %q", body)
+		})
 	}
 }
