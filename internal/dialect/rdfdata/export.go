@@ -122,33 +122,19 @@ func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *
 	}
 }
 
-// body is where the document goes: compressed if the client takes that, and
-// with a deadline for each part.
+// body is where the document goes: compressed if the client takes that. How
+// long a client may stall is the server's business.
 func (h *handler) body(w http.ResponseWriter, r *http.Request) io.WriteCloser {
-	out := &patientWriter{w: w, control: http.NewResponseController(w), timeout: h.options.WriteTimeout}
 	if !takesGzip(r) {
-		return out
+		return plainBody{w}
 	}
-	z, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		panic(err) // the level is a constant
 	}
 	return z
 }
 
-// patientWriter gives the client a time for each part instead of one for the
-// whole answer, which may be large.
-type patientWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-}
+type plainBody struct{ io.Writer }
 
-func (p *patientWriter) Write(b []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
-	}
-	return p.w.Write(b)
-}
-
-func (p *patientWriter) Close() error { return nil }
+func (plainBody) Close() error { return nil }

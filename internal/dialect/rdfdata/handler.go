@@ -13,6 +13,7 @@ package rdfdata
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type Deps struct {
 	Store Store
 	// Prefixes shorten IRIs in Turtle and TriG, and are understood in ?graph=.
 	Prefixes *kg.Prefixes
+	Logger   *slog.Logger // may be nil
 }
 
 // Bounds of an import, and their defaults.
@@ -47,12 +49,6 @@ const (
 	DefaultMaxReplaceBytes = 32 << 20
 	// DefaultMaxImports bounds the imports at one time.
 	DefaultMaxImports = 4
-	// DefaultWriteTimeout is how long a client may take to accept a part of an
-	// export.
-	DefaultWriteTimeout = 30 * time.Second
-	// DefaultReadTimeout is how long a client may take to send a part of a
-	// document.
-	DefaultReadTimeout = 30 * time.Second
 )
 
 // Options of the handler. The zero Options work.
@@ -60,8 +56,6 @@ type Options struct {
 	MaxBytes        int64
 	MaxReplaceBytes int64
 	MaxImports      int
-	WriteTimeout    time.Duration
-	ReadTimeout     time.Duration
 	// TempDir is where documents wait while they are checked; "" means the
 	// system's.
 	TempDir string
@@ -76,12 +70,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxImports == 0 {
 		o.MaxImports = DefaultMaxImports
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = DefaultWriteTimeout
-	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = DefaultReadTimeout
 	}
 	return o
 }
@@ -113,7 +101,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of GET, POST and PUT", r.Method)
 	}
 	if err != nil {
-		writeProblem(w, r, err)
+		h.fail(w, r, err)
 	}
 }
 

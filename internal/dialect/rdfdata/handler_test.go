@@ -50,15 +50,26 @@ type answer struct {
 	body   []byte
 }
 
-func (a answer) problem(t *testing.T) (p struct {
-	Status                      int
-	Reason, Detail, Field, Hint string
-	Line                        int
-}) {
+type problem struct {
+	Status              int
+	Reason, Field, Hint string
+	Message             string
+	Line                int
+}
+
+func (a answer) problem(t *testing.T) problem {
 	t.Helper()
-	if err := json.Unmarshal(a.body, &p); err != nil || p.Status != a.status || a.header.Get("Content-Type") != "application/problem+json" {
+	var body struct {
+		Error struct {
+			Message string
+			Data    problem
+		}
+	}
+	if err := json.Unmarshal(a.body, &body); err != nil || body.Error.Message == "" || a.status < 400 {
 		t.Fatalf("status %d is no problem: %s", a.status, a.body)
 	}
+	p := body.Error.Data
+	p.Status, p.Message = a.status, body.Error.Message
 	return p
 }
 

@@ -4,24 +4,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 
+	"koine/internal/caller"
 	"koine/internal/rdf"
 	"koine/kg"
 )
 
-// problem is the body of a refusal (RFC 9457).
+// problem is what is wrong, in the form that all of koine's plain HTTP
+// endpoints use: {"error": {"message": …, "data": {"reason": …}}}.
 type problem struct {
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Reason string `json:"reason"`
-	Domain string `json:"domain"`
-	Field  string `json:"field,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Hint   string `json:"hint,omitempty"`
+	status  int
+	Message string      `json:"message"`
+	Data    problemData `json:"data"`
+}
+
+type problemData struct {
+	Reason       string `json:"reason"`
+	Domain       string `json:"domain"`
+	Field        string `json:"field,omitempty"`
+	Line         int    `json:"line,omitempty"`
+	Hint         string `json:"hint,omitempty"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
 }
 
 // refusal is an error of this protocol, rather than one of the domain.
@@ -70,44 +75,47 @@ func statusOf(code kg.Code) int {
 	return http.StatusInternalServerError
 }
 
-func problemOf(err error) problem {
-	p := problem{Domain: "koine"}
+func problemOf(err error) (p problem) {
 	var mine *refusal
 	var syntax *rdf.SyntaxError
 	var tooLarge *http.MaxBytesError
+	p.Data.Domain = "koine"
 	switch {
 	case errors.As(err, &mine):
-		p.Status, p.Reason, p.Detail, p.Hint = mine.status, mine.reason, mine.detail, mine.hint
+		p.status, p.Message, p.Data.Reason, p.Data.Hint = mine.status, mine.detail, mine.reason, mine.hint
 	case errors.As(err, &tooLarge):
-		p.Status, p.Reason = http.StatusRequestEntityTooLarge, "BODY_TOO_LARGE"
-		p.Detail = fmt.Sprintf("the document has more than %d bytes", tooLarge.Limit)
+		p.status, p.Data.Reason = http.StatusRequestEntityTooLarge, "BODY_TOO_LARGE"
+		p.Message = fmt.Sprintf("the document has more than %d bytes", tooLarge.Limit)
 	default:
 		e := kg.AsError(err)
-		p.Status, p.Reason, p.Detail, p.Field, p.Hint = statusOf(e.Code), string(e.Code), e.Message, e.Field, e.Hint
-		if errors.As(err, &syntax) {
-			p.Line = syntax.Line
-			if e.Code != kg.CodeInternal {
-				p.Status, p.Detail = http.StatusBadRequest, syntax.Error()
-			}
+		p.status, p.Message = statusOf(e.Code), e.Message
+		p.Data.Reason, p.Data.Field, p.Data.Hint = string(e.Code), e.Field, e.Hint
+		p.Data.RetryAfterMs = e.RetryAfter.Milliseconds()
+		if errors.As(err, &syntax) && e.Code != kg.CodeInternal {
+			p.status, p.Message, p.Data.Line = http.StatusBadRequest, syntax.Error(), syntax.Line
 		}
 	}
-	p.Title = http.StatusText(p.Status)
 	return p
 }
 
-func writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers with an error. What is our own fault is logged, not told.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	var e *kg.Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	if p.status == http.StatusInternalServerError && h.Logger != nil {
+		h.Logger.ErrorContext(r.Context(), "RDF over HTTP failed", "request", caller.From(r.Context()).RequestID, "error", err)
 	}
-	body, err := json.Marshal(p)
+	if ms := p.Data.RetryAfterMs; ms > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt((ms+999)/1000, 10))
+	}
+	body, err := json.Marshal(struct {
+		Error problem `json:"error"`
+	}{p})
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
-		w.Write(append(body, '\n'))
+		w.Write(append(body, '\n')) // a client that is gone has no use for an error
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -33,7 +32,7 @@ func (h *handler) receive(w http.ResponseWriter, r *http.Request, limit int64) (
 	default:
 		return nil, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Encoding %q is neither gzip nor identity", encoding)
 	}
-	body := &patientReader{r: http.MaxBytesReader(w, r.Body, limit), control: http.NewResponseController(w), timeout: h.options.ReadTimeout}
+	body := http.MaxBytesReader(w, r.Body, limit)
 	var memory bytes.Buffer
 	n, err := io.CopyN(&memory, body, spoolMemoryBytes)
 	s.memory = memory.Bytes()
@@ -105,18 +104,4 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 		err = refuse(http.StatusBadRequest, "INVALID", "the body is not gzip: %v", err)
 	}
 	return n, err
-}
-
-// patientReader gives the client a time for each part of a body.
-type patientReader struct {
-	r       io.Reader
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-func (p *patientReader) Read(b []byte) (int, error) {
-	if err := p.control.SetReadDeadline(time.Now().Add(p.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
-	}
-	return p.r.Read(b)
 }
