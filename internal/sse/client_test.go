@@ -199,10 +199,7 @@ func TestBackoff(t *testing.T) {
 		if !errors.Is(err, errRPC) {
 			t.Errorf("got %v, want %v", err, errRPC)
 		}
-		want := []time.Duration{1, 2, 4, 1}
-		for _, s := range []time.Duration{1, 2, 4, 8, 10, 10, 10, 10, 10} {
-			want = append(want, s)
-		}
+		want := []time.Duration{1, 2, 4, 1, 1, 2, 4, 8, 10, 10, 10, 10, 10}
 		if len(waits) != len(want) {
 			t.Fatalf("%d waits, want %d: %v", len(waits), len(want), waits)
 		}
