@@ -22,7 +22,8 @@
 //   - A stream that cannot take a block within the write timeout never delays
 //     another. It is told so, if it takes that last event, and closed.
 //   - The last event is written after everything before it, or not at all.
-//   - When Serve returns, its goroutines have ended and its context is done.
+//   - When Serve returns, the producer is no longer running, its context is done,
+//     and the hub's loop for the stream has been told to end.
 //
 // What r3labs/sse would do otherwise, and what keeps it from doing so here:
 //   - It fans a stream out to many subscribers, and one that stalls stalls all:
