@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/follow"
 	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
@@ -46,11 +47,11 @@ func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o := &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
-		sub, err := follow(ctx, c.h.store, q.filter, q.resume)
+		sub, err := follow.Start(ctx, c.h.store, q.filter, q.resume)
 		if err != nil {
 			return nil, err
 		}
-		return newChangeFeed(c.h.store, sub, q.resume.Start == operation.Snapshot), nil
+		return newChangeFeed(c.h.store, sub), nil
 	}}
 	return c.h.serve(w, r, o, framing{
 		result: func(value any) ([]byte, error) { return appendJSON(nil, value) },

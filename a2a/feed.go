@@ -13,27 +13,31 @@ type changeFeed struct {
 	subscription operation.Subscription
 	encoder      encoder
 	// held is set while an event is on its way that the position scanned to
-	// already counts: a heartbeat must not tell a position while events in
-	// front of it are not out. In a snapshot that is all the time.
+	// might already count: a heartbeat must not tell a position while an event
+	// in front of it is not out.
 	held atomic.Bool
 }
 
 // newChangeFeed wraps the subscription, which the feed's close gives back.
-func newChangeFeed(store *kg.Store, s operation.Subscription, snapshot bool) *feed {
+func newChangeFeed(store *kg.Store, s operation.Subscription) *feed {
 	f := &changeFeed{store: store, subscription: s, encoder: encoder{store: store}}
-	f.held.Store(snapshot)
-	out := &feed{results: f.results, position: f.position, close: s.Close}
-	if !snapshot { // one that is cut short cannot be resumed, only begun again
-		out.start = store.FormatPosition(s.Position())
-	}
-	return out
+	return &feed{results: f.results, start: f.token(s.Position()), position: f.position, close: s.Close}
 }
 
 func (f *changeFeed) position() string {
 	if f.held.Load() {
 		return ""
 	}
-	return f.store.FormatPosition(f.subscription.Position())
+	return f.token(f.subscription.Position())
+}
+
+// token is the position for the outside; the zero Position, inside a snapshot,
+// is none: a snapshot that is cut short can only be begun again.
+func (f *changeFeed) token(p kg.Position) string {
+	if p == (kg.Position{}) {
+		return ""
+	}
+	return f.store.FormatPosition(p)
 }
 
 func (f *changeFeed) results(yield func(result, error) bool) {
@@ -47,7 +51,7 @@ func (f *changeFeed) results(yield func(result, error) bool) {
 		if !yield(out, err) || err != nil {
 			return
 		}
-		f.held.Store(ev.Snapshot && !ev.SnapshotEnd)
+		f.held.Store(false)
 	}
 }
 

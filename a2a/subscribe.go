@@ -36,7 +36,7 @@ func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
 		if err != nil {
 			return nil, subscribeError(err)
 		}
-		return newChangeFeed(h.store, sub, resume.Start == operation.Snapshot), nil
+		return newChangeFeed(h.store, sub), nil
 	}}, nil
 }
 

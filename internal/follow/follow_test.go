@@ -1,0 +1,176 @@
+package follow_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"koine/internal/follow"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+func open(t *testing.T) *kg.Store {
+	t.Helper()
+	s, err := kg.Open(t.TempDir(), kg.Options{FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func add(t *testing.T, s *kg.Store, subject string) kg.Receipt {
+	t.Helper()
+	receipt, err := s.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error {
+		return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:" + subject), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt
+}
+
+func start(t *testing.T, s *kg.Store, filter kg.Filter, from operation.Resume) *follow.Following {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	f, err := follow.Start(ctx, s, filter, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+// say is an event in short: what it shows of which subject.
+func say(e operation.Event) string {
+	if e.UpToDate {
+		return fmt.Sprintf("up to date at %d", e.Position.Revision)
+	}
+	text := e.Change.Op.String() + " " + e.Change.Statement.Subject.Value()
+	if e.Snapshot {
+		text += " stands"
+	}
+	if e.SnapshotEnd {
+		text += fmt.Sprintf(", the last at %d", e.Position.Revision)
+	}
+	return text
+}
+
+// While the snapshot is read others write: what they write comes after it,
+// once, and the position is not told before the snapshot is out.
+func TestSnapshotThenChanges(t *testing.T) {
+	s := open(t)
+	add(t, s, "a")
+	add(t, s, "b")
+	f := start(t, s, kg.Filter{}, operation.Resume{Start: operation.Snapshot})
+	add(t, s, "c") // registered, but nothing read yet
+	want := []string{"add urn:a stands", "add urn:b stands, the last at 2", "add urn:c", "add urn:d"}
+	i := 0
+	for e, err := range f.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := say(e); got != want[i] {
+			t.Fatalf("event %d: got %s, want %s", i, got, want[i])
+		}
+		position := f.Position()
+		if e.Snapshot != (position == kg.Position{}) {
+			t.Errorf("at %s: position %+v", want[i], position)
+		}
+		if i == 0 {
+			add(t, s, "d") // in the middle of the snapshot
+		}
+		if i++; i == len(want) {
+			break
+		}
+	}
+	if i != len(want) {
+		t.Errorf("ended after %d events, want %d", i, len(want))
+	}
+}
+
+func TestStarts(t *testing.T) {
+	s := open(t)
+	first := add(t, s, "a")
+	add(t, s, "b")
+	for _, row := range []struct {
+		name   string
+		filter kg.Filter
+		from   operation.Resume
+		want   string // the first event, with "c" written after the start
+	}{
+		{"unsaid", kg.Filter{}, operation.Resume{}, "add urn:c"},
+		{"latest", kg.Filter{}, operation.Resume{Start: operation.Latest}, "add urn:c"},
+		{"earliest", kg.Filter{}, operation.Resume{Start: operation.Earliest}, "add urn:a"},
+		{"after the first", kg.Filter{}, operation.Resume{Start: operation.After, After: first.Position}, "add urn:b"},
+		{"a snapshot of nothing", kg.Filter{Pattern: kg.Pattern{Subject: kg.IRI("urn:none")}}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
+		{"a snapshot without adds", kg.Filter{Ops: []kg.Op{kg.Remove}}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
+		{"a snapshot that keeps nothing", kg.Filter{Keep: func(kg.Statement) bool { return false }}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
+	} {
+		head := s.Head().Revision
+		f := start(t, s, row.filter, row.from)
+		add(t, s, "c")
+		if _, err := s.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error { // so that the next row can add it
+			return tx.Apply(kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: kg.IRI("urn:c"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want := row.want
+		if want == "up to date at " {
+			want += fmt.Sprint(head)
+		}
+		for e, err := range f.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := say(e); got != want {
+				t.Errorf("%s: got %s, want %s", row.name, got, want)
+			}
+			break
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := open(t)
+	for _, row := range []struct {
+		name   string
+		filter kg.Filter
+		from   operation.Resume
+		want   kg.Code
+	}{
+		{"a position of another log", kg.Filter{}, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}, kg.CodePositionGone},
+		{"an age", kg.Filter{View: kg.View{MaxAge: time.Hour}}, operation.Resume{Start: operation.Snapshot}, kg.CodeInvalid},
+	} {
+		if _, err := follow.Start(t.Context(), s, row.filter, row.from); kg.CodeOf(err) != row.want {
+			t.Errorf("%s: got %v, want %s", row.name, err, row.want)
+		}
+	}
+	if n := s.Stats(); n.Watchers != 0 || n.Snapshots != 0 {
+		t.Errorf("refused, but %d watchers and %d snapshots are left", n.Watchers, n.Snapshots)
+	}
+}
+
+// The end of the context ends the events with its error.
+func TestEnd(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := follow.Start(ctx, s, kg.Filter{}, operation.Resume{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cancel()
+	for _, err := range f.Events() {
+		if err != context.Canceled {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+	}
+}
