@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/alecthomas/kong"
+
+	"koine/kg"
+)
+
+// checkCommand checks a store.
+type checkCommand struct {
+	target
+	Rebuild bool `help:"First throw the index away and build it again from the newest checkpoint and the log. Needs --data."`
+}
+
+// Help is shown by --help.
+func (checkCommand) Help() string {
+	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --rebuild, which loses nothing that the log has.
+
+Examples:
+  koine check --data ./koine-data
+  koine check --data ./koine-data --rebuild
+  koine check --url http://127.0.0.1:8080`
+}
+
+// Run checks and prints what was found.
+func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	offline, err := c.offline(command)
+	if err != nil {
+		return err
+	}
+	var report *kg.CheckReport
+	switch {
+	case offline:
+		report, err = c.here(ctx, t, log)
+	case c.Rebuild:
+		return usageError{errors.New("--rebuild needs --data: stop the server first")}
+	default:
+		report, err = c.remote(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return sayReport(t, report)
+}
+
+func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
+	store, err := c.open(log, false, kg.Options{Rebuild: c.Rebuild})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	if c.Rebuild {
+		t.sayf("The index was built again.")
+	}
+	if err := store.Ready(); err != nil {
+		return nil, err
+	}
+	return store.Check(ctx, kg.CheckOptions{})
+}
+
+func (c *checkCommand) remote(ctx context.Context) (*kg.CheckReport, error) {
+	response, err := c.client().do(ctx, http.MethodPost, checkPath, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	report := new(kg.CheckReport)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(report); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	return report, nil
+}
+
+func sayReport(t terminal, r *kg.CheckReport) error {
+	fmt.Fprintf(t.out, "revision %d: %s statements, %s intervals of the past, %s terms, %s log entries\n",
+		r.Revision, countText(r.Statements), countText(r.Past), countText(r.Terms), countText(r.Entries))
+	if r.Clean() {
+		_, err := fmt.Fprintln(t.out, "everything agrees")
+		return err
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(t.out, "fault:", p)
+	}
+	return exitError{fmt.Errorf("%s faults; try koine check --data DIR --rebuild", countText(uint64(r.Total))), exitDamaged}
+}
+
+// checkPath is where a server checks its store.
+const checkPath = "/admin/check"
+
+// checkHandler answers POST with the report of a check of the running store.
+func checkHandler(store *kg.Store) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "a check is asked for with POST", http.StatusMethodNotAllowed)
+			return
+		}
+		report, err := store.Check(r.Context(), kg.CheckOptions{})
+		if err != nil {
+			http.Error(w, kg.AsError(err).Message, http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(report) // a client that is gone has no use for an error
+	})
+}

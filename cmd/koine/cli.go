@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"koine/kg"
+)
+
+// cli is the command line. Every flag can also be set by an environment
+// variable (KOINE_ and its name in capitals) and in the configuration file.
+type cli struct {
+	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
+	Log    logging         `embed:"" prefix:"log-"`
+
+	Serve   serveCommand   `cmd:"" help:"Run the server."`
+	Load    loadCommand    `cmd:"" help:"Load RDF files."`
+	Export  exportCommand  `cmd:"" help:"Write the graph, or one named graph, as RDF."`
+	Query   queryCommand   `cmd:"" help:"Run a GraphQL query on a server."`
+	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
+	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
+	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
+	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
+	Version versionCommand `cmd:"" help:"Say which version this is."`
+}
+
+const description = `A knowledge graph that agents share: query it with GraphQL, patch it, follow its changes.
+
+Try:  koine serve --demo
+
+` + exitHelp
+
+// execute parses the command line, runs the command, and says what went wrong.
+func execute(ctx context.Context, args []string, t terminal) (code int) {
+	exited := -1
+	parser, err := newParser(t, func(status int) { exited = status; panic(parserExit{}) })
+	if err != nil {
+		t.sayf("koine: %v", err)
+		return exitFailure
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(parserExit); !ok {
+				panic(p)
+			}
+			code = exited
+		}
+	}()
+	command, err := parser.Parse(args)
+	if err != nil {
+		return complain(t, usageError{err}, parsed(err))
+	}
+	log := command.Model.Target.Addr().Interface().(*cli).Log.logger(t.err)
+	command.BindTo(ctx, (*context.Context)(nil))
+	err = command.Run(command, t, log)
+	if err == nil {
+		return exitOK
+	}
+	return complain(t, err, command)
+}
+
+// parserExit unwinds the parser where it would end the process: after --help.
+type parserExit struct{}
+
+func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
+	return kong.New(&cli{},
+		kong.Name("koine"),
+		kong.Description(description),
+		kong.Writers(t.out, t.err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Configuration(loadConfig),
+		kong.DefaultEnvars("KOINE"),
+		kong.Vars{"url": defaultURL},
+	)
+}
+
+func parsed(err error) *kong.Context {
+	var parse *kong.ParseError
+	if errors.As(err, &parse) {
+		return parse.Context
+	}
+	return nil
+}
+
+// complain says what went wrong, and what to do about it where that is known.
+func complain(t terminal, err error, command *kong.Context) int {
+	code := exitCode(err)
+	if code == exitInterrupted {
+		t.sayf("koine: interrupted")
+		return code
+	}
+	t.sayf("koine: %s", strings.TrimSpace(err.Error()))
+	var e *kg.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		t.sayf("%s", e.Hint)
+	}
+	if code == exitUsage {
+		name := "koine"
+		if command != nil && command.Selected() != nil {
+			name = command.Selected().FullPath()
+		}
+		t.sayf("See %s --help.", name)
+	}
+	return code
+}
+
+// explicit tells whether the flag stands on the command line, rather than
+// coming from the environment or the configuration file.
+func explicit(command *kong.Context, flag string) bool {
+	for _, p := range command.Path {
+		if p.Flag != nil && p.Flag.Name == flag && !p.Resolved {
+			return true
+		}
+	}
+	return false
+}

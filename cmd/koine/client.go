@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxAnswerBytes bounds what the client reads of one answer; exports stream.
+const maxAnswerBytes = 256 << 20
+
+// client talks to a server.
+type client struct {
+	base  string
+	agent string
+	http  *http.Client
+}
+
+func newClient(url, agent string) *client {
+	if url == "" {
+		url = defaultURL
+	}
+	if !strings.Contains(url, "://") {
+		url = "http://" + url
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true // exports pass it through as they want
+	transport.ResponseHeaderTimeout = 0 // a load answers when it is done
+	return &client{base: strings.TrimRight(url, "/"), agent: agent, http: &http.Client{Transport: transport}}
+}
+
+// header is that of every request.
+func (c *client) header() http.Header {
+	h := http.Header{"User-Agent": {"koine/" + versionText()}}
+	if c.agent != "" {
+		h.Set("X-Agent-ID", c.agent)
+	}
+	return h
+}
+
+// do sends a request and gives the answer if it is a success; a refusal
+// becomes an error.
+func (c *client) do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	r.Header = c.header()
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, exitError{fmt.Errorf("no server answers at %s: %w\nIs it running? Start one with: koine serve --demo", c.base, err), exitUnreachable}
+	}
+	if response.StatusCode/100 != 2 {
+		defer response.Body.Close()
+		return nil, refusalOf(response)
+	}
+	return response, nil
+}
+
+// refusalOf makes an error of an answer that is none.
+func refusalOf(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	var p struct {
+		Detail string    `json:"detail"`
+		Reason string    `json:"reason"`
+		Hint   string    `json:"hint"`
+		Error  *rpcError `json:"error"`
+	}
+	if json.Unmarshal(body, &p) != nil || p.Detail == "" && p.Error == nil {
+		return exitError{fmt.Errorf("the server answered %s: %s", response.Status, bytes.TrimSpace(body[:min(len(body), 500)])), exitFailure}
+	}
+	if p.Error != nil {
+		return p.Error
+	}
+	e := &rpcError{Code: response.StatusCode, Message: p.Detail}
+	e.Data.Reason, e.Data.Hint = p.Reason, p.Hint
+	return e
+}
+
+// rpcError is a server's refusal: of a JSON-RPC call, or of any other request.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    struct {
+		Reason string          `json:"reason"`
+		Hint   string          `json:"hint"`
+		Errors json.RawMessage `json:"errors"`
+	} `json:"data"`
+}
+
+// Error is the message, with what the server gives beside it.
+func (e *rpcError) Error() string {
+	text := e.Message
+	var list []struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(e.Data.Errors, &list) == nil {
+		for _, one := range list {
+			if one.Message != e.Message {
+				text += "\n  " + one.Message
+			}
+		}
+	}
+	if e.Data.Reason != "" {
+		text += " (" + e.Data.Reason + ")"
+	}
+	if e.Data.Hint != "" {
+		text += "\n" + e.Data.Hint
+	}
+	return text
+}
+
+// call makes a JSON-RPC call and gives its result.
+func (c *client) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	body, err := rpcBody(method, params)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.do(ctx, http.MethodPost, "/a2a", http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err != nil {
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	}
+	return rpcResult(text)
+}
+
+func rpcBody(method string, params any) ([]byte, error) {
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+func rpcResult(text []byte) (json.RawMessage, error) {
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+		Error  *rpcError       `json:"error"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("the server's answer is not JSON-RPC: %w", err)
+	}
+	if answer.Error != nil {
+		return nil, answer.Error
+	}
+	if answer.Result == nil {
+		return nil, errors.New("the server's answer has neither result nor error")
+	}
+	return answer.Result, nil
+}
+
+// patience is how long a short request may take.
+const patience = 60 * time.Second

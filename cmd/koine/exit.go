@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// Exit codes. They are part of the interface: scripts rely on them.
+const (
+	exitOK          = 0
+	exitFailure     = 1   // something went wrong that none of the others says
+	exitUsage       = 2   // the command line or the configuration
+	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
+	exitDamaged     = 4   // the store: a check found faults, the log is damaged
+	exitUnreachable = 5   // the server does not answer, the data directory is in use
+	exitInterrupted = 130 // ended by a signal
+)
+
+const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store is damaged, 5 no server there or the data directory is in use, 130 interrupted.`
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitError gives an error an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// exitCode is what the process ends with after this error.
+func exitCode(err error) int {
+	var usage usageError
+	var own exitError
+	var syntax *rdf.SyntaxError
+	var refused *rpcError
+	var network net.Error
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &own):
+		return own.code
+	case errors.As(err, &syntax), errors.As(err, &refused):
+		return exitRefused
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &network):
+		return exitUnreachable
+	}
+	return exitCodeOf(kg.CodeOf(err))
+}
+
+func exitCodeOf(code kg.Code) int {
+	switch code {
+	case kg.CodeDataDirInUse:
+		return exitUnreachable
+	case kg.CodeLogDamaged, kg.CodeReadOnly, kg.CodeFormatUnknown:
+		return exitDamaged
+	case kg.CodeInternal, kg.CodeOutcomeUnknown, kg.CodeDiskFull, kg.CodeOverloaded, kg.CodeTimeout, kg.CodeClosed:
+		return exitFailure
+	}
+	return exitRefused
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// exportCommand writes a store's statements as RDF.
+type exportCommand struct {
+	target
+	prefixFlags
+	Output       string  `short:"o" help:"Write to this file, compressed if its name ends with .gz, instead of to standard output." placeholder:"FILE" type:"path"`
+	Format       string  `help:"nquads, ntriples, trig, turtle or jsonld. Otherwise the output's name tells, or it is nquads." placeholder:"FORMAT"`
+	Graph        string  `help:"Only this graph; default is the one without a name." placeholder:"IRI"`
+	At           string  `help:"As of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
+	MinCertainty float64 `help:"Only statements asserted with at least this certainty." placeholder:"0…1"`
+}
+
+// Help is shown by --help.
+func (exportCommand) Help() string {
+	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
+
+Examples:
+  koine export > everything.nq
+  koine export --data ./koine-data -o backup.trig.gz
+  koine export --graph https://example.org/team --format turtle`
+}
+
+// Run writes the export. A file appears under its name only when it is whole.
+func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	format, err := c.format()
+	if err != nil {
+		return err
+	}
+	offline, err := c.offline(command)
+	if err != nil {
+		return err
+	}
+	registry, err := c.registry(nil)
+	if err != nil {
+		return err
+	}
+	write := func(out io.Writer) error { return c.download(ctx, out, format, registry) }
+	if offline {
+		store, err := c.open(log, false, kg.Options{})
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		write = func(out io.Writer) error { return c.dump(ctx, store, out, format, registry) }
+	}
+	if c.Output == "" {
+		return write(t.out)
+	}
+	return c.toFile(write)
+}
+
+func (c *exportCommand) format() (rdf.Format, error) {
+	if c.Format != "" {
+		f, ok := rdf.FormatByName(c.Format)
+		if !ok {
+			return 0, usageError{fmt.Errorf("--format: there is no format %q", c.Format)}
+		}
+		return f, nil
+	}
+	if f, ok := rdf.FormatByPath(c.Output); ok {
+		return f, nil
+	}
+	return rdf.NQuads, nil
+}
+
+func (c *exportCommand) toFile(write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(c.Output), ".koine-export-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if strings.HasSuffix(c.Output, ".gz") {
+		z := gzip.NewWriter(f)
+		err = errors.Join(write(z), z.Close())
+	} else {
+		err = write(f)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.Output)
+}
+
+// dump exports from a data directory.
+func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
+	view, err := c.view(ctx, store, registry)
+	if err != nil {
+		return err
+	}
+	snapshot, err := store.View(ctx, view)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: registry})
+	for q, err := range rdf.Export(snapshot) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.Write(q); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func (c *exportCommand) view(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
+	v := kg.View{Principal: c.local(), MinCertainty: c.MinCertainty}
+	if c.Graph != "" {
+		g := kg.DefaultGraph
+		if !strings.EqualFold(c.Graph, "default") {
+			var err error
+			if g, err = registry.Resource(c.Graph); err != nil {
+				return v, usageError{fmt.Errorf("--graph: %w", err)}
+			}
+		}
+		v.Graphs = []kg.Term{g}
+	}
+	if err := v.Valid(); err != nil {
+		return v, usageError{err}
+	}
+	if c.At == "" {
+		return v, nil
+	}
+	if n, err := strconv.ParseUint(c.At, 10, 64); err == nil {
+		v.At = kg.Revision(n)
+		return v, nil
+	}
+	when, err := time.Parse(time.RFC3339, c.At)
+	if err != nil {
+		return v, usageError{fmt.Errorf("--at: %q is neither a revision nor a time like 2026-01-31T12:00:00Z", c.At)}
+	}
+	v.At, err = store.RevisionAt(ctx, when)
+	if err == nil && v.At == 0 {
+		err = kg.Errorf(kg.CodeRevisionGone, "nothing was committed before %s", c.At)
+	}
+	return v, err
+}
+
+// download exports from a server.
+func (c *exportCommand) download(ctx context.Context, out io.Writer, f rdf.Format, registry *kg.Prefixes) error {
+	query := url.Values{}
+	if c.Graph != "" {
+		query.Set("graph", expand(registry, c.Graph))
+	}
+	if c.At != "" {
+		query.Set("at", c.At)
+	}
+	if c.MinCertainty != 0 {
+		query.Set("minCertainty", strconv.FormatFloat(c.MinCertainty, 'g', -1, 64))
+	}
+	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
+	response, err := c.client().do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var in io.Reader = response.Body
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		if in, err = gzip.NewReader(in); err != nil {
+			return fmt.Errorf("the server's answer: %w", err)
+		}
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return fmt.Errorf("the export broke off: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// loadCommand loads RDF files into a data directory or through a server.
+type loadCommand struct {
+	Files []string `arg:"" name:"file" help:"RDF files, also compressed with gzip; - reads standard input." type:"path"`
+	target
+	prefixFlags
+	Graph           string `help:"Put statements into this graph that the files put into none." placeholder:"IRI"`
+	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
+	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
+	Why             string `help:"The reason, kept in the history." default:"Load of {file}" placeholder:"TEXT"`
+}
+
+// Help is shown by --help.
+func (loadCommand) Help() string {
+	return `Each file is read through once before anything is written, so a bad line, told with its number, leaves nothing of its file behind. Blank nodes belong to their file: loading it again adds nothing.
+
+Examples:
+  koine load --data ./koine-data movies.nq.gz
+  koine load --url http://127.0.0.1:8080 team.ttl --graph https://example.org/team
+  curl -s https://example.org/x.trig | koine load --format trig -`
+}
+
+// Run loads the files one after the other.
+func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	sources, err := c.sources(t)
+	defer func() {
+		for _, s := range sources {
+			s.close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	offline, err := c.offline(command)
+	if err != nil {
+		return err
+	}
+	if !offline {
+		return c.upload(ctx, t, sources)
+	}
+	graph, err := c.graph()
+	if err != nil {
+		return err
+	}
+	store, err := c.open(log, true, kg.Options{})
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if err = c.one(ctx, t, store, s, graph); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, store.Close())
+}
+
+func (c *loadCommand) graph() (kg.Term, error) {
+	registry, err := c.registry(nil)
+	if err != nil || c.Graph == "" {
+		return kg.DefaultGraph, err
+	}
+	g, err := registry.Resource(c.Graph)
+	if err == nil && g.Kind() != kg.KindIRI {
+		err = errors.New("a graph is named by an IRI")
+	}
+	if err != nil {
+		return g, usageError{fmt.Errorf("--graph: %w", err)}
+	}
+	return g, nil
+}
+
+// one loads one file: it is checked first.
+func (c *loadCommand) one(ctx context.Context, t terminal, store *kg.Store, s *source, graph kg.Term) error {
+	o := rdf.Options{Name: s.name, Graph: graph, ContinueOnError: c.ContinueOnError}
+	checking := o
+	told := 0
+	checking.Rejected = func(e *rdf.SyntaxError) {
+		if told++; told <= maxRejectedTold {
+			t.sayf("skipped: %v", e)
+		}
+	}
+	summary, err := s.survey(ctx, t, checking)
+	if err != nil {
+		return err
+	}
+	o.Tag = summary.Tag
+	in, err := s.open(t, "loading "+s.name)
+	if err != nil {
+		return err
+	}
+	meta := kg.Meta{Principal: c.local(), Justification: justification(c.Why, s.name)}
+	began := time.Now()
+	report, err := store.Load(ctx, meta, rdf.Read(in, s.format, o), kg.LoadOptions{Progress: s.progress.count})
+	s.progress.done()
+	if err != nil {
+		if report.Statements > 0 {
+			return fmt.Errorf("%w\n%s statements before it are in the store; loading the file again adds the rest", err, countText(report.Statements))
+		}
+		return err
+	}
+	sayLoaded(t, s.name, summary, report.Statements, report.Revision, time.Since(began))
+	return nil
+}
+
+// maxRejectedTold bounds the skipped lines that are named.
+const maxRejectedTold = 20
+
+func sayLoaded(t terminal, name string, s rdf.Summary, statements uint64, revision kg.Revision, took time.Duration) {
+	skipped := ""
+	if s.Rejected > 0 {
+		skipped = fmt.Sprintf(", %s lines skipped", countText(s.Rejected))
+	}
+	t.sayf("%s: %s statements, %s of them new%s; revision %d; %s, %s statements/s", name, countText(s.Quads), countText(statements),
+		skipped, revision, took.Round(time.Millisecond), countText(uint64(float64(s.Quads)/max(took.Seconds(), 1e-3))))
+}
+
+// source is a file to load. Standard input is copied into a temporary one,
+// because a document is read twice.
+type source struct {
+	name     string // for messages
+	path     string
+	format   rdf.Format
+	size     int64
+	file     *os.File
+	progress *progress
+	remove   bool
+}
+
+func (c *loadCommand) sources(t terminal) (out []*source, err error) {
+	for _, path := range c.Files {
+		s := &source{name: filepath.Base(path), path: path}
+		if filepath.Base(path) == "-" {
+			s.name = "standard input"
+			if s.path, err = keep(t.in); err != nil {
+				return out, err
+			}
+			s.remove = true
+		}
+		out = append(out, s)
+		if s.format, err = c.format(path); err != nil {
+			return out, err
+		}
+		info, err := os.Stat(s.path)
+		if err != nil {
+			return out, err
+		}
+		if info.IsDir() {
+			return out, fmt.Errorf("%s is a directory; name the files in it", s.path)
+		}
+		s.size = info.Size()
+	}
+	return out, nil
+}
+
+func (c *loadCommand) format(path string) (rdf.Format, error) {
+	if c.Format != "" {
+		f, ok := rdf.FormatByName(c.Format)
+		if !ok {
+			return 0, usageError{fmt.Errorf("--format: there is no format %q", c.Format)}
+		}
+		return f, nil
+	}
+	f, ok := rdf.FormatByPath(path)
+	if !ok {
+		return 0, usageError{fmt.Errorf("%s: its name tells no format (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz); use --format", path)}
+	}
+	return f, nil
+}
+
+// keep copies an input into a temporary file.
+func keep(in io.Reader) (path string, err error) {
+	f, err := os.CreateTemp("", "koine-load-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, in)
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// open gives the text from its beginning; the reading is told as what.
+func (s *source) open(t terminal, what string) (io.Reader, error) {
+	in, err := s.raw(t, what)
+	if err != nil {
+		return nil, err
+	}
+	return rdf.Decompress(in)
+}
+
+// raw gives the file as it is.
+func (s *source) raw(t terminal, what string) (io.Reader, error) {
+	s.closeFile()
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	s.file, s.progress = f, newProgress(t, what, f, s.size)
+	return s.progress, nil
+}
+
+func (s *source) survey(ctx context.Context, t terminal, o rdf.Options) (rdf.Summary, error) {
+	in, err := s.open(t, "checking "+s.name)
+	if err != nil {
+		return rdf.Summary{}, err
+	}
+	defer s.progress.done()
+	return rdf.Survey(&cancelled{ctx, in}, s.format, o)
+}
+
+func (s *source) closeFile() {
+	if s.file != nil {
+		s.file.Close()
+	}
+	s.file = nil
+}
+
+func (s *source) close() {
+	s.closeFile()
+	if s.remove {
+		os.Remove(s.path)
+	}
+}
+
+// cancelled ends a reading when the context does.
+type cancelled struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (c *cancelled) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(b)
+}
+
+// justification puts the file's name into the reason.
+func justification(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// reportEvery is how often progress is told where there is no terminal.
+const reportEvery = 10 * time.Second
+
+// progress tells how far the reading of a file has come: by a bar where a
+// person watches, by a line now and then where output goes to a file. It
+// counts the bytes that are read through it, for the time that is left, and
+// the statements, for the rate.
+type progress struct {
+	io.Reader
+	t          terminal
+	what       string
+	size, read int64
+	statements atomic.Uint64
+	began      time.Time
+	told       time.Time
+	bar        *progressbar.ProgressBar
+}
+
+// newProgress watches the reading of an input of this size, -1 if unknown.
+func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
+	now := time.Now()
+	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now}
+	if t.interactive() {
+		p.bar = progressbar.NewOptions64(size,
+			progressbar.OptionSetWriter(t.err),
+			progressbar.OptionSetDescription(what),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	return p
+}
+
+// Read passes on what it reads and tells of it.
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.read += int64(n)
+	switch now := time.Now(); {
+	case p.bar != nil:
+		p.bar.Describe(p.what + p.rate(now))
+		p.bar.Add(n) // it has nowhere to report a failing terminal to
+	case now.Sub(p.told) >= reportEvery:
+		p.told = now
+		p.t.sayf("%s: %s%s%s", p.what, p.share(), p.rate(now), p.left(now))
+	}
+	return n, err
+}
+
+// count says how many statements there have been.
+func (p *progress) count(n uint64) { p.statements.Store(n) }
+
+func (p *progress) share() string {
+	if p.size <= 0 {
+		return sizeText(p.read)
+	}
+	return fmt.Sprintf("%d%%", p.read*100/p.size)
+}
+
+func (p *progress) rate(now time.Time) string {
+	n, seconds := p.statements.Load(), now.Sub(p.began).Seconds()
+	if n == 0 || seconds < 0.1 {
+		return ""
+	}
+	return fmt.Sprintf(" %s statements, %s/s", countText(n), countText(uint64(float64(n)/seconds)))
+}
+
+func (p *progress) left(now time.Time) string {
+	if p.size <= 0 || p.read == 0 {
+		return ""
+	}
+	left := time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read))
+	return fmt.Sprintf(", %s left", left.Round(time.Second))
+}
+
+// done takes the bar away.
+func (p *progress) done() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}
+
+// countText writes a number with thousands apart: 1,234,567.
+func countText(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func sizeText(n int64) string {
+	const unit = 1 << 10
+	f, suffix := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for f >= unit && len(suffix) > 1 {
+		f, suffix = f/unit, suffix[1:]
+	}
+	return fmt.Sprintf("%.3g %s", f, suffix[0])
+}

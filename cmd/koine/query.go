@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// queryCommand runs a GraphQL query through knowledge/query.
+type queryCommand struct {
+	Query string `arg:"" optional:"" help:"GraphQL; - or nothing reads standard input."`
+	File  string `short:"f" help:"Read the query from this file." placeholder:"FILE" type:"path"`
+	URL   string `help:"The server (default ${url})." placeholder:"URL"`
+	as
+	Var           map[string]string `help:"A variable, as JSON; what is no JSON is a string. May be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
+	Operation     string            `help:"Which operation, if the document has several." placeholder:"NAME"`
+	At            string            `help:"Read as of this revision or time." placeholder:"REVISION"`
+	MinRevision   uint64            `help:"Wait until the server has this revision." placeholder:"REVISION"`
+	MinCertainty  float64           `help:"Only what is asserted with at least this certainty." placeholder:"0…1"`
+	MaxAgeSeconds int64             `help:"Only what was asserted in the last so many seconds." placeholder:"N"`
+	Full          bool              `help:"Print queryMetadata (revision, position, sources …) too."`
+	Compact       bool              `help:"Print JSON on one line."`
+}
+
+// Help is shown by --help.
+func (queryCommand) Help() string {
+	return `Examples (with koine serve --demo):
+  koine query '{ stats { statements revision } }'
+  koine query --var id=finding:1 'query($id: IRI!) { entity(iri: $id) { label types } }'
+  koine query --min-certainty 0.8 --full -f findings.graphql`
+}
+
+// Run prints the data, indented.
+func (c *queryCommand) Run(ctx context.Context, t terminal) error {
+	text, err := textOf(t, c.Query, c.File)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	result, err := newClient(c.URL, c.As).call(ctx, "knowledge/query", c.params(text))
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Data          json.RawMessage `json:"data"`
+		QueryMetadata struct {
+			Errors json.RawMessage `json:"errors"`
+		} `json:"queryMetadata"`
+	}
+	if err := json.Unmarshal(result, &answer); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	printed := answer.Data
+	if c.Full {
+		printed = result
+	}
+	if err := printJSON(t.out, printed, c.Compact); err != nil {
+		return err
+	}
+	if errs := answer.QueryMetadata.Errors; len(errs) > 0 && !bytes.Equal(errs, []byte("[]")) {
+		e := &rpcError{Message: "the answer has errors"}
+		e.Data.Errors = errs
+		return e
+	}
+	return nil
+}
+
+func (c *queryCommand) params(text string) map[string]any {
+	p := map[string]any{"query": text}
+	if len(c.Var) > 0 {
+		variables := map[string]any{}
+		for name, value := range c.Var {
+			variables[name] = jsonOrText(value)
+		}
+		p["variables"] = variables
+	}
+	if c.Operation != "" {
+		p["operationName"] = c.Operation
+	}
+	if c.MinCertainty != 0 {
+		p["requiredCertainty"] = c.MinCertainty
+	}
+	if c.MaxAgeSeconds != 0 {
+		p["maxAgeSeconds"] = c.MaxAgeSeconds
+	}
+	own := map[string]any{}
+	if n, err := strconv.ParseUint(c.At, 10, 64); err == nil {
+		own["at"] = n
+	} else if c.At != "" {
+		own["at"] = c.At
+	}
+	if c.MinRevision != 0 {
+		own["minRevision"] = c.MinRevision
+	}
+	if len(own) > 0 {
+		p["metadata"] = map[string]any{"koine": own}
+	}
+	return p
+}
+
+// textOf is the argument, a file's content, or standard input.
+func textOf(t terminal, argument, file string) (string, error) {
+	switch {
+	case argument != "" && file != "":
+		return "", usageError{errors.New("a file and an argument exclude each other")}
+	case file != "" && file != "-":
+		text, err := os.ReadFile(file)
+		return string(text), err
+	case argument != "" && argument != "-":
+		return argument, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(t.in, maxAnswerBytes))
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = usageError{errors.New("there is nothing on standard input")}
+	}
+	return string(text), err
+}
+
+// jsonOrText is the text as JSON if it is some, and else as a JSON string.
+func jsonOrText(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	return quoted
+}
+
+func printJSON(w io.Writer, raw json.RawMessage, compact bool) error {
+	var b bytes.Buffer
+	var err error
+	if compact {
+		err = json.Compact(&b, raw)
+	} else {
+		err = json.Indent(&b, raw, "", "  ")
+	}
+	if err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err = w.Write(b.Bytes())
+	return err
+}

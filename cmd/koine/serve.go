@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"koine/a2a"
+	"koine/graph"
+	"koine/internal/demo"
+	"koine/internal/dialect/rdfdata"
+	"koine/internal/httpd"
+	"koine/internal/sse"
+	"koine/kg"
+	"koine/web"
+)
+
+// defaultDataDir is where a server keeps its data that was not told.
+const defaultDataDir = "koine-data"
+
+// serveCommand runs the server.
+type serveCommand struct {
+	Listen   string `help:"The address to listen on. Without credentials it has to be a loopback one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data     string `help:"The data directory, made if it is not there (default: koine-data here, or with --demo a temporary one)." placeholder:"DIR" type:"path"`
+	Demo     bool   `help:"Load a small graph to look around in, if the store is empty."`
+	Insecure bool   `help:"Listen on any address although everybody who reaches it may do anything."`
+	prefixFlags
+	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
+	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
+	MaxStreams     int           `help:"How many streams may be open at a time." default:"10000"`
+	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
+	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
+}
+
+// Help is shown by --help.
+func (serveCommand) Help() string {
+	return `The server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only.
+
+Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second Ctrl-C ends it at once; nothing that was acknowledged is lost.
+
+Examples:
+  koine serve --demo
+  koine serve --data /var/lib/koine --listen 127.0.0.1:9090 --prefix ex=https://example.org/
+  KOINE_LOG_FORMAT=json koine serve --config koine.yaml`
+}
+
+// Run serves until the context ends. It reads from top to bottom as the server
+// is put together: the store, the engine over it, the protocols, the routes.
+func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
+	registry, err := c.prefixes()
+	if err != nil {
+		return err
+	}
+	// The address first: nothing is opened for a server that cannot be one.
+	listener, err := httpd.Listen(c.Listen, c.Insecure)
+	if err != nil {
+		return listenError(err)
+	}
+	defer listener.Close() // closed already unless something fails below
+
+	store, forget, err := c.openStore(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(), forget()) }()
+
+	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{})
+	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime})
+
+	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
+	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations}
+	server.HandleRPC(a2a.NewHandler(deps, options))
+	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, options))
+
+	graphql := graph.NewHandler(engine, streams, graph.HandlerOptions{})
+	server.Handle("/graphql", httpd.GraphQL, graphql)
+	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
+
+	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log}, rdfdata.Options{}))
+	server.Handle(checkPath, httpd.Plain, checkHandler(store))
+
+	page := web.Handler()
+	server.Handle("/playground", httpd.Plain, page)
+	server.Handle("/playground/", httpd.Plain, page)
+
+	c.welcome(t, log, listener.Addr(), store)
+	err = server.Serve(ctx, listener)
+	log.Info("ended", "revision", store.Head().Revision)
+	return err
+}
+
+func (c *serveCommand) prefixes() (*kg.Prefixes, error) {
+	if c.Demo {
+		return c.registry(demo.Prefixes)
+	}
+	return c.registry(nil)
+}
+
+// openStore opens the data directory. forget takes a temporary one away.
+func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger) (store *kg.Store, forget func() error, err error) {
+	dir := target{Data: c.Data}
+	forget = func() error { return nil }
+	switch {
+	case c.Data == "" && c.Demo:
+		if dir.Data, err = os.MkdirTemp("", "koine-demo-*"); err != nil {
+			return nil, nil, err
+		}
+		forget = func() error { return os.RemoveAll(dir.Data) }
+	case c.Data == "":
+		dir.Data = defaultDataDir
+	}
+	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20)})
+	if err != nil {
+		return nil, nil, errors.Join(err, forget())
+	}
+	if c.Demo {
+		if _, err := demo.Load(ctx, store); err != nil {
+			return nil, nil, errors.Join(err, store.Close(), forget())
+		}
+	}
+	log.Info("store open", "dir", dir.Data, "revision", store.Head().Revision)
+	return store, forget, nil
+}
+
+func listenError(err error) error {
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return exitError{fmt.Errorf("%w\nIs another server there? Choose another address with --listen.", err), exitFailure}
+	}
+	return usageError{err}
+}

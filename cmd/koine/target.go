@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"koine/kg"
+)
+
+const defaultURL = "http://127.0.0.1:8080"
+
+// target is the store that a command works on: that of a running server, or a
+// data directory that no server has open.
+type target struct {
+	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path"`
+	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL"`
+	as
+}
+
+// as is in whose name a command talks to a server.
+type as struct {
+	As string `help:"The agent that asks (X-Agent-ID)." placeholder:"AGENT"`
+}
+
+// offline tells whether the target is a directory. What stands on the command
+// line wins over the environment.
+func (t *target) offline(command *kong.Context) (bool, error) {
+	switch data, url := explicit(command, "data"), explicit(command, "url"); {
+	case data && url:
+		return false, usageError{errors.New("--data and --url exclude each other")}
+	case data, url:
+		return data, nil
+	}
+	return t.Data != "" && t.URL == "", nil
+}
+
+func (t *target) client() *client { return newClient(t.URL, t.As) }
+
+// open opens the data directory. Unless create is set it must be there.
+func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
+	if !create {
+		if _, err := os.Stat(t.Data); err != nil {
+			return nil, usageError{errors.New("there is no data directory " + t.Data)}
+		}
+	}
+	o.Logger = log
+	store, err := kg.Open(t.Data, o)
+	if kg.CodeOf(err) == kg.CodeDataDirInUse {
+		e := *kg.AsError(err)
+		e.Hint = "A server is running on it? Stop it, or use --url instead of --data."
+		return nil, &e
+	}
+	return store, err
+}
+
+// local is who works on a data directory: whoever may open its files may do
+// everything.
+func (t *target) local() kg.Principal {
+	id := kg.System
+	if t.As != "" {
+		id = kg.CanonicalAgent(t.As)
+	}
+	return kg.Principal{ID: id, Method: "local"}
+}
+
+// prefixFlags are short names for namespaces.
+type prefixFlags struct {
+	Prefix map[string]string `help:"A short name for the IRIs of a namespace; may be repeated." placeholder:"NAME=IRI"`
+}
+
+func (p *prefixFlags) registry(more map[string]string) (*kg.Prefixes, error) {
+	all := map[string]string{}
+	for name, ns := range more {
+		all[name] = ns
+	}
+	for name, ns := range p.Prefix {
+		all[name] = ns
+	}
+	registry, err := kg.NewPrefixes(all)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return registry, nil
+}

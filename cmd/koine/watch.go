@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"koine/internal/sse"
+)
+
+// watchCommand follows a subscription through knowledge/subscribe.
+type watchCommand struct {
+	Subscription string `arg:"" optional:"" help:"A GraphQL subscription. Without one: all changes, or those that the flags select."`
+	URL          string `help:"The server (default ${url})." placeholder:"URL"`
+	as
+	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position." default:"latest"`
+	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
+	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
+	Var       map[string]string `help:"A variable of the subscription, as JSON." placeholder:"NAME=VALUE" mapsep:"none"`
+	JSON      bool              `help:"Print each event as JSON on one line."`
+	Count     int               `help:"End after so many events." placeholder:"N"`
+}
+
+// Help is shown by --help.
+func (watchCommand) Help() string {
+	return `When the connection is lost, it is made again and goes on where it was: no change is missed or seen twice. End it with Ctrl-C; the last line tells the position to go on from with --from.
+
+Examples (with koine serve --demo):
+  koine watch
+  koine watch --from snapshot --subject finding:1
+  koine watch --json 'subscription { statementChanged(where: {certainty: {gte: 0.8}}) { __typename } }'`
+}
+
+const allChanges = `subscription Watch($where: StatementFilter) { statementChanged(where: $where) { __typename } }`
+
+// Run prints events until it is interrupted or has seen enough.
+func (c *watchCommand) Run(ctx context.Context, t terminal) error {
+	options, err := c.options(t)
+	if err != nil {
+		return err
+	}
+	position, seen := "", 0
+	for event, err := range sse.Subscribe(ctx, options) {
+		if err != nil {
+			return c.ended(ctx, t, position, err)
+		}
+		if event.ID != "" {
+			position = event.ID
+		}
+		if len(event.Data) == 0 {
+			continue
+		}
+		result, err := rpcResult(event.Data)
+		var refused *rpcError
+		if errors.As(err, &refused) && passing(refused.Data.Reason) {
+			t.sayf("%s; going on", refused.Message)
+			continue
+		}
+		if err != nil {
+			return c.ended(ctx, t, position, err)
+		}
+		if err := c.print(t, result); err != nil {
+			return err
+		}
+		if seen++; c.Count > 0 && seen >= c.Count {
+			return nil
+		}
+	}
+	return nil
+}
+
+// passing tells which last words of a stream are no reason to stop: the client
+// connects again and goes on.
+func passing(reason string) bool { return reason == "SERVER_SHUTDOWN" || reason == "SLOW_CONSUMER" }
+
+func (c *watchCommand) ended(ctx context.Context, t terminal, position string, err error) error {
+	if position != "" {
+		t.sayf("Go on with --from %s", position)
+	}
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how one ends it
+	}
+	var refused *sse.ResponseError
+	if errors.As(err, &refused) {
+		var own *rpcError
+		if errors.As(refused.Err, &own) {
+			return own
+		}
+	}
+	return err
+}
+
+func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
+	params := map[string]any{"query": c.Subscription, "metadata": map[string]any{"koine": map[string]any{"resume": c.From}}}
+	variables := map[string]any{}
+	for name, value := range c.Var {
+		variables[name] = jsonOrText(value)
+	}
+	if c.Subscription == "" {
+		params["query"] = allChanges
+		variables["where"] = c.where()
+	} else if c.Subject != "" || c.Predicate != "" {
+		return sse.ClientOptions{}, usageError{errors.New("--subject and --predicate are for watching without a subscription of one's own")}
+	}
+	params["variables"] = variables
+	body, err := rpcBody("knowledge/subscribe", params)
+	if err != nil {
+		return sse.ClientOptions{}, err
+	}
+	server := newClient(c.URL, c.As)
+	header := server.header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "text/event-stream")
+	header["Last-Event-Id"] = []string{""} // asks for positions
+	return sse.ClientOptions{
+		Request: sse.NewRequest(http.MethodPost, server.base+"/a2a", header, body),
+		Refused: func(_ *http.Response, body []byte) error {
+			_, err := rpcResult(body)
+			return err
+		},
+		Retrying: func(cause error, wait time.Duration) {
+			t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
+		},
+	}, nil
+}
+
+func (c *watchCommand) where() map[string]any {
+	where := map[string]any{}
+	if c.Subject != "" {
+		where["subject"] = map[string]any{"eq": c.Subject}
+	}
+	if c.Predicate != "" {
+		where["predicate"] = map[string]any{"eq": c.Predicate}
+	}
+	return where
+}
+
+// change is what a line of watch shows of an event.
+type change struct {
+	Op        string    `json:"op"`
+	Timestamp time.Time `json:"timestamp"`
+	Statement struct {
+		Subject   node     `json:"subject"`
+		Predicate node     `json:"predicate"`
+		Object    node     `json:"object"`
+		Graph     string   `json:"graph"`
+		Certainty *float64 `json:"certainty"`
+	} `json:"statement"`
+	ChangeMetadata struct {
+		Revision      uint64 `json:"revision"`
+		Source        string `json:"source"`
+		Justification string `json:"justification"`
+		Snapshot      bool   `json:"snapshot"`
+	} `json:"changeMetadata"`
+}
+
+type node struct {
+	ID       string          `json:"id"`
+	Value    json.RawMessage `json:"value"`
+	Language string          `json:"language"`
+}
+
+func (n node) String() string {
+	switch {
+	case n.ID != "":
+		return n.ID
+	case n.Language != "":
+		return string(n.Value) + "@" + n.Language
+	}
+	return string(n.Value)
+}
+
+func (c *watchCommand) print(t terminal, result json.RawMessage) error {
+	if c.JSON {
+		return printJSON(t.out, result, true)
+	}
+	var e change
+	if err := json.Unmarshal(result, &e); err != nil {
+		return fmt.Errorf("the server's event: %w", err)
+	}
+	sign := map[string]string{"add": "+", "remove": "-", "replace": "~"}[e.Op]
+	if e.ChangeMetadata.Snapshot {
+		sign = "="
+	}
+	var b strings.Builder
+	s := &e.Statement
+	fmt.Fprintf(&b, "%s %d  %s  %s  %s", sign, e.ChangeMetadata.Revision, s.Subject, s.Predicate, s.Object)
+	if s.Graph != "" {
+		fmt.Fprintf(&b, "  in %s", s.Graph)
+	}
+	if s.Certainty != nil {
+		fmt.Fprintf(&b, "  %g", *s.Certainty)
+	}
+	if m := e.ChangeMetadata; m.Source != "" {
+		fmt.Fprintf(&b, "  by %s", m.Source)
+	}
+	if m := e.ChangeMetadata; m.Justification != "" {
+		fmt.Fprintf(&b, "  (%s)", m.Justification)
+	}
+	_, err := fmt.Fprintln(t.out, b.String())
+	return err
+}
