@@ -20,10 +20,17 @@
 //   - Open refuses a log that has lost entries that it can prove were durable
 //     (see tail.go for the proofs, and below for what has none).
 //
-// What cannot be noticed: the loss of the last batches after an unclean stop
-// when they are damaged in such a way that no later frame of the segment
-// survives. It looks exactly like a write torn by a power cut. Whoever knows a
-// later index from elsewhere should compare it with Last.
+// A directory holds the segments (*.wal, raft-wal's), their metadata twice
+// (meta.go), and a mark of the last durable entry (mark.go), which is written
+// after each append without a sync of its own.
+//
+// What cannot be noticed: after a power cut, the loss of last batches that no
+// legible frame behind them and no mark tells of. It looks exactly like a write
+// that the power cut tore. After a clean close, or a killed process on a machine
+// that stayed up, the mark tells. And entries of another log, put in place of
+// these as whole segments, are only noticed where they meet the own ones.
+// Whoever knows a later index or a hash from elsewhere should compare it with
+// Last and Hash.
 //
 // One process at a time may have the directory open. The package takes no lock:
 // the owner of the data directory does.

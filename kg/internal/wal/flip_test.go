@@ -53,7 +53,11 @@ func flipAll(t *testing.T, dir string, least, entries uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for off := range written {
+		stride := int64(1)
+		if !strings.HasSuffix(path, ".wal") {
+			stride = 5 // one checksum covers the whole file
+		}
+		for off := int64(0); off < written; off += stride {
 			spoiled := filepath.Join(t.TempDir(), "spoiled")
 			if err := waltest.Copy(dir, spoiled); err != nil {
 				t.Fatal(err)

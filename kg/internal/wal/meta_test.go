@@ -89,5 +89,16 @@ func TestCheckSegments(t *testing.T) {
 		if err := checkSegments(s); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want ErrDamaged", name, err)
 		}
+		dir := t.TempDir()
+		m, err := openMeta(fs.New(), dir, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.CommitState(s); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openMeta(fs.New(), dir, false); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: opened with %v, want ErrDamaged", name, err)
+		}
 	}
 }

@@ -65,6 +65,9 @@ func TestOldMetadataIsRefused(t *testing.T) {
 	for _, name := range []string{"meta-a", "meta-b"} {
 		replaceFile(t, filepath.Join(dir, name), filepath.Join(old, name))
 	}
+	if err := os.Remove(filepath.Join(dir, "mark")); err != nil { // which would tell as well
+		t.Fatal(err)
+	}
 	before := contents(t, dir)
 	if _, err := wal.Open(dir, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
 		t.Errorf("Open: %v, want ErrDamaged", err)

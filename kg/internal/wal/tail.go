@@ -131,9 +131,6 @@ func (s *tailScan) entry(n uint32) error {
 	case f.index != s.next:
 		s.odd = damaged(s.next, nil, "found entry %d in its place", f.index)
 	}
-	if err == nil {
-		s.tail.settled = max(s.tail.settled, f.settled)
-	}
 	s.next++
 	return nil
 }
