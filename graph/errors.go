@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -23,8 +24,8 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	if errors.As(err, &g) {
 		out = &gqlerror.Error{Message: g.Message, Path: g.Path, Locations: g.Locations, Extensions: g.Extensions}
 	}
-	if out.Path == nil && graphql.GetFieldContext(ctx) != nil {
-		out.Path = graphql.GetPath(ctx)
+	if fc := graphql.GetFieldContext(ctx); fc != nil {
+		placeArgument(out, fc.Path())
 	}
 	var limit *LimitError
 	var known *kg.Error
@@ -98,6 +99,32 @@ func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err e
 	}
 	out.Message = "internal error"
 	out.Extensions = map[string]any{"code": string(kg.CodeInternal)}
+}
+
+// placeArgument gives an error the path of its field. The generated code puts
+// the way to a wrong argument behind that path; it goes into extensions.field.
+func placeArgument(out *gqlerror.Error, field ast.Path) {
+	switch {
+	case out.Path == nil:
+		out.Path = field
+	case len(out.Path) > len(field) && out.Path[:len(field)].String() == field.String() && out.Extensions["field"] == nil && len(out.Locations) == 0:
+		extend(out, "field", out.Path[len(field):].String())
+		out.Path = field
+	}
+}
+
+// variableError names the variable that could not be coerced; the library has
+// it in the path, which is for fields of the answer.
+func variableError(err error) error {
+	var g *gqlerror.Error
+	if !errors.As(err, &g) || len(g.Path) < 2 {
+		return err
+	}
+	field := "$" + g.Path[1:].String()
+	out := &gqlerror.Error{Message: "variable " + field + " " + g.Message, Err: g.Err}
+	extend(out, "code", errcode.ValidationFailed)
+	extend(out, "field", field)
+	return out
 }
 
 // atPath says at which field an error happened, unless it says so itself.

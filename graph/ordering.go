@@ -113,7 +113,7 @@ func (c *best[T, K]) keys() []K {
 // orderStatements compiles the argument orderBy of a list of statements.
 func orderStatements(list []StatementOrder) (o ordering[*fact]) {
 	for _, by := range list {
-		o = append(o, orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: true, of: statementKey(by.By)})
+		o = append(o, orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: by.Direction == SortDirectionAsc, of: statementKey(by.By)})
 	}
 	return o
 }

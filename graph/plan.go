@@ -2,10 +2,13 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/kg"
 )
@@ -45,7 +48,18 @@ func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan fu
 
 // args are the arguments of a field, coerced by the generated code.
 func (p *planner) args(f graphql.CollectedField, parse func(context.Context, map[string]any) (map[string]any, error)) (map[string]any, error) {
-	return parse(p.ctx, f.ArgumentMap(p.op.Variables))
+	args, err := parse(p.ctx, f.ArgumentMap(p.op.Variables))
+	if err == nil {
+		return args, nil
+	}
+	// The generated code thinks that the argument is one of the root field.
+	out := &gqlerror.Error{Message: err.Error(), Path: slices.Clone(p.path), Err: err}
+	var g *gqlerror.Error
+	if root := graphql.GetPath(p.ctx); errors.As(err, &g) && len(g.Path) > len(root) {
+		out.Message, out.Err = g.Message, g.Err
+		extend(out, "field", g.Path[len(root):].String())
+	}
+	return nil, out
 }
 
 // unplanned is the answer to a field that the schema has and the plan does

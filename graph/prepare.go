@@ -39,8 +39,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 	}
 	variables, err := validator.VariableValues(e.schema.Schema(), op, req.Variables)
 	if err != nil {
-		errcode.Set(err, errcode.ValidationFailed)
-		return nil, e.present(err)
+		return nil, e.present(variableError(err))
 	}
 	if err := e.limits.checkCost(doc, op, variables); err != nil {
 		return nil, e.present(err)

@@ -1,0 +1,69 @@
+package graph
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// appendResponse writes a result as a GraphQL response, with the revision and
+// the position behind it in its extensions.
+func (h *Handler) appendResponse(b []byte, result *operation.Result) []byte {
+	b = append(b, '{')
+	if len(result.Errors) > 0 {
+		b = append(appendErrors(append(b, `"errors":`...), result.Errors), ',')
+	}
+	if result.Data != nil {
+		b = append(append(append(b, `"data":`...), result.Data...), ',')
+	}
+	b = append(b, `"extensions":{`...)
+	if at := result.Position; at != (kg.Position{}) {
+		b = appendUint(append(b, `"revision":`...), uint64(at.Revision))
+		b = appendString(append(b, `,"position":`...), h.engine.deps.Store.FormatPosition(at))
+	}
+	return append(b, "}}"...)
+}
+
+func appendErrors(b []byte, errs gqlerror.List) []byte {
+	text, err := json.Marshal(errs)
+	if err != nil { // an extension that is no JSON: the messages are still worth something
+		return append(b, `[{"message":"internal error"}]`...)
+	}
+	return append(b, text...)
+}
+
+func (h *Handler) writeResult(w http.ResponseWriter, form responseForm, result operation.Result) {
+	if len(result.Errors) > 0 {
+		if ms, ok := result.Errors[0].Extensions["retryAfterMs"].(int64); ok {
+			w.Header().Set("Retry-After", strconv.FormatInt((ms+999)/1000, 10))
+		}
+	}
+	status := statusOf(form, &result)
+	if status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", "POST")
+	}
+	writeBody(w, form, status, h.appendResponse(make([]byte, 0, len(result.Data)+256), &result))
+}
+
+// refuse answers a request that carries no operation.
+func refuse(w http.ResponseWriter, form responseForm, status int, code, message string) {
+	b := appendErrors([]byte(`{"errors":`), gqlerror.List{{Message: message, Extensions: map[string]any{"code": code}}})
+	writeBody(w, form, status, append(b, '}'))
+}
+
+func writeBody(w http.ResponseWriter, form responseForm, status int, b []byte) {
+	if form != formResponse {
+		form = formJSON
+	}
+	w.Header().Set("Content-Type", formTypes[form])
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Add("Vary", "Accept")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // a client that went away needs no answer
+}
