@@ -30,12 +30,12 @@ const (
 // errNotInBulk says that a batch must go the way of all updates.
 var errNotInBulk = errors.New("not in bulk")
 
-// keptKey is a key that was in the index before a bulk load.
-type keptKey struct{ key, value []byte }
+// keyValue is a key of the index with its value.
+type keyValue struct{ key, value []byte }
 
 // keptByBulk lists the keys that a bulk load must keep; ok is false when the
 // store holds statements of others than koine itself, or too much.
-func (s *Store) keptByBulk() (kept []keptKey, ok bool, err error) {
+func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
 	kv := newBadgerKV(s.db, s.head.Load().revision)
 	defer kv.close()
 	d := dictionary{kv: kv, cache: s.cache}
@@ -52,7 +52,7 @@ func (s *Store) keptByBulk() (kept []keptKey, ok bool, err error) {
 		c := kv.scan([]byte{byte(prefix)})
 		for ; c.valid() && len(kept) <= maxKeptKeys; c.next() {
 			err := c.value(func(v []byte) error {
-				kept = append(kept, keptKey{bytes.Clone(c.key()), bytes.Clone(v)})
+				kept = append(kept, keyValue{bytes.Clone(c.key()), bytes.Clone(v)})
 				return nil
 			})
 			if err != nil {
@@ -70,9 +70,12 @@ func (s *Store) keptByBulk() (kept []keptKey, ok bool, err error) {
 type bulk struct {
 	s         *Store
 	meta      Meta
-	kept      []keptKey
-	w         *indexWriter // numbers terms; its overlay holds dictionary keys
-	ids       map[Term]ID
+	kept      []keyValue
+	base      *badgerKV
+	ids       map[Term]ID // of all terms that were looked at
+	graphs    map[Term]ID // that may be written
+	terms     []Term      // that are new, as they are numbered
+	next      uint64      // number of the next one
 	seen      map[IDQuad]struct{}
 	quads     []bulkQuad
 	values    [][]byte // of SPOG, one for each commit: all its statements have the same
@@ -93,16 +96,17 @@ type bulkQuad struct {
 	commit uint32
 }
 
-func newBulk(s *Store, m Meta, kept []keptKey) (*bulk, error) {
+func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
 		return nil, err
 	}
 	h := s.head.Load()
 	base := newBadgerKV(s.db, h.revision)
 	return &bulk{
-		s: s, meta: m, kept: kept,
-		w:         newIndexWriter(newOverlay(base), base, s.cache, s.nextNumber),
+		s: s, meta: m, kept: kept, base: base,
 		ids:       make(map[Term]ID),
+		graphs:    make(map[Term]ID),
+		next:      s.nextNumber,
 		seen:      make(map[IDQuad]struct{}),
 		deltas:    make(deltas),
 		catalogue: h.catalogue.copy(),
@@ -115,16 +119,16 @@ func newBulk(s *Store, m Meta, kept []keptKey) (*bulk, error) {
 // add takes a batch in as one commit and says how many statements are new. An
 // error leaves nothing of the batch.
 func (b *bulk) add(quads []Quad) (n uint64, err error) {
-	rows, values, terms := len(b.quads), len(b.values), len(b.w.dict.fresh.order)
-	b.w.o.mark()
+	rows, values, terms := len(b.quads), len(b.values), len(b.terms)
 	if n, err = b.commit(quads); err != nil {
 		b.quads, b.values = b.quads[:rows], b.values[:values]
 		clear(b.deltas)
-		for _, t := range b.w.dict.fresh.order[terms:] {
+		for _, t := range b.terms[terms:] {
 			delete(b.ids, t)
+			delete(b.graphs, t)
+			b.next--
 		}
-		b.w.dict.fresh.truncate(terms)
-		b.w.o.rollback()
+		b.terms = b.terms[:terms]
 	}
 	return n, err
 }
@@ -153,9 +157,11 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 			continue
 		}
 		if value == nil {
-			if value, err = b.w.encode(state{c.Revision, after}); err != nil {
+			source, err := b.id(agentTerm(a.Source))
+			if err != nil {
 				return 0, err
 			}
+			value = appendState(nil, state{c.Revision, after}, func(AgentID) uint64 { return source.Number() })
 		}
 		b.seen[ids] = struct{}{}
 		b.quads = append(b.quads, bulkQuad{ids, uint32(len(b.values))})
@@ -197,19 +203,36 @@ func (b *bulk) id(t Term) (ID, error) {
 	if id, ok := b.ids[t]; ok {
 		return id, nil
 	}
+	if id, ok := inlineID(t); ok {
+		return id, t.Valid()
+	}
 	if err := t.Valid(); err != nil {
 		return ID{}, err
 	}
-	id, err := b.w.number(t)
-	if err == nil && id.IsNumbered() {
-		b.ids[t] = id
+	id, known, err := b.known(t)
+	if err != nil {
+		return id, err
 	}
-	return id, err
+	if !known {
+		id = keys.Numbered(tagOf(t), b.next)
+		b.next++
+		b.terms = append(b.terms, t)
+	}
+	b.ids[t] = id
+	return id, nil
+}
+
+// known looks a term up among those from before the load.
+func (b *bulk) known(t Term) (ID, bool, error) {
+	if b.s.nextNumber == 1 {
+		return ID{}, false, nil // there was none
+	}
+	return dictionary{kv: b.base, cache: b.s.cache}.id(t)
 }
 
 // graph is the id of a graph that the caller may write.
 func (b *bulk) graph(t Term) (ID, error) {
-	if id, ok := b.ids[t]; ok {
+	if id, ok := b.graphs[t]; ok {
 		return id, nil
 	}
 	tx := &Tx{meta: b.meta, access: b.s.options.Access}
@@ -219,11 +242,11 @@ func (b *bulk) graph(t Term) (ID, error) {
 	if t.kind != KindIRI && t.kind != KindDefaultGraph {
 		return ID{}, Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
 	}
-	if t == DefaultGraph {
-		b.ids[t] = keys.DefaultGraph
-		return keys.DefaultGraph, nil
+	id, err := b.id(t)
+	if err == nil {
+		b.graphs[t] = id
 	}
-	return b.id(t)
+	return id, err
 }
 
 // log prepares the commit's entry and appends those that wait when they are
@@ -272,7 +295,7 @@ func (b *bulk) abandon(l *load, cause error) error {
 	return errors.Join(cause, b.finish(l))
 }
 
-func (b *bulk) close() { b.w.dict.kv.(*badgerKV).close() }
+func (b *bulk) close() { b.base.close() }
 
 // finish appends what waits, writes the index and shows it.
 func (b *bulk) finish(l *load) error {
@@ -290,7 +313,7 @@ func (b *bulk) finish(l *load) error {
 		return b.finishOnline()
 	}
 	defer b.s.openGate()
-	m := marker{b.s.dir.epoch, b.revision, b.w.dict.fresh.next, b.time.UnixMilli(), b.hash}
+	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
 	if err := b.stream(); err != nil {
 		return b.failed(err)
 	}
@@ -331,15 +354,29 @@ func (b *bulk) stream() error {
 	}
 	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk")}
 	defer func() { _ = out.buf.Release() }()
-	b.w.o.written.Scan(func(key string, value []byte) bool {
-		out.put([]byte(key), value)
-		return out.err == nil
-	})
+	b.dictionary(out)
 	for _, o := range keys.Orders {
 		b.order(o, out)
 	}
 	out.send()
 	return errors.Join(out.err, sw.Flush())
+}
+
+// dictionary writes both sides of the new terms.
+func (b *bulk) dictionary(out *streamOut) {
+	rows := make([]keyValue, len(b.terms))
+	first := b.next - uint64(len(b.terms))
+	for i, t := range b.terms {
+		number := first + uint64(i)
+		record := appendTerm(nil, t)
+		key, _ := keys.Term(record, hash16)
+		rows[i] = keyValue{key, binary.AppendUvarint(nil, number)}
+		out.put(keys.Number(number), record)
+	}
+	slices.SortFunc(rows, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
+	for _, r := range rows {
+		out.put(r.key, r.value)
+	}
 }
 
 // order writes one order; GSPO, which comes last, has each subject of a graph in

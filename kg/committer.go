@@ -230,6 +230,9 @@ func (s *Store) apply(g *group) error {
 		return err
 	}
 	m := marker{s.dir.epoch, last.Revision, g.w.dict.fresh.next, last.Time.UnixMilli(), hash}
+	if s.options.beforeApply != nil {
+		s.options.beforeApply(g.w.o)
+	}
 	if err := writeIndex(s.db, g.w.o, m); err != nil {
 		return err
 	}

@@ -61,8 +61,14 @@ type Options struct {
 
 	// logFiles stands in for the file system under the log; for fault tests.
 	logFiles types.VFS
+	// logSegmentBytes is the size of the log's files; for fault tests. 0 is the
+	// log's own default.
+	logSegmentBytes int
 	// afterAppend is called between the log and the index; for fault tests.
 	afterAppend func() error
+	// beforeApply sees what is about to be written to the index; for the twins
+	// of benchmarks.
+	beforeApply func(o *overlay)
 }
 
 // MinMemTableBytes is the least that Options.MemTableBytes may be: a memtable
