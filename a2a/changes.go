@@ -101,9 +101,6 @@ func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
 	if err := f.error(); err != nil {
 		return q, err
 	}
-	q.resume, _, err = c.h.readResume(r.Header, resume, snapshot)
-	if err != nil {
-		return q, kg.AsError(err).At("resume")
-	}
-	return q, nil
+	q.resume, _, err = c.h.readResume(r.Header, "resume", resume, snapshot)
+	return q, err
 }

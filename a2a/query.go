@@ -32,7 +32,7 @@ func (h *Handler) query(ctx context.Context, c call) (any, error) {
 		return nil, err
 	}
 	result := h.querier.Execute(ctx, p.Request)
-	if len(result.Data) == 0 || string(result.Data) == "null" {
+	if gaveNothing(&result) {
 		return nil, queryError(result.Errors)
 	}
 	return h.queryResult(result)

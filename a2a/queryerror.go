@@ -2,10 +2,12 @@ package a2a
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/internal/operation"
 	"koine/kg"
 )
 
@@ -29,6 +31,18 @@ func queryError(failed gqlerror.List) error {
 	}
 	return newError(codeQuery, failed[0].Message, details{Reason: string(first.code), Hint: first.hint, Errors: raw,
 		RetryAfterMs: first.retryAfter.Milliseconds()})
+}
+
+// gaveNothing tells whether an operation that has errors gave no data: each of
+// its fields failed.
+func gaveNothing(r *operation.Result) bool {
+	if len(r.Data) == 0 || string(r.Data) == "null" {
+		return true
+	}
+	if len(r.Errors) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(split(r.Data), func(m member) bool { return !isAbsent(m.value) })
 }
 
 // extensions are what the engine says of an error beside its message.

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/graph"
 	"koine/internal/caller"
+	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -20,6 +22,34 @@ type testServer struct {
 	store   *kg.Store
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
+	querier *notingQuerier
+}
+
+// notingQuerier notes the contexts of the subscriptions: they end with their
+// streams.
+type notingQuerier struct {
+	a2a.Querier
+	established chan context.Context
+}
+
+func (q *notingQuerier) Subscribe(ctx context.Context, r operation.Request) (operation.Subscription, error) {
+	select {
+	case q.established <- ctx:
+	default:
+	}
+	return q.Querier.Subscribe(ctx, r)
+}
+
+// established is the context of the subscription that was asked for first.
+func (s *testServer) established(t *testing.T) context.Context {
+	t.Helper()
+	select {
+	case ctx := <-s.querier.established:
+		return ctx
+	case <-time.After(patience):
+		t.Fatal("no subscription")
+		return nil
+	}
 }
 
 // dawn is when the clock of a test begins.
@@ -42,7 +72,9 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := a2a.Deps{Store: s.store, Querier: newQuerier(s.store, prefixes), Streams: s.streams, Prefixes: prefixes}
+	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes}, graph.Options{})
+	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
+	deps := a2a.Deps{Store: s.store, Querier: s.querier, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()
 	mux.Handle("/", a2a.NewHandler(deps, options))
 	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))

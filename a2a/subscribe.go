@@ -26,9 +26,9 @@ func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
 		return nil, newError(codeSubscription, "subscriptions in "+quoteOrNothing(p.language)+" are not served here",
 			details{Reason: reasonLanguage, Field: "queryLanguage", Supported: languages}).at(http.StatusNotImplemented)
 	}
-	resume, ids, err := h.readResume(c.header, p.controls.resume, p.controls.snapshot)
+	resume, ids, err := h.readResume(c.header, "metadata.koine.resume", p.controls.resume, p.controls.snapshot)
 	if err != nil {
-		return nil, kg.AsError(err).At("metadata.koine.resume")
+		return nil, err
 	}
 	p.Resume = resume
 	return &opening{ids: ids, establish: func(ctx context.Context) (*feed, error) {
@@ -42,14 +42,14 @@ func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
 
 // readResume says where a stream starts and whether ids are wanted. A
 // Last-Event-ID is newer than what the request itself says: it is of a client
-// that comes back with the same request.
-func (h *Handler) readResume(header http.Header, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
-	_, asked := header[http.CanonicalHeaderKey("Last-Event-ID")]
+// that comes back with the same request. field names resume in errors.
+func (h *Handler) readResume(header http.Header, field, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
+	_, asked := header[lastEventID]
 	ids = asked || resume != "" || snapshot
-	last := header.Get("Last-Event-ID")
+	last := header.Get(lastEventID)
 	switch {
 	case last != "":
-		from.Start = operation.After
+		field, from.Start = "Last-Event-ID", operation.After
 		from.After, err = h.store.ParsePosition(last)
 	case snapshot && resume != "" && resume != "snapshot":
 		err = kg.Errorf(kg.CodeInvalid, "says another start than snapshot: say one of them")
@@ -63,8 +63,13 @@ func (h *Handler) readResume(header http.Header, resume string, snapshot bool) (
 		from.Start = operation.After
 		from.After, err = h.store.ParsePosition(resume)
 	}
-	return from, ids, err
+	if err != nil {
+		return from, ids, kg.AsError(err).At(field)
+	}
+	return from, ids, nil
 }
+
+const lastEventID = "Last-Event-Id" // as net/http spells it
 
 // subscribeError gives a refusal of the engine its place: an operation that is
 // invalid is no invalid param.
