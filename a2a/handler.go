@@ -120,21 +120,24 @@ func (h *Handler) answer(r *http.Request, req *request) *response {
 	return resp
 }
 
-func (h *Handler) callUnary(r *http.Request, m method, req *request) (result any, failed *Error) {
+func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Error) {
 	ctx := r.Context()
-	defer func() {
-		if value := recover(); value != nil {
-			result, failed = nil, h.errorOf(ctx, m.family, false, panicked(value))
-		}
-	}()
-	result, err := m.unary(ctx, callOf(r, req))
+	result, err := guarded(func() (any, error) { return m.unary(ctx, callOf(r, req)) })
 	if err != nil {
 		return nil, h.errorOf(ctx, m.family, false, err)
 	}
 	return result, nil
 }
 
-func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }
+// guarded makes a panic of what it calls that call's error.
+func guarded[T any](do func() (T, error)) (result T, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return do()
+}
 
 func callOf(r *http.Request, req *request) call {
 	return call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,4 +105,17 @@ func asCaller(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(caller.With(r.Context(), c)))
 	})
+}
+
+// serve lets a handler answer without a network. The query of the body stands
+// under the name that the method wants.
+func serve(h http.Handler, body, method string) (status int, answer string) {
+	if method == "knowledge/subscribe" {
+		body = strings.Replace(body, `"query"`, `"subscriptionQuery"`, 1)
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
 }

@@ -63,7 +63,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, writ
 		return refusal(err)
 	}
 	defer st.Close()
-	if f, err = o.establish(st.Context()); err != nil {
+	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
 		return err
 	}
 	defer f.close()

@@ -1,0 +1,246 @@
+package a2a_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/a2a"
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+func (s *testServer) post(t *testing.T, body string) string {
+	t.Helper()
+	return mask(answer(t, s.send(t, []byte(body), "")))
+}
+
+// padded is a request of exactly n bytes.
+func padded(n int) string {
+	const head, tail = `{"jsonrpc":"2.0","id":1,"method":"`, `"}`
+	return head + strings.Repeat("x", n-len(head)-len(tail)) + tail
+}
+
+const notFound = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":null}}` + "\n"
+
+func TestBodyBound(t *testing.T) {
+	s := newTestServer(t)
+	if got := s.post(t, padded(4<<20)); got != "200 application/json\n"+notFound {
+		t.Errorf("4 MiB: got %s", got)
+	}
+	want := "413 application/json\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",` +
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body is larger than the 4 MiB that are taken","hint":"Send less at a time; load large graphs as RDF."}}}` + "\n"
+	for _, n := range []int{4<<20 + 1, 5 << 20} {
+		if got := s.post(t, padded(n)); got != want {
+			t.Errorf("%d bytes: got %s", n, got)
+		}
+	}
+	// The same without a length that is known beforehand.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ *strings.Reader }{strings.NewReader(padded(4<<20 + 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = -1
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer(t, resp); got != want {
+		t.Errorf("chunked: got %s", got)
+	}
+}
+
+func TestDepthBound(t *testing.T) {
+	s := newTestServer(t)
+	nested := func(depth int) string { // the request itself is the first level
+		return `{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+	}
+	if got := s.post(t, nested(64)); got != "200 application/json\n"+notFound {
+		t.Errorf("64 levels: got %s", got)
+	}
+	want := "200 application/json\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",` +
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body is nested too deeply: more than 64 levels"}}}` + "\n"
+	if got := s.post(t, nested(65)); got != want {
+		t.Errorf("65 levels: got %s", got)
+	}
+	if got := s.post(t, nested(100_000)); !strings.Contains(got, `"code":-32700`) && got != want {
+		t.Errorf("100,000 levels: got %s", got)
+	}
+}
+
+func TestBatchBound(t *testing.T) {
+	s := newTestServer(t)
+	batch := func(n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"x"},`, n), ",") + "]"
+	}
+	if got := s.post(t, batch(100)); strings.Count(got, "-32601") != 100 {
+		t.Errorf("100 requests: got %s", got)
+	}
+	if got, want := s.post(t, batch(101)), "200 application/json\n"+`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",`+
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"a batch of 101 requests is larger than the 100 that are taken","hint":"Send several batches."}}}`+"\n"; got != want {
+		t.Errorf("101 requests: got %s", got)
+	}
+}
+
+func TestMutationBound(t *testing.T) {
+	s := newTestServer(t)
+	update := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":%d}}},`, i)
+		}
+		return `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[` + strings.TrimSuffix(b.String(), ",") + `]}}`
+	}
+	if got, want := s.post(t, update(10_001)), "200 application/json\n"+`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid parameters",`+
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","field":"mutations","detail":"10001 patches are more than the 10000 that are taken at a time"}}}`+"\n"; got != want {
+		t.Errorf("10,001 patches: got %s", got)
+	}
+	if got, want := s.post(t, update(10_000)), "200 application/json\n"+`{"jsonrpc":"2.0","id":1,"result":{"success":true,"statementsAffected":10000,"affectedIds":["urn:s"],`+
+		`"verificationStatus":"Verified","revision":1,"position":"<position>","commitId":"<uuid>"}}`+"\n"; got != want {
+		t.Errorf("10,000 patches: got %s", got)
+	}
+}
+
+// Texts of the store's own bounds are refused with the part that is too long.
+func TestTextBounds(t *testing.T) {
+	s := newTestServer(t)
+	patches := `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1}}}]`
+	for _, row := range []struct {
+		name, params string
+		most         int
+	}{
+		{"justification", patches + `,"justification":"%s"`, kg.MaxJustificationBytes},
+		{"taskId", patches + `,"taskId":"%s"`, kg.MaxReferenceBytes},
+		{"sessionId", patches + `,"sessionId":"%s"`, kg.MaxReferenceBytes},
+		{"idempotencyKey", patches + `,"metadata":{"koine":{"idempotencyKey":"%s"}}`, kg.MaxIdempotencyKeyBytes},
+		{"provenance", `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"provenance":{"a":"%s"}}}]`, kg.MaxProvenanceBytes - len(`{"a":""}`)},
+		{"value", `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":"%s"}}}]`, kg.MaxTermBytes},
+	} {
+		send := func(n int) string {
+			return s.post(t, `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{`+fmt.Sprintf(row.params, strings.Repeat("x", n))+`}}`)
+		}
+		if got := send(row.most); !strings.Contains(got, `"success":true`) {
+			t.Errorf("%s of %d bytes: got %s", row.name, row.most, got)
+		}
+		if got := send(row.most + 1); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, `"reason":"LIMIT_EXCEEDED"`) {
+			t.Errorf("%s of %d bytes: got %s", row.name, row.most+1, got)
+		}
+	}
+}
+
+// minRevision waits for the revision, but not for ever.
+func TestMinRevision(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxWait: 30 * time.Millisecond})
+	query := `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }","metadata":{"koine":{"minRevision":1}}}}`
+	if got := s.post(t, query); !strings.Contains(got, `"code":-32010`) || !strings.Contains(got, `"reason":"TIMEOUT"`) {
+		t.Errorf("a revision that does not come: got %s", got)
+	}
+	long := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxWait: patience})
+	answered := make(chan string, 1)
+	go func() { answered <- long.post(t, query) }()
+	long.set(t, kg.Add, "urn:s", kg.Integer(1), "agent://x")
+	if got := <-answered; !strings.Contains(got, `"data":{"revision":1}`) {
+		t.Errorf("a revision that comes: got %s", got)
+	}
+}
+
+// broken answers in the ways in which an engine must not.
+type broken struct{ how string }
+
+func (b broken) Execute(context.Context, operation.Request) operation.Result {
+	if b.how == "panic" {
+		panic("the secret")
+	}
+	return operation.Result{}
+}
+
+func (b broken) Subscribe(context.Context, operation.Request) (operation.Subscription, error) {
+	if b.how == "panic" {
+		panic("the secret")
+	}
+	return nil, errors.New("the secret")
+}
+
+// What is unexpected is "internal error" outside, with its details in the log,
+// once; and the server lives on.
+func TestInternalErrors(t *testing.T) {
+	for _, how := range []string{"panic", "nothing"} {
+		var log bytes.Buffer
+		s := newTestServer(t)
+		var calls []string
+		handler := asCaller(a2a.NewHandler(a2a.Deps{Store: s.store, Querier: broken{how}, Streams: s.streams, Prefixes: new(kg.Prefixes)}, a2a.Options{
+			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+			Observe: func(method string, code int, _ time.Duration) { calls = append(calls, fmt.Sprint(method, " ", code)) },
+		}))
+		want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine",` +
+			`"hint":"It was logged under the request id.","requestId":"r1"}}}`
+		for _, row := range []struct {
+			method string
+			status int
+		}{{"knowledge/query", 200}, {"knowledge/subscribe", 500}} {
+			log.Reset()
+			calls = nil
+			status, body := serve(handler, `{"jsonrpc":"2.0","id":1,"method":"`+row.method+`","params":{"query":"{a}"}}`, row.method)
+			if status != row.status || body != want {
+				t.Errorf("%s, %s: got %d %s", how, row.method, status, body)
+			}
+			if n := strings.Count(log.String(), "level=ERROR"); n != 1 || strings.Contains(body, "secret") {
+				t.Errorf("%s, %s: logged %d times:\n%s", how, row.method, n, &log)
+			}
+			if len(calls) != 1 || calls[0] != row.method+" -32603" {
+				t.Errorf("%s, %s: observed %v", how, row.method, calls)
+			}
+		}
+		if n := s.streams.Streams(); n != 0 {
+			t.Errorf("%s: %d streams are left", how, n)
+		}
+	}
+}
+
+// The queue of the store is full: 429, with when to try again.
+func TestOverloaded(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s := newTestServerWith(t, kg.Options{QueueLength: 1, QueueTime: 20 * time.Millisecond}, sse.Options{}, a2a.Options{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer once.Do(func() { close(release) })
+	wg.Go(func() { // holds the committer
+		_, _ = s.store.Update(t.Context(), kg.Meta{}, func(*kg.Tx) error {
+			close(entered)
+			<-release
+			return nil
+		})
+	})
+	<-entered
+	update := `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1}}}]}}`
+	statuses := make(chan string, 8)
+	for range cap(statuses) {
+		wg.Go(func() { statuses <- s.post(t, update) })
+	}
+	refused := ""
+	for refused == "" {
+		select {
+		case got := <-statuses:
+			if strings.HasPrefix(got, "429") {
+				refused = got
+			}
+		case <-time.After(patience):
+			t.Fatal("nobody was refused")
+		}
+	}
+	if !strings.HasPrefix(refused, "429 application/json ") || !strings.Contains(refused, `"code":-31105`) ||
+		!strings.Contains(refused, `"reason":"OVERLOADED"`) || !strings.Contains(refused, `"retryAfterMs":`) {
+		t.Errorf("got %s", refused)
+	}
+	once.Do(func() { close(release) })
+}

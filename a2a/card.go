@@ -1,0 +1,189 @@
+package a2a
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KnowledgeExtensionURI identifies the knowledge graph extension in agent
+// cards. Its text gives it no URI of its own.
+const KnowledgeExtensionURI = "urn:koine:a2a:knowledge-graph:1.0"
+
+// The paths that the card links to. Whoever wires the handlers serves them.
+const (
+	RPCPath        = "/a2a"
+	ChangesPath    = "/changes"
+	SDLPath        = "/graphql/schema"
+	KnowledgePath  = "/schemas/knowledge.json"
+	cardMaxAge     = 5 * time.Minute
+	documentMaxAge = time.Hour
+)
+
+// CardOptions are what the agent card says of this server.
+type CardOptions struct {
+	// Name and Description; "" means those of koine.
+	Name, Description string
+	// Version of the server.
+	Version string
+	// PublicURL is the address under which clients reach the server, without a
+	// slash at its end; "" means the one that the card is asked for at.
+	PublicURL string
+}
+
+// Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
+type Card struct {
+	Name                string          `json:"name"`
+	Description         string          `json:"description"`
+	Version             string          `json:"version"`
+	SupportedInterfaces []CardInterface `json:"supportedInterfaces"` // 1.0
+	URL                 string          `json:"url"`                 // 0.3, this and the next two
+	ProtocolVersion     string          `json:"protocolVersion"`
+	PreferredTransport  string          `json:"preferredTransport"`
+	Capabilities        Capabilities    `json:"capabilities"`
+	DefaultInputModes   []string        `json:"defaultInputModes"`
+	DefaultOutputModes  []string        `json:"defaultOutputModes"`
+	Skills              []Skill         `json:"skills"`
+}
+
+// CardInterface is an address with its binding.
+type CardInterface struct {
+	URL             string `json:"url"`
+	ProtocolBinding string `json:"protocolBinding"`
+	ProtocolVersion string `json:"protocolVersion"`
+}
+
+// Capabilities hold both forms in which the knowledge graph extension is
+// announced: the keys that its text asks for (section 1), and A2A's own list.
+type Capabilities struct {
+	Streaming                    bool        `json:"streaming"`
+	PushNotifications            bool        `json:"pushNotifications"`
+	Extensions                   []Extension `json:"extensions"`
+	KnowledgeGraph               bool        `json:"knowledgeGraph"`
+	KnowledgeGraphQueryLanguages []string    `json:"knowledgeGraphQueryLanguages"`
+}
+
+// Extension is an entry of A2A's list.
+type Extension struct {
+	URI         string          `json:"uri"`
+	Description string          `json:"description"`
+	Required    bool            `json:"required"`
+	Params      ExtensionParams `json:"params"`
+}
+
+// ExtensionParams repeat the announcement in full and say where things are.
+type ExtensionParams struct {
+	KnowledgeGraph               bool     `json:"knowledgeGraph"`
+	KnowledgeGraphQueryLanguages []string `json:"knowledgeGraphQueryLanguages"`
+	Methods                      []string `json:"methods"`
+	GraphQLSchema                string   `json:"graphqlSchema"` // the SDL
+	JSONSchema                   string   `json:"jsonSchema"`
+	Changes                      string   `json:"changes"` // the plain feed
+}
+
+// Skill is something that the agent can do.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples"`
+}
+
+// NewCard is the card of a server that is reached at base.
+func NewCard(o CardOptions, base string) Card {
+	methods := []string{"knowledge/query", "knowledge/update", "knowledge/subscribe"}
+	return Card{
+		Name:        cmp.Or(o.Name, "koine"),
+		Description: cmp.Or(o.Description, "A knowledge graph that a team of agents shares: ask it with GraphQL, change it with patches, follow its changes."),
+		Version:     o.Version,
+		SupportedInterfaces: []CardInterface{
+			{base + RPCPath, "JSONRPC", "1.0"},
+			{base + RPCPath, "JSONRPC", "0.3"},
+		},
+		URL: base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: "JSONRPC",
+		Capabilities: Capabilities{
+			Streaming: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
+			Extensions: []Extension{{
+				URI: KnowledgeExtensionURI, Required: true, // there are no other methods to call
+				Description: "Knowledge graph collaboration: " + strings.Join(methods, ", ") + ".",
+				Params: ExtensionParams{
+					KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages, Methods: methods,
+					GraphQLSchema: base + SDLPath, JSONSchema: base + KnowledgePath, Changes: base + ChangesPath,
+				},
+			}},
+		},
+		DefaultInputModes: []string{"application/json"}, DefaultOutputModes: []string{"application/json"},
+		Skills: skills,
+	}
+}
+
+var skills = []Skill{
+	{
+		ID: "query", Name: "Query knowledge", Tags: []string{"knowledge-graph", "graphql"},
+		Description: "Answers GraphQL queries over the shared knowledge graph, now or as of an earlier revision, by least certainty and greatest age (knowledge/query).",
+		Examples:    []string{"{ entities(first: 5) { nodes { iri label types } } }", "{ vocabulary { classes { iri count } } }"},
+	},
+	{
+		ID: "update", Name: "Update knowledge", Tags: []string{"knowledge-graph"},
+		Description: "Applies patches of statements, all or none, with certainty, provenance and a justification (knowledge/update).",
+		Examples:    []string{`{"mutations": [{"op": "add", "statement": {"subject": {"id": "urn:x:ada"}, "predicate": {"id": "foaf:name"}, "object": {"value": "Ada"}}}]}`},
+	},
+	{
+		ID: "subscribe", Name: "Follow changes", Tags: []string{"knowledge-graph", "graphql", "sse"},
+		Description: "Streams the changes of statements, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe).",
+		Examples:    []string{"subscription { statementChanged(where: {predicate: {eq: \"foaf:name\"}}) { __typename } }"},
+	},
+}
+
+// NewCardHandler serves the agent card, which belongs to
+// /.well-known/agent-card.json (and agent.json, where A2A 0.2 had it).
+func NewCardHandler(o CardOptions) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base := o.PublicURL
+		if base == "" {
+			base = "http://" + r.Host
+			if r.TLS != nil {
+				base = "https://" + r.Host
+			}
+		}
+		body, err := appendJSON(nil, NewCard(o, base))
+		if err != nil {
+			panic(err) // plain text always encodes
+		}
+		serveDocument(w, r, "application/json", body, cardMaxAge)
+	})
+}
+
+//go:embed schemas/knowledge.json
+var schemas embed.FS
+
+// NewSchemaHandler serves the JSON Schemas of the extensions' structures at
+// /schemas/<name>.json.
+func NewSchemaHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := schemas.ReadFile(strings.TrimPrefix(r.URL.Path, "/"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		serveDocument(w, r, "application/schema+json", body, documentMaxAge)
+	})
+}
+
+// serveDocument answers with a document that clients may keep for a while and
+// ask for again by its ETag (RFC 9110, section 13).
+func serveDocument(w http.ResponseWriter, r *http.Request, kind string, body []byte, maxAge time.Duration) {
+	sum := sha256.Sum256(body)
+	header := w.Header()
+	header.Set("Content-Type", kind)
+	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:12])+`"`)
+	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(maxAge.Seconds())))
+	// ServeContent knows If-None-Match, HEAD and ranges.
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(body)))
+}

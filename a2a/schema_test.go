@@ -1,0 +1,161 @@
+package a2a_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"koine/kg"
+)
+
+// definitions gives the compiled definitions of the published schema.
+func definitions(t *testing.T) func(name string) *jsonschema.Schema {
+	t.Helper()
+	raw, err := os.ReadFile("schemas/knowledge.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("urn:koine:schema:knowledge:1", doc); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) *jsonschema.Schema {
+		t.Helper()
+		s, err := compiler.Compile("urn:koine:schema:knowledge:1#/$defs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
+func validate(schema *jsonschema.Schema, text string) error {
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(v)
+}
+
+var schemaNames = map[string]struct{ request, response string }{
+	"knowledge/query":     {"KnowledgeQueryRequest", "KnowledgeQueryResponse"},
+	"knowledge/update":    {"KnowledgeUpdateRequest", "KnowledgeUpdateResponse"},
+	"knowledge/subscribe": {"KnowledgeSubscribeRequest", "KnowledgeSubscriptionEvent"},
+}
+
+// Every answer in the conversations is as the published schema says, and so is
+// every request that was accepted. What is masked there is made whole first.
+func TestConversationsFollowTheSchema(t *testing.T) {
+	define := definitions(t)
+	files, err := filepath.Glob("testdata/wire/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := strings.NewReplacer("<position>", "p", "<uuid>", "0a0a0a0a-0a0a-5a0a-8a0a-0a0a0a0a0a0a", "<ms>", "1.5", "<n>", "1")
+	requests, answers := 0, 0
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(archive.Files); i += 2 {
+			request, answer := string(archive.Files[i].Data), string(archive.Files[i+1].Data)
+			if at := strings.Index(request, "\n\n"); at >= 0 {
+				request = request[at+2:]
+			}
+			_, answer, _ = strings.Cut(answer, "\n")
+			for method, names := range schemaNames {
+				if !strings.HasPrefix(request, "{") || !strings.Contains(request, `"method":"`+method+`"`) || answer == "" {
+					continue
+				}
+				answers++
+				if err := validate(define(names.response), whole.Replace(answer)); err != nil {
+					t.Errorf("%s, the answer to %s: %v", file, archive.Files[i].Name, err)
+				}
+				if strings.Contains(answer, `"result":`) {
+					requests++
+					if err := validate(define(names.request), request); err != nil {
+						t.Errorf("%s, %s: %v", file, archive.Files[i].Name, err)
+					}
+				}
+			}
+		}
+	}
+	if requests < 30 || answers < 90 {
+		t.Errorf("only %d requests and %d answers were looked at", requests, answers)
+	}
+}
+
+// Events, too: of changes, of a snapshot, and the last one.
+func TestEventsFollowTheSchema(t *testing.T) {
+	s := newTestServer(t)
+	define := definitions(t)
+	event, result := define("KnowledgeSubscriptionEvent"), define("KnowledgeGraphChangeEvent")
+	s.post(t, `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"justification":"j","taskId":"t","sessionId":"s","mutations":[
+		{"op":"add","statement":{"subject":{"id":"a b","type":"foaf:Person"},"predicate":{"id":"urn:p"},"object":{"id":"urn:o","type":"urn:T"},"graph":"urn:g","certainty":0.5,"provenance":{"sourceAgentId":"x","more":[1]}}}]}}`)
+	sub := s.subscribe(t, `{"koine":{"snapshot":true}}`)
+	feed := s.changes(t, "?resume=earliest")
+	s.set(t, kg.Add, "urn:s", kg.LangString("hi", "en"), "agent://x")
+	s.set(t, kg.Replace, "urn:s", kg.Double(1.5), "agent://x")
+	s.set(t, kg.Add, "urn:s", kg.Double(1.5), "agent://y")
+	s.set(t, kg.Remove, "urn:s", kg.Double(1.5), "agent://x")
+	s.set(t, kg.Remove, "urn:s", kg.Double(1.5), "")
+	check := func(sub *subscriber, schema *jsonschema.Schema, n int) {
+		t.Helper()
+		for range n {
+			block := sub.block()
+			_, data, ok := strings.Cut(block, "data: ")
+			if !ok {
+				t.Fatalf("no data in %q", block)
+			}
+			if err := validate(schema, data); err != nil {
+				t.Errorf("%s: %v", data, err)
+			}
+		}
+	}
+	check(sub, event, 3+5)
+	check(feed, result, 3+5)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.streams.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check(sub, event, 1)
+	check(feed, define("JSONRPCError"), 1)
+}
+
+// The schema is about something: what the server refuses for its shape does
+// not pass it either.
+func TestSchemaRefuses(t *testing.T) {
+	patch := definitions(t)("KnowledgeGraphPatch")
+	const ok = `{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"certainty":1}}`
+	if err := validate(patch, ok); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"op":"add"`, `"op":"upsert"`},
+		{`{"value":1}`, `{"value":1,"id":"urn:o"}`},
+		{`{"value":1}`, `{"value":null}`},
+		{`{"value":1}`, `{"value":[1]}`},
+		{`{"value":1}`, `{"id":"urn:o","language":"en"}`},
+		{`"certainty":1`, `"certainty":1.2`},
+		{`"certainty":1`, `"confidence":1`},
+		{`{"id":"urn:s"}`, `"urn:s"`},
+		{`"predicate":{"id":"urn:p"},`, ``},
+	} {
+		if text := strings.Replace(ok, change[0], change[1], 1); validate(patch, text) == nil {
+			t.Errorf("passes: %s", text)
+		}
+	}
+}
