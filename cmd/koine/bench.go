@@ -1,7 +1,119 @@
 package main
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+)
 
-type benchCommand struct{}
+// benchCommand puts load on a running server and says what it can take.
+type benchCommand struct {
+	Workload string `arg:"" optional:"" enum:"query,update,mixed" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update."`
+	URL      string `help:"The server (default ${url})." placeholder:"URL"`
+	as
+	Clients int           `short:"c" help:"How many clients ask at the same time." default:"16"`
+	Time    time.Duration `short:"t" help:"How long to measure, the twin included." default:"20s"`
+	Rounds  int           `help:"How many times the server and the twin take turns." default:"10"`
+	Entity  []string      `help:"Query these entities; otherwise the first hundred that the server lists." placeholder:"IRI"`
+	Graph   string        `help:"Where updates go." default:"urn:koine:bench" placeholder:"IRI"`
+	JSON    bool          `help:"Print the result as JSON."`
+}
 
-func (benchCommand) Run(ctx context.Context, t terminal) error { return nil }
+// Help is shown by --help.
+func (benchCommand) Help() string {
+	return `In turns, the same clients ask a twin: a bare net/http server in this process, which decodes the same JSON and answers with as many bytes. Its rate is what this machine gives at best at this moment, and the ratio of the two is worth more than either. The twin of updates does not write to disk.
+
+Updates stay in the graph named by --graph. Afterwards it can be emptied: curl -X PUT -H 'Content-Type: application/n-quads' URL/data?graph=urn:koine:bench
+
+Examples:
+  koine bench query
+  koine bench update --clients 128 --time 1m`
+}
+
+// Bounds of a benchmark.
+const (
+	maxBenchClients = 4096
+	maxBenchTime    = time.Hour
+)
+
+// Run measures and prints.
+func (c *benchCommand) Run(ctx context.Context, t terminal) error {
+	switch {
+	case c.Clients < 1 || c.Clients > maxBenchClients:
+		return usageError{fmt.Errorf("--clients: between 1 and %d", maxBenchClients)}
+	case c.Rounds < 1 || c.Time < time.Duration(c.Rounds)*20*time.Millisecond || c.Time > maxBenchTime:
+		return usageError{fmt.Errorf("--time: at least 20ms for each of the rounds, at most %s", maxBenchTime)}
+	}
+	load, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer load.close()
+	size, err := load.answerBytes(ctx)
+	if err != nil {
+		return err
+	}
+	twin, err := startEcho(size)
+	if err != nil {
+		return err
+	}
+	defer twin.close()
+	server, bare := c.turns(ctx, load, twin)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if server.Requests == 0 {
+		return errors.Join(errors.New("no request succeeded"), server.firstError)
+	}
+	return c.report(t, server, bare)
+}
+
+// turns measures the server and the twin one after the other, round by round,
+// so that what else the machine does hits both.
+func (c *benchCommand) turns(ctx context.Context, load *workload, twin *echo) (server, bare *measurement) {
+	server, bare = &measurement{}, &measurement{}
+	turn := c.Time / time.Duration(2*c.Rounds)
+	for range c.Rounds {
+		server.add(measure(ctx, c.Clients, turn, load.server))
+		bare.add(measure(ctx, c.Clients, turn, func(ctx context.Context) error { return load.send(ctx, twin.url, load.next()) }))
+	}
+	return server, bare
+}
+
+// benchResult is a measurement in numbers.
+type benchResult struct {
+	Rate     float64 `json:"perSecond"`
+	P50Ms    float64 `json:"p50Ms"`
+	P99Ms    float64 `json:"p99Ms"`
+	Requests int     `json:"requests"`
+	Errors   int     `json:"errors"`
+}
+
+func (c *benchCommand) report(t terminal, server, bare *measurement) error {
+	s, b := server.result(), bare.result()
+	if c.JSON {
+		return json.NewEncoder(t.out).Encode(map[string]any{
+			"workload": c.Workload, "clients": c.Clients, "seconds": c.Time.Seconds(), "server": s, "twin": b, "ratio": s.Rate / b.Rate,
+		})
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s, %d clients\trequests/s\tp50\tp99\trequests\terrors\t\n", c.Workload, c.Clients)
+	for _, line := range []struct {
+		name string
+		r    benchResult
+	}{{"koine", s}, {"bare net/http", b}} {
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\t%s\t\n", line.name, countText(uint64(line.r.Rate)), line.r.P50Ms, line.r.P99Ms,
+			countText(uint64(line.r.Requests)), countText(uint64(line.r.Errors)))
+	}
+	fmt.Fprintf(w, "ratio\t%.0f %%\t\t\t\t\t\n", 100*s.Rate/b.Rate)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if server.firstError != nil {
+		t.sayf("The first error: %v", server.firstError)
+	}
+	return nil
+}

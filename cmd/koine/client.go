@@ -76,20 +76,12 @@ func refusalOf(response *http.Response) error {
 		return err
 	}
 	var p struct {
-		Detail string    `json:"detail"`
-		Reason string    `json:"reason"`
-		Hint   string    `json:"hint"`
-		Error  *rpcError `json:"error"`
+		Error *rpcError `json:"error"`
 	}
-	if json.Unmarshal(body, &p) != nil || p.Detail == "" && p.Error == nil {
+	if json.Unmarshal(body, &p) != nil || p.Error == nil || p.Error.Message == "" {
 		return exitError{fmt.Errorf("the server answered %s: %s", response.Status, bytes.TrimSpace(body[:min(len(body), 500)])), exitFailure}
 	}
-	if p.Error != nil {
-		return p.Error
-	}
-	e := &rpcError{Code: response.StatusCode, Message: p.Detail}
-	e.Data.Reason, e.Data.Hint = p.Reason, p.Hint
-	return e
+	return p.Error
 }
 
 // rpcError is a server's refusal: of a JSON-RPC call, or of any other request.
@@ -98,6 +90,8 @@ type rpcError struct {
 	Message string `json:"message"`
 	Data    struct {
 		Reason string          `json:"reason"`
+		Field  string          `json:"field"`
+		Detail string          `json:"detail"`
 		Hint   string          `json:"hint"`
 		Errors json.RawMessage `json:"errors"`
 	} `json:"data"`
@@ -106,6 +100,12 @@ type rpcError struct {
 // Error is the message, with what the server gives beside it.
 func (e *rpcError) Error() string {
 	text := e.Message
+	if e.Data.Field != "" {
+		text += ": " + e.Data.Field
+	}
+	if e.Data.Detail != "" {
+		text += ": " + e.Data.Detail
+	}
 	var list []struct {
 		Message string `json:"message"`
 	}

@@ -41,7 +41,7 @@ func exitCode(err error) int {
 	var own exitError
 	var syntax *rdf.SyntaxError
 	var refused *rpcError
-	var network net.Error
+	var network *net.OpError // not net.Error, which every system error satisfies
 	switch {
 	case err == nil:
 		return exitOK

@@ -40,16 +40,16 @@ Examples:
 
 // Run loads the files one after the other.
 func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	offline, err := c.offline(command)
+	if err != nil {
+		return err
+	}
 	sources, err := c.sources(t)
 	defer func() {
 		for _, s := range sources {
 			s.close()
 		}
 	}()
-	if err != nil {
-		return err
-	}
-	offline, err := c.offline(command)
 	if err != nil {
 		return err
 	}

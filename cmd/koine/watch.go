@@ -95,13 +95,13 @@ func (c *watchCommand) ended(ctx context.Context, t terminal, position string, e
 }
 
 func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
-	params := map[string]any{"query": c.Subscription, "metadata": map[string]any{"koine": map[string]any{"resume": c.From}}}
+	params := map[string]any{"subscriptionQuery": c.Subscription, "metadata": map[string]any{"koine": map[string]any{"resume": c.From}}}
 	variables := map[string]any{}
 	for name, value := range c.Var {
 		variables[name] = jsonOrText(value)
 	}
 	if c.Subscription == "" {
-		params["query"] = allChanges
+		params["subscriptionQuery"] = allChanges
 		variables["where"] = c.where()
 	} else if c.Subject != "" || c.Predicate != "" {
 		return sse.ClientOptions{}, usageError{errors.New("--subject and --predicate are for watching without a subscription of one's own")}

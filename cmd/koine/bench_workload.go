@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// workload makes the requests of a benchmark. It is safe for concurrent use.
+type workload struct {
+	base     string
+	header   http.Header
+	http     *http.Client
+	entities []string
+	graph    string
+	run      string // in the names of new subjects, so that runs do not meet
+	kind     string
+	count    atomic.Uint64
+}
+
+// request is one that is ready to be sent, to the server or to the twin.
+type benchRequest struct {
+	path string
+	body []byte
+}
+
+const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }`
+
+// updatesInMixed is that one request in so many is an update.
+const updatesInMixed = 10
+
+func (c *benchCommand) load(ctx context.Context) (*workload, error) {
+	server := newClient(c.URL, c.As)
+	transport := server.http.Transport.(*http.Transport)
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
+	w := &workload{
+		base: server.base, header: server.header(), http: server.http, entities: c.Entity, graph: c.Graph,
+		run: fmt.Sprintf("%x", time.Now().UnixNano()), kind: c.Workload,
+	}
+	w.header.Set("Content-Type", "application/json")
+	if c.Workload == "update" || len(w.entities) > 0 {
+		return w, nil
+	}
+	result, err := server.call(ctx, "knowledge/query", map[string]any{"query": `{ entities(first: 100) { nodes { iri } } }`})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct {
+			Entities struct {
+				Nodes []struct{ IRI string }
+			}
+		}
+	}
+	if err := json.Unmarshal(result, &answer); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	for _, n := range answer.Data.Entities.Nodes {
+		if !strings.HasPrefix(n.IRI, "_:") {
+			w.entities = append(w.entities, n.IRI)
+		}
+	}
+	if len(w.entities) == 0 {
+		return nil, errors.New("the server has no entities to query; load something first, or name one with --entity")
+	}
+	return w, nil
+}
+
+func (w *workload) close() { w.http.CloseIdleConnections() }
+
+// next is the next request of the workload.
+func (w *workload) next() benchRequest {
+	n := w.count.Add(1)
+	if w.kind == "update" || w.kind == "mixed" && n%updatesInMixed == 0 {
+		return w.update(n)
+	}
+	body, err := json.Marshal(map[string]any{"query": entityQuery, "variables": map[string]any{"iri": w.entities[n%uint64(len(w.entities))]}})
+	if err != nil {
+		panic(err) // strings
+	}
+	return benchRequest{"/graphql", body}
+}
+
+// update asserts 10 statements about a new subject.
+func (w *workload) update(n uint64) benchRequest {
+	var mutations []any
+	for i := range 10 {
+		mutations = append(mutations, map[string]any{"op": "add", "statement": map[string]any{
+			"subject":   map[string]any{"id": fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n)},
+			"predicate": map[string]any{"id": fmt.Sprintf("urn:koine:bench:p%d", i)},
+			"object":    map[string]any{"value": fmt.Sprintf("value %d of %d", i, n)},
+			"graph":     w.graph,
+		}})
+	}
+	body, err := rpcBody("knowledge/update", map[string]any{"mutations": mutations})
+	if err != nil {
+		panic(err) // strings
+	}
+	return benchRequest{"/a2a", body}
+}
+
+// server sends the next request to the server.
+func (w *workload) server(ctx context.Context) error { return w.send(ctx, w.base, w.next()) }
+
+func (w *workload) send(ctx context.Context, base string, r benchRequest) error {
+	text, err := w.answer(ctx, base, r)
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(text, []byte(`"error":{`)) || bytes.Contains(text, []byte(`"errors":[`)) {
+		return fmt.Errorf("%s", text[:min(len(text), 400)])
+	}
+	return nil
+}
+
+func (w *workload) answer(ctx context.Context, base string, r benchRequest) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = w.header
+	response, err := w.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 400)])
+	}
+	return text, err
+}
+
+// answerBytes is how long an answer of the server is, which makes the twin's
+// as long; asking also shows whether the workload works at all.
+func (w *workload) answerBytes(ctx context.Context) (int, error) {
+	r := w.next()
+	if err := w.send(ctx, w.base, r); err != nil {
+		return 0, err
+	}
+	text, err := w.answer(ctx, w.base, r)
+	return len(text), err
+}
+
+// echo is the twin: a bare server that decodes JSON and answers JSON.
+type echo struct {
+	url    string
+	server *http.Server
+	done   chan struct{}
+}
+
+func startEcho(size int) (*echo, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{"data": strings.Repeat("x", max(0, size-len(`{"data":""}`+"\n")))}
+	e := &echo{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
+	e.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(answer) // the client sees what is missing
+	})}
+	go func() {
+		defer close(e.done)
+		e.server.Serve(listener)
+	}()
+	return e, nil
+}
+
+func (e *echo) close() {
+	e.server.Close()
+	<-e.done
+}
