@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,10 +54,7 @@ func (m *metrics) handler() http.Handler {
 }
 
 func (m *metrics) request(r *http.Request, status int, took time.Duration, stream bool) {
-	route := r.Pattern
-	if route == "" || route == "/" {
-		route = "none" // refused, or nothing there
-	}
+	route := routeLabel(r.Pattern)
 	m.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	if !stream {
 		m.took.WithLabelValues(route).Observe(took.Seconds())
@@ -66,6 +64,18 @@ func (m *metrics) request(r *http.Request, status int, took time.Duration, strea
 func (m *metrics) call(method string, code int, took time.Duration) {
 	m.calls.WithLabelValues(method, strconv.Itoa(code)).Inc()
 	m.callTook.WithLabelValues(method).Observe(took.Seconds())
+}
+
+// routeLabel is the path of a route's pattern: "GET /healthz" is "/healthz",
+// and "/{$}", which is the root and nothing below it, is "/".
+func routeLabel(pattern string) string {
+	if pattern == "" || pattern == "/" {
+		return "none" // refused, or nothing there
+	}
+	if _, path, ok := strings.Cut(pattern, " "); ok {
+		pattern = path
+	}
+	return strings.TrimSuffix(pattern, "{$}")
 }
 
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}

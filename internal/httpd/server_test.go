@@ -289,7 +289,7 @@ func TestMetrics(t *testing.T) {
 	s.Call("knowledge/query", -32010, time.Millisecond)
 	_, body := do(t, r, "GET", "/metrics", "")
 	for _, want := range []string{
-		`koine_http_requests_total{method="POST",route="/{$}",status="200"} 1`,
+		`koine_http_requests_total{method="POST",route="/",status="200"} 1`,
 		`koine_http_requests_total{method="POST",route="/a2a",status="200"} 1`,
 		`koine_http_requests_total{method="other",route="/a2a",status="200"} 1`,
 		`koine_http_requests_total{method="GET",route="none",status="404"} 1`,
