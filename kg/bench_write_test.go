@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,13 +92,12 @@ func BenchmarkOnlineLoad(b *testing.B) {
 	koine := func(round int) (int, time.Duration) {
 		o := Options{}
 		if round == 0 {
+			o.GroupCommits = 1
 			o.beforeApply = func(o *overlay) { batches = append(batches, pairsOf(o)) }
 		}
 		s := openBench(b, b.TempDir(), o)
 		n, d := timed(len(quads), func() {
-			for chunk := range slices.Chunk(quads, size) {
-				addAll(b, s, chunk)
-			}
+			loadAll(b, s, quads, LoadOptions{Online: true, CommitQuads: size})
 		})
 		closeBench(b, s)
 		return n, d

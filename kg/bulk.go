@@ -81,7 +81,6 @@ type bulk struct {
 	values    [][]byte // of SPOG, one for each commit: all its statements have the same
 	deltas    deltas
 	catalogue *catalogue
-	typeID    ID
 
 	first    Revision // of the values
 	revision Revision
@@ -106,7 +105,7 @@ func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 		s: s, meta: m, kept: kept, base: base,
 		ids:       make(map[Term]ID),
 		graphs:    make(map[Term]ID),
-		next:      s.nextNumber,
+		next:      h.nextNumber,
 		seen:      make(map[IDQuad]struct{}),
 		deltas:    make(deltas),
 		catalogue: h.catalogue.copy(),
@@ -165,7 +164,7 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 		}
 		b.seen[ids] = struct{}{}
 		b.quads = append(b.quads, bulkQuad{ids, uint32(len(b.values))})
-		b.deltas.count(ids, b.typeID, 1)
+		b.deltas.count(&q, ids, 1)
 		c.Changes = append(c.Changes, Change{Op: Add, Quad: q, Assertion: a, After: after, ReplacedBy: -1})
 	}
 	if len(c.Changes) == 0 {
@@ -192,9 +191,6 @@ func (b *bulk) assign(q Quad) (ids IDQuad, err error) {
 			return ids, invalid
 		}
 		return ids, err
-	}
-	if b.typeID.IsZero() && q.Predicate.value == RDFType {
-		b.typeID = ids.Predicate
 	}
 	return ids, nil
 }
@@ -224,7 +220,7 @@ func (b *bulk) id(t Term) (ID, error) {
 
 // known looks a term up among those from before the load.
 func (b *bulk) known(t Term) (ID, bool, error) {
-	if b.s.nextNumber == 1 {
+	if b.s.head.Load().nextNumber == 1 {
 		return ID{}, false, nil // there was none
 	}
 	return dictionary{kv: b.base, cache: b.s.cache}.id(t)
@@ -340,8 +336,7 @@ func (b *bulk) finishOnline() error {
 }
 
 func (b *bulk) show(m marker) error {
-	b.s.nextNumber = m.nextNumber
-	b.s.publish(&head{b.revision, b.time, b.catalogue})
+	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber})
 	b.s.tailer.tell()
 	return removeFile(b.s.dir.join(buildingName))
 }

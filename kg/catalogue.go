@@ -2,6 +2,7 @@ package kg
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"github.com/tidwall/btree"
 
@@ -14,6 +15,7 @@ import (
 // which the index keeps the counts. A copy is cheap and shares what does not
 // change; a published catalogue is never written again.
 type catalogue struct {
+	mu      sync.Mutex // guards the tree while it is copied, which writes to it
 	tallies btree.Map[string, tally]
 }
 
@@ -24,16 +26,20 @@ type tally struct {
 	revision Revision
 }
 
-func (c *catalogue) copy() *catalogue { return &catalogue{tallies: *c.tallies.Copy()} }
+func (c *catalogue) copy() *catalogue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &catalogue{tallies: *c.tallies.Copy()}
+}
 
 // deltas are what one commit changes in the catalogue.
 type deltas map[string]int64
 
 // count notes that a statement came (by 1) or went (by -1).
-func (d deltas) count(q keys.Quad, typePredicate ID, by int64) {
-	d[string(keys.Predicate(q.Graph, q.Predicate))] += by
-	if q.Predicate == typePredicate {
-		d[string(keys.Class(q.Graph, q.Object))] += by
+func (d deltas) count(q *Quad, ids IDQuad, by int64) {
+	d[string(keys.Predicate(ids.Graph, ids.Predicate))] += by
+	if q.Predicate.value == RDFType {
+		d[string(keys.Class(ids.Graph, ids.Object))] += by
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 type indexWriter struct {
 	o      *overlay
 	dict   dictionary // fresh is set
-	typeID ID         // of rdf:type; zero while the store does not know it
 	deltas deltas     // of the commit at hand
 }
 
@@ -25,34 +24,42 @@ func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *i
 	}
 }
 
-// resolve gives the ids of a quad, false when one of its terms is not in the
-// store and so no such statement either.
-func (w *indexWriter) resolve(q Quad) (ids IDQuad, known bool, err error) {
-	for _, part := range [...]struct {
-		t  Term
-		id *ID
-	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
-		id, ok, err := w.dict.id(part.t)
-		if !ok || err != nil {
-			return ids, false, err
-		}
-		*part.id = id
-	}
-	return ids, true, nil
+// quadParts pairs the terms of a quad with where their ids go.
+func quadParts(q *Quad, ids *IDQuad) [4]struct {
+	term *Term
+	id   *ID
+} {
+	return [4]struct {
+		term *Term
+		id   *ID
+	}{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
 }
 
-// assign gives the ids of a quad, numbering the terms that have none. The
-// numbers follow from the order of the log alone.
-func (w *indexWriter) assign(q Quad) (ids IDQuad, err error) {
-	for _, part := range [...]struct {
-		t  Term
-		id *ID
-	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
-		if *part.id, err = w.number(part.t); err != nil {
-			return ids, err
+// resolve gives the ids of a quad. Those of terms that are not in the store are
+// zero, and known is false: there is no such statement either.
+func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
+	known = true
+	for _, part := range quadParts(q, &ids) {
+		id, ok, err := w.dict.id(*part.term)
+		if err != nil {
+			return ids, false, err
+		}
+		if ok {
+			*part.id = id
+		}
+		known = known && ok
+	}
+	return ids, known, nil
+}
+
+// assign numbers the terms whose ids resolve left zero. The numbers follow from
+// the order of the log alone.
+func (w *indexWriter) assign(q *Quad, ids *IDQuad) {
+	for _, part := range quadParts(q, ids) {
+		if part.id.IsZero() {
+			*part.id = w.create(*part.term)
 		}
 	}
-	return ids, nil
 }
 
 // number is the id of a term, which gets one if it has none.
@@ -61,36 +68,29 @@ func (w *indexWriter) number(t Term) (ID, error) {
 	if err != nil {
 		return id, err
 	}
-	fresh := w.dict.fresh
-	if ok && (!id.IsNumbered() || id.Number() < fresh.next || fresh.byTerm[t] == id) {
+	next := w.dict.fresh.next
+	if ok && (!id.IsNumbered() || id.Number() < next) {
 		return id, nil
 	}
 	// A number ahead of the next one is left over from an apply that was cut
 	// short: the log hands out the same number again.
-	if ok && id.Number() != fresh.next {
-		return id, Errorf(CodeLogDamaged, "term %s has the number %d where the log gives %d", clip(t.String()), id.Number(), fresh.next)
+	if ok && id.Number() != next {
+		return id, Errorf(CodeLogDamaged, "term %s has the number %d where the log gives %d", clip(t.String()), id.Number(), next)
 	}
-	id = fresh.add(t)
+	return w.create(t), nil
+}
+
+// create gives a term that is not in the store the next number.
+func (w *indexWriter) create(t Term) ID {
+	if id, ok := w.dict.fresh.byTerm[t]; ok {
+		return id // it stands twice in one quad
+	}
+	id := w.dict.fresh.add(t)
 	record := appendTerm(nil, t)
 	key, _ := keys.Term(record, hash16)
 	w.o.put(key, binary.AppendUvarint(nil, id.Number()))
 	w.o.put(keys.Number(id.Number()), record)
-	return id, nil
-}
-
-// typePredicate is the id of rdf:type, zero while there is none.
-func (w *indexWriter) typePredicate() (ID, error) {
-	if w.typeID.IsZero() {
-		id, ok, err := w.dict.id(IRI(RDFType))
-		if !ok || err != nil {
-			return ID{}, err
-		}
-		if w.dict.fresh.byTerm[IRI(RDFType)].IsZero() {
-			w.typeID = id // a fresh one may still be undone
-		}
-		return id, nil
-	}
-	return w.typeID, nil
+	return id
 }
 
 // state reads what stands of a statement now; no assertions when it is absent.
@@ -106,18 +106,14 @@ func (w *indexWriter) state(ids IDQuad) (state, error) {
 // change writes the keys of one change, whose ids are given. It fails only when
 // the dictionary cannot be read.
 func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
-	typeID, err := w.typePredicate()
-	if err != nil {
-		return err
-	}
 	switch {
 	case len(c.Before) == 0:
 		w.orders(ids, w.o.put)
-		w.deltas.count(ids, typeID, 1)
+		w.deltas.count(&c.Quad, ids, 1)
 	case len(c.After) == 0:
 		w.orders(ids, func(key, _ []byte) { w.o.delete(key) })
 		w.o.delete(keys.SPOG.Append(nil, ids))
-		w.deltas.count(ids, typeID, -1)
+		w.deltas.count(&c.Quad, ids, -1)
 	}
 	if len(c.After) > 0 {
 		value, err := w.encode(state{revision, c.After})
@@ -189,9 +185,12 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 func (w *indexWriter) replay(c *Commit, cat *catalogue) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		ids, err := w.assign(ch.Quad)
-		if err != nil {
-			return err
+		var ids IDQuad
+		var err error
+		for _, part := range quadParts(&ch.Quad, &ids) {
+			if *part.id, err = w.number(*part.term); err != nil {
+				return err
+			}
 		}
 		if err := w.change(ch, ids, c.Revision); err != nil {
 			return err

@@ -44,15 +44,11 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 
 // newTrial is a group of one that is never appended. The numbers of its terms
 // are of no account.
-func (s *Store) newTrial(h *head, base kv) *group {
+func (s *Store) newTrial(h *head, base *badgerKV) *group {
 	const farAhead = 1 << 62 // of any number that the dictionary gives
-	return &group{
-		s: s, base: base,
-		w:         newIndexWriter(newOverlay(base), base, s.cache, farAhead),
-		catalogue: h.catalogue.copy(),
-		revision:  h.revision,
-		time:      h.time,
-	}
+	trial := *h
+	trial.nextNumber = farAhead
+	return s.startGroup(&trial, base, base, h.revision)
 }
 
 // judge asks the verifier, if there is one and the update has an effect.

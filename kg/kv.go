@@ -121,9 +121,9 @@ func (c *badgerCursor) close() {
 // all they hold at every scan. It belongs to one goroutine.
 type overlay struct {
 	base    kv
-	written btree.Map[string, []byte] // a nil value: deleted
-	undo    []undoStep                // since the last mark
-	steps   uint64                    // counts writes, for open cursors to notice
+	written *btree.Map[string, []byte] // a nil value: deleted; only read once the group is executed
+	undo    []undoStep                 // since the last mark
+	steps   uint64                     // counts writes, for open cursors to notice
 	bytes   int
 }
 
@@ -133,7 +133,9 @@ type undoStep struct {
 	had   bool
 }
 
-func newOverlay(base kv) *overlay { return &overlay{base: base} }
+func newOverlay(base kv) *overlay {
+	return &overlay{base: base, written: new(btree.Map[string, []byte])}
+}
 
 // mark makes what was written so far final; rollback undoes all since.
 func (o *overlay) mark() { o.undo = o.undo[:0] }

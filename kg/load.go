@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 )
@@ -11,6 +12,9 @@ type LoadOptions struct {
 	// Progress is called after each batch with how many quads have been taken
 	// in. It runs on the loader's goroutine. May be nil.
 	Progress func(loaded uint64)
+	// CommitQuads bounds the quads of one commit; DefaultLoadCommit when 0, and
+	// at most that.
+	CommitQuads int
 	// Online keeps other updates and reads going where a bulk load would make
 	// them wait.
 	Online bool
@@ -25,10 +29,11 @@ type LoadReport struct {
 	Revision   Revision
 }
 
-// Bounds of one commit of a load.
+// DefaultLoadCommit is how many quads make a commit of a load, loadCommitBytes
+// how many bytes of text at the most.
 const (
-	loadCommitQuads = 10_000
-	loadCommitBytes = 4 << 20
+	DefaultLoadCommit = 10_000
+	loadCommitBytes   = 4 << 20
 )
 
 // Load adds many statements for the Meta's actor, in as many commits as they
@@ -43,6 +48,9 @@ func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	}
 	if err := m.normalise(); err != nil {
 		return LoadReport{}, err
+	}
+	if o.CommitQuads <= 0 || o.CommitQuads > DefaultLoadCommit {
+		o.CommitQuads = DefaultLoadCommit
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	l := &load{s: s, ctx: ctx, meta: m, options: o, batches: make(chan batch, 2), done: make(chan struct{})}
@@ -63,6 +71,9 @@ type load struct {
 	report  LoadReport
 	batches chan batch
 	done    chan struct{}
+
+	before      *update // handed in and not yet waited for; nil for none
+	beforeBatch batch
 }
 
 // batch is what becomes one commit; err is the source's own and comes last.
@@ -86,11 +97,11 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 			q.Graph = DefaultGraph
 		}
 		if b.quads == nil {
-			b.quads = make([]Quad, 0, loadCommitQuads)
+			b.quads = make([]Quad, 0, l.options.CommitQuads)
 		}
 		b.quads = append(b.quads, q)
 		bytes += len(q.Subject.value) + len(q.Predicate.value) + len(q.Object.value)
-		if len(b.quads) == loadCommitQuads || bytes >= loadCommitBytes {
+		if len(b.quads) == l.options.CommitQuads || bytes >= loadCommitBytes {
 			if !l.send(b) {
 				return
 			}
@@ -114,42 +125,84 @@ func (l *load) run() error {
 	if !l.options.Online && l.s.options.Verifier == nil {
 		err = l.bulk()
 	}
+	// One commit is made while the one before it is on its way to the index.
 	for b := range l.batches {
 		if err == nil {
 			err = l.online(b)
 		}
 		if err != nil {
-			return err
+			break
 		}
 	}
 	if err == nil {
 		err = l.ctx.Err()
 	}
-	return err
+	return errors.Join(err, l.await())
 }
 
-// online commits a batch like any update.
+// online hands a batch in like any update, and waits for the one before.
 func (l *load) online(b batch) error {
-	receipt, err := l.s.Update(l.ctx, l.meta, func(tx *Tx) error {
+	u := &update{ctx: l.ctx, meta: l.meta, done: make(chan struct{}), fn: func(tx *Tx) error {
 		for _, q := range b.quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}}
+	if l.s.options.Verifier != nil {
+		if err := l.judge(u); err != nil {
+			return err
+		}
+	}
+	if err := l.s.enqueue(u); err != nil {
+		return err
+	}
+	err := l.await()
+	l.before, l.beforeBatch = u, b
+	if err == nil {
+		err = b.err
+	}
+	return err
+}
+
+// judge has an update judged before it is queued.
+func (l *load) judge(u *update) error {
+	_, j, err := l.s.trial(u)
 	if err != nil {
 		return err
 	}
-	if v := receipt.Verdict; v.Outcome != Accepted {
-		return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
+	if j.verdict.Outcome != Accepted {
+		return errRejected(j.verdict)
 	}
-	l.taken(b)
-	l.report.Statements += uint64(receipt.Affected)
-	if receipt.Committed {
+	u.judged = j
+	return nil
+}
+
+func errRejected(v Verdict) error {
+	return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
+}
+
+// await waits for the update that was handed in last.
+func (l *load) await() error {
+	u := l.before
+	if u == nil {
+		return nil
+	}
+	l.before = nil
+	<-u.done
+	if u.err != nil {
+		return u.err
+	}
+	if v := u.receipt.Verdict; v.Outcome != Accepted {
+		return errRejected(v)
+	}
+	l.taken(l.beforeBatch)
+	l.report.Statements += uint64(u.receipt.Affected)
+	if u.receipt.Committed {
 		l.report.Commits++
 	}
-	return b.err
+	return nil
 }
 
 func (l *load) taken(b batch) {

@@ -152,8 +152,7 @@ func (s *Store) serveIndex(m marker) error {
 	if err != nil {
 		return err
 	}
-	s.nextNumber = max(m.nextNumber, 1)
-	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat})
+	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1)})
 	s.db.SetDiscardTs(uint64(m.revision))
 	return nil
 }
@@ -221,7 +220,7 @@ func (s *Store) newReplay() *replayer {
 	base := newBadgerKV(s.db, math.MaxUint64)
 	return &replayer{
 		s: s, base: base,
-		w:         newIndexWriter(newOverlay(base), base, s.cache, s.nextNumber),
+		w:         newIndexWriter(newOverlay(base), base, s.cache, s.head.Load().nextNumber),
 		catalogue: s.head.Load().catalogue.copy(),
 	}
 }
@@ -239,8 +238,7 @@ func (r *replayer) flush() error {
 	if err := writeIndex(r.s.db, r.w.o, m); err != nil {
 		return err
 	}
-	r.s.nextNumber = m.nextNumber
-	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue})
+	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber})
 	r.base.close()
 	*r = *r.s.newReplay()
 	return nil

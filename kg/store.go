@@ -11,6 +11,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
 
+	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"
 )
 
@@ -34,6 +35,7 @@ type Store struct {
 
 	queue     chan *update
 	exclusive chan func() // runs between two groups
+	applying  chan *group // from the committer to the applier
 	stop      chan struct{}
 	stopped   sync.WaitGroup
 	closeOnce sync.Once
@@ -46,16 +48,16 @@ type Store struct {
 	closed bool
 	users  sync.WaitGroup // open snapshots; added to under mu
 
-	// committer's own
-	nextNumber uint64
-	replayed   uint64 // commits that opening had to apply again
+	inflight *group // the committer's own: the group that was handed over last
+	replayed uint64 // commits that opening had to apply again
 }
 
 // head is the newest revision as readers see it.
 type head struct {
-	revision  Revision
-	time      time.Time
-	catalogue *catalogue
+	revision   Revision
+	time       time.Time
+	catalogue  *catalogue
+	nextNumber uint64 // of the dictionary's next term
 }
 
 // Open opens the store in dir, making one where there is none. It fails with
@@ -76,14 +78,16 @@ func Open(dir string, o Options) (*Store, error) {
 		dir:       d,
 		queue:     make(chan *update, o.QueueLength),
 		exclusive: make(chan func()),
+		applying:  make(chan *group),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
-	s.stopped.Add(2)
+	s.stopped.Add(3)
 	go s.commitLoop()
+	go s.applyLoop()
 	go s.tailer.run(&s.stopped)
 	return s, nil
 }
@@ -309,7 +313,7 @@ func (s *Store) Stats() Stats {
 		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
 	}
-	h.catalogue.each(prefixPredicate, func(_, _ ID, n uint64) { st.Statements += n })
+	h.catalogue.each(keys.PrefixPredicate, func(_, _ ID, n uint64) { st.Statements += n })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {

@@ -187,6 +187,9 @@ func (t Term) Valid() error {
 		if t.lang != "" {
 			return validLang(t.lang)
 		}
+		if t.datatype == RDFLangString {
+			return Errorf(CodeInvalid, "rdf:langString needs a language tag")
+		}
 		if t.datatype != "" {
 			return validIRI(t.datatype)
 		}

@@ -70,7 +70,7 @@ func (tx *Tx) mayWrite(graph Term) error {
 
 // add makes an assertion; replaces holds the changes that made room for it.
 func (tx *Tx) add(p Patch, replaces []uint32) error {
-	ids, known, err := tx.w.resolve(p.Quad)
+	ids, known, err := tx.w.resolve(&p.Quad)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 	if !had && len(before.assertions) >= MaxAssertions {
 		return Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
 	}
-	if ids, err = tx.w.assign(p.Quad); err != nil {
-		return err
+	if !known {
+		tx.w.assign(&p.Quad, &ids)
 	}
 	for _, i := range replaces {
 		tx.changes[i].ReplacedBy = len(tx.changes)
@@ -104,12 +104,12 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 }
 
 func (tx *Tx) remove(p Patch) error {
-	ids, known, err := tx.w.resolve(p.Quad)
+	ids, known, err := tx.w.resolve(&p.Quad)
 	if err != nil {
 		return err
 	}
 	if !known {
-		return tx.touchAbsent(p.Quad)
+		return tx.touchAbsent(ids)
 	}
 	if err := tx.touch(ids); err != nil {
 		return err
@@ -223,18 +223,13 @@ func (tx *Tx) touch(ids IDQuad) (err error) {
 	return err
 }
 
-// touchAbsent is touch for a quad that cannot be there, because the store does
-// not know one of its terms.
-func (tx *Tx) touchAbsent(q Quad) error {
-	graph, ok, err := tx.w.dict.id(q.Graph)
-	if !ok || err != nil {
-		return err
+// touchAbsent is touch for a quad that cannot be there, because one of its ids is
+// zero: the store does not know the term.
+func (tx *Tx) touchAbsent(ids IDQuad) error {
+	if ids.Graph.IsZero() || ids.Subject.IsZero() {
+		return nil
 	}
-	subject, ok, err := tx.w.dict.id(q.Subject)
-	if !ok || err != nil {
-		return err
-	}
-	return tx.touch(IDQuad{Subject: subject, Graph: graph})
+	return tx.touch(ids)
 }
 
 // expect refuses the update when a subject that it is about changed after the

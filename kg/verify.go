@@ -28,7 +28,7 @@ func (v Verdict) err() error {
 	if v.Outcome != Violation {
 		return nil
 	}
-	return Errorf(CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
+	return errRejected(v)
 }
 
 // Judgement is what a Verifier is asked about.

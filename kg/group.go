@@ -1,0 +1,203 @@
+package kg
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"koine/kg/internal/wal"
+)
+
+// group is the updates that are executed together, share one fsync, and become
+// visible at once.
+type group struct {
+	s         *Store
+	updates   []*update
+	snapshot  *badgerKV // what it reads; closed once it is executed
+	w         *indexWriter
+	catalogue *catalogue
+	revision  Revision // of the last commit in it
+	time      time.Time
+	commits   []*Commit
+	frames    []wal.Prepared
+	hash      [32]byte // of the last log entry
+	below     Revision // the newest revision that the snapshot may lack nothing of
+	failed    bool     // while it was appended
+	applied   chan struct{}
+}
+
+// newGroup starts a group on top of all that was appended. What the applier has
+// not written yet is read from the overlay that it writes.
+func (s *Store) newGroup() *group {
+	prev := s.inflight
+	if prev == nil || prev.failed || prev.isApplied() {
+		h := s.head.Load()
+		snapshot := newBadgerKV(s.db, h.revision)
+		return s.startGroup(h, snapshot, snapshot, h.revision)
+	}
+	// The group before prev has been applied, or prev would not have been taken.
+	snapshot := newBadgerKV(s.db, prev.below)
+	base := &overlay{base: snapshot, written: prev.w.o.written}
+	tip := &head{prev.revision, prev.time, prev.catalogue, prev.w.dict.fresh.next}
+	return s.startGroup(tip, snapshot, base, prev.revision)
+}
+
+func (s *Store) startGroup(h *head, snapshot *badgerKV, base kv, below Revision) *group {
+	return &group{
+		s: s, snapshot: snapshot,
+		w:         newIndexWriter(newOverlay(base), base, s.cache, h.nextNumber),
+		catalogue: h.catalogue.copy(),
+		revision:  h.revision,
+		time:      h.time,
+		below:     below,
+		applied:   make(chan struct{}),
+	}
+}
+
+func (g *group) isApplied() bool {
+	select {
+	case <-g.applied:
+		return true
+	default:
+		return false
+	}
+}
+
+// execute makes one update. What fails or is refused leaves nothing behind.
+func (g *group) execute(u *update) (Receipt, error) {
+	if r, found, err := g.remembered(&u.meta); found || err != nil {
+		return r, err
+	}
+	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
+		return Receipt{}, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
+	}
+	tx, err := g.run(u)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if u.judged != nil && tx.changedSince(u.judged.revision) {
+		verdict, err := g.judgeAgain(u, tx)
+		if err == nil {
+			err = verdict.err()
+		}
+		if err != nil || verdict.Outcome != Accepted {
+			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
+		}
+		if tx, err = g.run(u); err != nil {
+			return Receipt{}, err
+		}
+	}
+	return g.finish(tx)
+}
+
+// run calls the update's function. An error undoes what it wrote.
+func (g *group) run(u *update) (*Tx, error) {
+	g.w.o.mark()
+	tx := &Tx{
+		meta: u.meta, revision: g.revision + 1, time: g.now(),
+		access: g.s.options.Access, w: g.w, catalog: g.catalogue,
+	}
+	if u.meta.HasExpected || g.s.options.Verifier != nil {
+		tx.touched = make(map[subjectInGraph]Revision)
+	}
+	terms := len(g.w.dict.fresh.order)
+	tx.undo = func() {
+		g.w.o.rollback()
+		g.w.dict.fresh.truncate(terms)
+		clear(g.w.deltas)
+	}
+	err := call(u.fn, tx)
+	if err == nil && u.meta.HasExpected {
+		err = tx.expect(u.meta.ExpectedRevision)
+	}
+	if err != nil {
+		tx.undo()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// now is the time of the group's next commit: never before that of the last,
+// so that times and revisions are in the same order.
+func (g *group) now() time.Time {
+	now := g.s.options.Clock().UTC().Truncate(time.Millisecond)
+	if now.Before(g.time) {
+		return g.time
+	}
+	return now
+}
+
+// call turns a panic in an update's function into that update's error.
+func call(fn func(*Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{Code: CodeInternal, Message: "internal error", Err: fmt.Errorf("panic in an update: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return fn(tx)
+}
+
+// finish takes an executed update into the group as a commit.
+func (g *group) finish(tx *Tx) (Receipt, error) {
+	m := &tx.meta
+	if len(tx.changes) == 0 && m.IdempotencyKey == "" {
+		tx.undo()
+		return Receipt{Revision: g.revision, Position: g.position()}, nil
+	}
+	c := &Commit{
+		Revision: tx.revision, Time: tx.time, Principal: m.Principal.ID, Actor: m.Actor,
+		Justification: m.Justification, TaskID: m.TaskID, SessionID: m.SessionID, MessageID: m.MessageID,
+		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
+	}
+	payload := appendEntry(nil, c)
+	if len(payload) > MaxCommitBytes {
+		tx.undo()
+		return Receipt{}, errCommitTooLarge()
+	}
+	frame, err := wal.Prepare(payload)
+	if err != nil {
+		tx.undo()
+		return Receipt{}, err
+	}
+	g.w.finish(c, g.catalogue)
+	g.revision, g.time = c.Revision, c.Time
+	g.commits = append(g.commits, c)
+	g.frames = append(g.frames, frame)
+	return receiptOf(c, g.s.dir.epoch), nil
+}
+
+// remembered gives the first answer to an idempotency key that was used before.
+func (g *group) remembered(m *Meta) (Receipt, bool, error) {
+	if m.IdempotencyKey == "" {
+		return Receipt{}, false, nil
+	}
+	var row idempotencyRow
+	found, err := g.w.o.get(idempotencyKey(m.Principal.ID, m.IdempotencyKey), func(v []byte) (err error) {
+		row, err = parseIdempotencyRow(v)
+		return err
+	})
+	if !found || err != nil {
+		return Receipt{}, false, err
+	}
+	if row.contentHash != m.ContentHash {
+		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
+	}
+	var c *Commit
+	if n := len(g.commits); n > 0 && row.revision >= g.commits[0].Revision {
+		c = g.commits[row.revision-g.commits[0].Revision]
+	} else if c, err = g.s.readCommit(row.revision); err != nil {
+		return Receipt{}, false, err
+	}
+	r := receiptOf(c, g.s.dir.epoch)
+	r.Replayed = true
+	return r, true, nil
+}
+
+func (g *group) position() Position { return Position{g.s.dir.epoch, g.revision, EndOfCommit} }
+
+func receiptOf(c *Commit, e Epoch) Receipt {
+	return Receipt{
+		Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
+		Committed: true, Affected: len(c.Changes), Subjects: subjects(c.Changes),
+	}
+}
