@@ -2,6 +2,7 @@ package kgtest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
@@ -52,7 +53,7 @@ func testAccess(t *testing.T, f Factory) {
 	typed.Predicate = kg.IRI(kg.RDFType)
 	shown := quadIn(readable, "s", "p", "o")
 	b.update(kg.Meta{}, add(secret, ""), add(typed, ""), add(shown, ""), add(quad("s", "p", "o2"), ""))
-	b.update(kg.Meta{}, addWith(secret, "", 0.5), addWith(shown, "", 0.5))
+	b.update(kg.Meta{}, add(secret, "agent://whistleblower"), addWith(secret, "", 0.5), addWith(shown, "", 0.5))
 	b.update(kg.Meta{}, replace(quadIn(hidden, "secret", "secretly", "new"), ""))
 
 	for name, who := range map[string]kg.Principal{"one who may": tester, "one who may not": reader, "anonymous": {}} {
@@ -83,6 +84,9 @@ func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
 			samePages(t, b.model, snap, p, 2)
 		}
 		sameCounts(t, b.model, snap)
+		if who.ID != tester.ID && slices.Contains(snap.Sources(), "agent://whistleblower") {
+			t.Error("Sources lists an agent that only a hidden graph knows")
+		}
 		snap.Close()
 	}
 	for _, f := range []kg.Filter{{}, {Pattern: kg.Pattern{Graph: hidden}}, {View: kg.View{AllGraphs: true}}} {

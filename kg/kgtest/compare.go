@@ -154,6 +154,16 @@ func apply(patches []kg.Patch) func(*kg.Tx) error {
 	}
 }
 
+// thenFail is do, which then fails with errOwn.
+func thenFail(do func(*kg.Tx) error) func(*kg.Tx) error {
+	return func(tx *kg.Tx) error {
+		if err := do(tx); err != nil {
+			return err
+		}
+		return errOwn
+	}
+}
+
 // both does the same update to a store and its model and compares.
 type both struct {
 	*Store
@@ -167,6 +177,17 @@ func newBoth(t testing.TB, f Factory, o kg.Options) *both {
 	return &both{Store: s, model: NewModel(s.Head().Epoch, o.Access), t: t}
 }
 
+// time is that of a commit of the store.
+func (b *both) time(t testing.TB, r kg.Revision) time.Time {
+	t.Helper()
+	c, err := b.Commit(within(t), tester, r)
+	if err != nil {
+		t.Fatalf("Commit(%d): %v", r, err)
+	}
+	return c.Time
+}
+
+// update does it to both. Patches and meta name agents in full.
 func (b *both) update(meta kg.Meta, patches ...kg.Patch) kg.Receipt {
 	b.t.Helper()
 	if meta.Principal.ID == "" {

@@ -11,12 +11,67 @@ import (
 	"koine/kg"
 )
 
-// testConcurrency runs writers, readers and watchers at the same time. It
+// testConcurrency does what only many can do to a store.
+func testConcurrency(t *testing.T, f Factory) {
+	t.Run("everybody at once", func(t *testing.T) { everybody(t, f) })
+	t.Run("a counter by expected revisions", func(t *testing.T) { counter(t, f) })
+}
+
+// counter has several writers add one to a number that they read before: with
+// the revision that they expect, none of them writes over another's.
+func counter(t *testing.T, f Factory) {
+	b := newBoth(t, f, kg.Options{})
+	const writers, each = 6, 20
+	q := quad("s", "p", "o")
+	q.Object = kg.Integer(0)
+	b.update(kg.Meta{}, add(q, ""))
+	ctx := within(t)
+	increment := func() error {
+		snap, err := b.View(ctx, kg.View{Principal: tester})
+		if err != nil {
+			return err
+		}
+		defer snap.Close()
+		found, err := all(snap.Match(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate}))
+		if err != nil || len(found) != 1 {
+			return fmt.Errorf("the number is %v, %w", found, err)
+		}
+		n, _ := found[0].Object.Number()
+		next := q
+		next.Object = kg.Integer(int64(n) + 1)
+		meta := kg.Meta{Principal: tester, HasExpected: true, ExpectedRevision: snap.Revision()}
+		_, err = b.Update(ctx, meta, apply([]kg.Patch{replace(next, "")}))
+		return err
+	}
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for done := 0; done < each; {
+				switch err := increment(); {
+				case err == nil:
+					done++
+				case kg.CodeOf(err) != kg.CodeRevisionConflict:
+					t.Errorf("Update: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	follow(t, b)
+	sameEverything(t, b.model, b.Store)
+	q.Object = kg.Integer(writers * each)
+	if now, _ := b.model.at(q, b.model.Head()); len(now) == 0 {
+		t.Errorf("the number is not %d in the end", writers*each)
+	}
+}
+
+// everybody runs writers, readers and watchers at the same time. It
 // proves that every receipt names the commit that was made of its update, that
 // the log leads to the state, that a reader sees whole commits only and its own
 // writes, that a check finds nothing wrong at any moment, and that all watchers
 // see the same.
-func testConcurrency(t *testing.T, f Factory) {
+func everybody(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	var recorders []*Recorder
 	for range 8 {

@@ -11,7 +11,7 @@ import (
 
 // patience bounds every wait in the suite: a store that never answers fails
 // its test instead of holding it up.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // Factory makes an empty store for one test. It takes care of closing it when
 // the test is over, and of checking it then.
@@ -113,7 +113,10 @@ func Run(t *testing.T, f Factory) {
 		{"Closing", testClosing},
 		{"Random", testRandom},
 	} {
-		t.Run(group.name, func(t *testing.T) { group.run(t, f) })
+		t.Run(group.name, func(t *testing.T) {
+			t.Parallel() // each has stores of its own, and much of it waits for the disk
+			group.run(t, f)
+		})
 	}
 }
 

@@ -1,9 +1,11 @@
 package kgtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 
 	"koine/kg"
@@ -77,6 +79,9 @@ func testLoad(t *testing.T, f Factory) {
 			t.Error(err)
 		}
 	})
+	t.Run("beside koine's own", func(t *testing.T) { loadsBesideOwn(t, f, n) })
+	t.Run("while others write", func(t *testing.T) { loadsWhileOthersWrite(t, f, n) })
+	t.Run("refused", func(t *testing.T) { loadsRefused(t, f) })
 	t.Run("nothing", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		report, err := b.Load(within(t), kg.Meta{Principal: tester}, quadsOf(0, nil), kg.LoadOptions{})
@@ -152,6 +157,133 @@ func loads(t *testing.T, b *both, n int, bulk bool) {
 	defer snap.Close()
 	for _, p := range []kg.Pattern{{Subject: kg.IRI("urn:s:3")}, {Predicate: kg.IRI("urn:p:3")}, {Object: kg.IRI("urn:s:3")}, {Object: kg.Integer(14)}, {Graph: kg.IRI("urn:g:1")}} {
 		sameStatements(t, b.model, snap, p)
+	}
+}
+
+// loadsBesideOwn loads in bulk into a store that has koine's own statements, a
+// past, answers to remember, and somebody who reads.
+func loadsBesideOwn(t *testing.T, f Factory, n int) {
+	b := newBoth(t, f, kg.Options{})
+	keyed := kg.Meta{Principal: tester, IdempotencyKey: "k"}
+	b.update(keyed, add(quadIn(ownGraph, "s", "p", "o"), ""), add(quad("s", "p", "gone"), ""))
+	b.update(kg.Meta{}, remove(quad("s", "p", "gone"), ""))
+	b.update(kg.Meta{}, replace(quadIn(ownGraph, "s", "p", "o2"), ""))
+	snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
+	sameStatements(t, b.model, snap, kg.Pattern{})
+	loads(t, b, n, true)
+	sameStatements(t, b.model, snap, kg.Pattern{})
+	sameCounts(t, b.model, snap)
+	snap.Close()
+	for range 2 {
+		for r := kg.Revision(1); r <= 5; r++ {
+			snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true, At: r})
+			sameStatements(t, b.model, snap, kg.Pattern{})
+			sameStatements(t, b.model, snap, kg.Pattern{Subject: kg.IRI("urn:s")})
+			snap.Close()
+		}
+		b.update(keyed, add(quadIn(ownGraph, "s", "p", "o"), ""), add(quad("s", "p", "gone"), ""))
+		b.update(kg.Meta{HasExpected: true, ExpectedRevision: 1}, add(quad("s", "p", "late"), ""))        // changed in 2
+		b.update(kg.Meta{HasExpected: true, ExpectedRevision: 3}, addWith(loadedQuad(4), tester.ID, 0.5)) // loaded later
+		b.Reopen()
+	}
+	sameEverything(t, b.model, b.Store)
+}
+
+// loadsWhileOthersWrite proves that nobody's update is lost beside a load.
+func loadsWhileOthersWrite(t *testing.T, f Factory, n int) {
+	b := newBoth(t, f, kg.Options{})
+	ctx := within(t)
+	var others sync.WaitGroup
+	loading := make(chan struct{})
+	made := make([]int, 4)
+	for w := range made {
+		others.Go(func() {
+			for {
+				q := quad(fmt.Sprint("other", w), "p", "o")
+				q.Object = kg.Integer(int64(made[w]))
+				if _, err := b.Update(ctx, kg.Meta{Principal: tester}, apply([]kg.Patch{add(q, "")})); err != nil {
+					t.Errorf("Update: %v", err)
+					return
+				}
+				made[w]++
+				select {
+				case <-loading:
+					return
+				default:
+				}
+			}
+		})
+	}
+	report, err := b.Load(ctx, kg.Meta{Principal: tester}, quadsOf(n, nil), kg.LoadOptions{})
+	close(loading)
+	others.Wait()
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	follow(t, b)
+	sameEverything(t, b.model, b.Store)
+	total := n
+	for _, m := range made {
+		total += m
+	}
+	if got := len(b.model.Match(kg.View{AllGraphs: true}, kg.Pattern{})); got != total || report.Statements != uint64(n) {
+		t.Errorf("got %d statements, %d of them by the load, want %d and %d", got, report.Statements, total, n)
+	}
+}
+
+// loadsRefused proves that a load is under the same rules as an update.
+func loadsRefused(t *testing.T, f Factory) {
+	// The graph stands elsewhere in a quad before, where it is nothing special.
+	one := func(q kg.Quad) iter.Seq2[kg.Quad, error] {
+		before := quad("s", "p", "first")
+		if !q.Graph.IsZero() {
+			before.Object = q.Graph
+		}
+		return func(yield func(kg.Quad, error) bool) { _ = yield(before, nil) && yield(q, nil) }
+	}
+	inGraph := func(graph kg.Term) kg.Quad { return quadIn(graph, "s", "p", "o") }
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, row := range []struct {
+		name     string
+		ctx      context.Context
+		meta     kg.Meta
+		quad     kg.Quad
+		verdict  kg.Outcome
+		wantCode kg.Code
+	}{
+		{"a hidden graph", within(t), kg.Meta{Principal: reader}, inGraph(hidden), 0, kg.CodeGraphNotFound},
+		{"a graph that is only readable", within(t), kg.Meta{Principal: reader}, inGraph(readable), 0, kg.CodePermissionDenied},
+		{"a literal as the graph", within(t), kg.Meta{Principal: tester}, inGraph(kg.String("a text that is no graph")), 0, kg.CodeInvalid},
+		{"a blank node as the graph", within(t), kg.Meta{Principal: tester}, inGraph(kg.Blank("g")), 0, kg.CodeInvalid},
+		{"by the verifier", within(t), kg.Meta{Principal: tester}, inGraph(kg.Term{}), kg.Rejected, kg.CodeConstraintViolation},
+		{"a violation", within(t), kg.Meta{Principal: tester}, inGraph(kg.Term{}), kg.Violation, kg.CodeConstraintViolation},
+		{"an idempotency key", within(t), kg.Meta{Principal: tester, IdempotencyKey: "k"}, inGraph(kg.Term{}), 0, kg.CodeInvalid},
+		{"an expected revision", within(t), kg.Meta{Principal: tester, HasExpected: true}, inGraph(kg.Term{}), 0, kg.CodeInvalid},
+		{"a dry run", within(t), kg.Meta{Principal: tester, DryRun: true}, inGraph(kg.Term{}), 0, kg.CodeInvalid},
+		{"a caller that is gone", cancelled, kg.Meta{Principal: tester}, inGraph(kg.Term{}), 0, kg.CodeInternal},
+	} {
+		for _, online := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, online %v", row.name, online), func(t *testing.T) {
+				options := kg.Options{Access: newPolicies()}
+				if row.verdict != kg.Accepted {
+					options.Verifier = &judge{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) {
+						return kg.Verdict{Outcome: row.verdict}, nil
+					}}
+				}
+				b := newBoth(t, f, options)
+				_, err := b.Load(row.ctx, row.meta, one(row.quad), kg.LoadOptions{Online: online})
+				if code := kg.CodeOf(err); code != row.wantCode && !(row.ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+					t.Errorf("got %q (%v), want %q", code, err, row.wantCode)
+				}
+				if got := b.Head().Revision; got != 0 {
+					t.Errorf("made revision %d", got)
+				}
+				sameEverything(t, b.model, b.Store)
+				b.Reopen()
+				sameEverything(t, b.model, b.Store)
+			})
+		}
 	}
 }
 

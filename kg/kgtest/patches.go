@@ -88,6 +88,32 @@ func testPatches(t *testing.T, f Factory) {
 			sameEverything(t, b.model, b.Store)
 		})
 	}
+	t.Run("what is found is removed on the way", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		d := newDice(9)
+		for range 20 {
+			b.update(kg.Meta{}, d.patches()...)
+		}
+		_, err := b.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+			for s, err := range tx.Match(kg.Pattern{}) {
+				if err != nil {
+					return err
+				}
+				if err := tx.Apply(remove(s.Quad, "")); err != nil {
+					return err
+				}
+			}
+			if left, err := all(tx.Match(kg.Pattern{})); len(left) != 0 || err != nil {
+				t.Errorf("left over: %v, %v", statementLines(left), err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		follow(t, b)
+		sameEverything(t, b.model, b.Store)
+	})
 	t.Run("refused", func(t *testing.T) { refusedPatches(t, f) })
 	t.Run("the transaction sees its own", func(t *testing.T) { seesItsOwn(t, f) })
 	t.Run("the transaction sees terms that are new", func(t *testing.T) {
@@ -141,6 +167,7 @@ func refusedPatches(t *testing.T, f Factory) {
 		{"a relative IRI", with(func(p *kg.Patch) { p.Quad.Subject = kg.IRI("s") }), kg.CodeInvalid},
 		{"an IRI with a space", with(func(p *kg.Patch) { p.Quad.Subject = kg.IRI("urn:a b") }), kg.CodeInvalid},
 		{"no UTF-8", with(func(p *kg.Patch) { p.Quad.Object = kg.String("a\xff") }), kg.CodeInvalid},
+		{"a language without its tag", with(func(p *kg.Patch) { p.Quad.Object = kg.Typed("a", kg.RDFLangString) }), kg.CodeInvalid},
 		{"no language tag", with(func(p *kg.Patch) { p.Quad.Object = kg.LangString("a", "e n") }), kg.CodeInvalid},
 		{"a certainty above 1", with(func(p *kg.Patch) { p.HasCertainty, p.Certainty = true, 1.2 }), kg.CodeInvalid},
 		{"a certainty below 0", with(func(p *kg.Patch) { p.HasCertainty, p.Certainty = true, -0.1 }), kg.CodeInvalid},
@@ -149,12 +176,13 @@ func refusedPatches(t *testing.T, f Factory) {
 		{"a source that is no UTF-8", with(func(p *kg.Patch) { p.Source = "agent://\xff" }), kg.CodeInvalid},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			head := store.Head()
 			_, err := store.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{add(quad("s", "p", "first"), ""), row.patch}))
 			if code := kg.CodeOf(err); code != row.code {
 				t.Errorf("got %q (%v), want %q", code, err, row.code)
 			}
-			if got := store.Head().Revision; got != 0 {
-				t.Errorf("a refused update made revision %d", got)
+			if got := store.Head(); got != head {
+				t.Errorf("a refused update made revision %d", got.Revision)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package kgtest
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -51,6 +52,7 @@ type run struct {
 	clock     *Clock
 	store     *Store
 	model     *Model
+	judged    bool // by a verifier
 	recorders []*Recorder
 }
 
@@ -66,14 +68,22 @@ func newRun(t *testing.T, f Factory, seed uint64) *run {
 		}},
 	}
 	if seed%2 == 1 {
-		options.Verifier = &judge{answer: accept}
+		options.Verifier = &judge{answer: func(_ context.Context, j kg.Judgement) (v kg.Verdict, err error) {
+			if j.Meta.TaskID == rejected {
+				v.Outcome = kg.Rejected
+			}
+			return v, nil
+		}}
 	}
 	store := f(t, options)
-	return &run{t: t, dice: newDice(seed), clock: clock, store: store, model: NewModel(store.Head().Epoch, options.Access)}
+	return &run{
+		t: t, dice: newDice(seed), clock: clock, store: store, judged: options.Verifier != nil,
+		model: NewModel(store.Head().Epoch, options.Access),
+	}
 }
 
 func (r *run) steps(n int) {
-	for i := range 4 {
+	for i := range 12 {
 		f := r.dice.filter()
 		if i == 0 {
 			f = everything()
@@ -163,17 +173,16 @@ func (r *run) update() {
 	}
 }
 
+// rejected is the task of updates that the verifier, where there is one, does
+// not let through.
+const rejected = "rejected"
+
 var errOwn = errors.New("the caller thought better of it")
 
 // failing does an update whose function fails after it changed something.
 func (r *run) failing() {
 	patches := r.dice.patches()
-	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
-		if err := apply(patches)(tx); err != nil {
-			return err
-		}
-		return errOwn
-	})
+	_, err := r.store.Update(within(r.t), kg.Meta{Principal: tester}, thenFail(apply(patches)))
 	if !errors.Is(err, errOwn) {
 		r.t.Fatalf("Update: got %v, want the function's own error", err)
 	}
@@ -183,7 +192,7 @@ func (r *run) failing() {
 }
 
 // concurrent does several updates at once, and then in the model in the order
-// of the revisions that they got.
+// of the revisions that they got. Some of them fail or are refused.
 func (r *run) concurrent() {
 	type done struct {
 		meta    kg.Meta
@@ -191,20 +200,30 @@ func (r *run) concurrent() {
 		receipt kg.Receipt
 		err     error
 	}
-	updates := make([]done, 2+r.dice.IntN(6))
+	updates := make([]done, 2+r.dice.IntN(10))
 	ctx := within(r.t)
 	var wg sync.WaitGroup
 	for i := range updates {
 		u := &updates[i]
 		u.meta = kg.Meta{Principal: tester, TaskID: fmt.Sprint("task ", i)}
 		u.patches = r.dice.patches()
-		wg.Go(func() { u.receipt, u.err = r.store.Update(ctx, u.meta, apply(u.patches)) })
+		do := apply(u.patches)
+		switch {
+		case r.dice.in100(20):
+			do = thenFail(do)
+		case r.dice.in100(20) && r.judged:
+			u.meta.TaskID = rejected
+		}
+		wg.Go(func() { u.receipt, u.err = r.store.Update(ctx, u.meta, do) })
 	}
 	wg.Wait()
 	slices.SortFunc(updates, func(a, b done) int { return int(a.receipt.Revision) - int(b.receipt.Revision) })
 	for _, u := range updates {
-		if u.err != nil {
+		if u.err != nil && !errors.Is(u.err, errOwn) {
 			r.t.Fatalf("Update: %v", u.err)
+		}
+		if u.meta.TaskID == rejected && u.receipt.Committed {
+			r.t.Fatalf("a rejected update made revision %d", u.receipt.Revision)
 		}
 		if !u.receipt.Committed {
 			continue

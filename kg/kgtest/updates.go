@@ -50,6 +50,50 @@ func testUpdates(t *testing.T, f Factory) {
 		failed(t, b.Store)
 		sameEverything(t, b.model, b.Store)
 	})
+	t.Run("a function that panics leaves nothing", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		for _, dry := range []bool{true, false} {
+			_, err := b.Update(within(t), kg.Meta{Principal: tester, DryRun: dry}, func(tx *kg.Tx) error {
+				if err := tx.Apply(add(q, "")); err != nil {
+					return err
+				}
+				panic("the function is broken")
+			})
+			if code := kg.CodeOf(err); code != kg.CodeInternal {
+				t.Errorf("got %q (%v), want %s", code, err, kg.CodeInternal)
+			}
+		}
+		sameEverything(t, b.model, b.Store)
+		b.update(kg.Meta{}, add(q, ""))
+	})
+	t.Run("one agent, one name", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		bare := kg.Meta{Principal: kg.Principal{ID: "tester"}, Actor: "actor", IdempotencyKey: "k"}
+		full := kg.Meta{Principal: kg.Principal{ID: "agent://tester"}, Actor: "agent://actor", IdempotencyKey: "k"}
+		if r, err := b.Update(within(t), bare, apply([]kg.Patch{add(q, "source"), add(q2, "")})); err != nil || r.Revision != 1 {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		want := b.model.Update(full, []kg.Patch{add(q, "agent://source"), add(q2, "")}, Stamp{1, b.time(t, 1)})
+		sameEverything(t, b.model, b.Store)
+		b.update(full, add(q, "agent://source"), add(q2, ""))
+		if b.model.Head() != 1 || want.Receipt.Affected != 2 {
+			t.Error("a retry under the other spelling was done again")
+		}
+		b.update(kg.Meta{}, remove(q, "agent://source"))
+	})
+	t.Run("revisions that are not there", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		if r, err := b.RevisionAt(within(t), time.Now().Add(time.Hour)); r != 0 || err != nil {
+			t.Errorf("RevisionAt of an empty store: got %d, %v, want 0", r, err)
+		}
+		b.update(kg.Meta{}) // nothing at all
+		b.update(kg.Meta{}, add(q, ""))
+		for _, r := range []kg.Revision{0, 2, 1 << 63} {
+			if c, err := b.Commit(within(t), tester, r); kg.CodeOf(err) != kg.CodeNotFound {
+				t.Errorf("Commit(%d): got %v, %v, want %s", r, c, err, kg.CodeNotFound)
+			}
+		}
+	})
 	t.Run("a caller that is gone writes nothing", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		ctx, cancel := context.WithCancel(context.Background())
@@ -71,12 +115,7 @@ func testUpdates(t *testing.T, f Factory) {
 
 func failed(t *testing.T, s *Store) {
 	t.Helper()
-	_, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
-		if err := tx.Apply(add(quad("never", "p", "o"), "")); err != nil {
-			return err
-		}
-		return errOwn
-	})
+	_, err := s.Update(within(t), kg.Meta{Principal: tester}, thenFail(apply([]kg.Patch{add(quad("never", "p", "o"), "")})))
 	if !errors.Is(err, errOwn) {
 		t.Errorf("got %v, want the function's own error", err)
 	}

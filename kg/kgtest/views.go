@@ -2,9 +2,14 @@ package kgtest
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"koine/kg"
 )
@@ -168,6 +173,74 @@ func testPast(t *testing.T, f Factory) {
 		}
 		sameCounts(t, b.model, snap)
 	})
+	t.Run("a snapshot outlives what is written over it", func(t *testing.T) { outlives(t, f) })
+	t.Run("a scan inside a scan, and many at once", func(t *testing.T) {
+		snap := open(t, b.Store, kg.View{Principal: tester, AllGraphs: true})
+		want := statementLines(b.model.Match(snap.View(), kg.Pattern{}))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				var got []kg.Statement
+				for outer, err := range snap.Match(kg.Pattern{}) {
+					if err != nil {
+						t.Errorf("Match: %v", err)
+						return
+					}
+					for inner, err := range snap.Match(kg.Pattern{Subject: outer.Subject, Predicate: outer.Predicate, Object: outer.Object, Graph: outer.Graph}) {
+						if err != nil {
+							t.Errorf("Match: %v", err)
+						}
+						got = append(got, inner)
+					}
+				}
+				if diff := cmp.Diff(want, statementLines(got)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// outlives writes more over a few hundred statements than the index keeps in
+// memory while a snapshot reads what was there before.
+func outlives(t *testing.T, f Factory) {
+	store := f(t, kg.Options{MemTableBytes: 8 << 20})
+	d := newDice(10)
+	write := func() {
+		patches := make([]kg.Patch, 400)
+		for i := range patches {
+			noise := make([]byte, 4000)
+			for j := range noise {
+				noise[j] = byte('a' + d.IntN(26))
+			}
+			patches[i] = replace(quad(fmt.Sprint("s", i), "p", "\""+string(noise)), "")
+		}
+		if _, err := store.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	snap := open(t, store, kg.View{Principal: tester})
+	read := func() []string {
+		found, err := all(snap.Match(kg.Pattern{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return statementLines(found)
+	}
+	want := read()
+	for range 10 {
+		write()
+	}
+	if !slices.Equal(want, read()) {
+		t.Error("a snapshot shows something else than before")
+	}
+	snap.Close()
+	snap = open(t, store, kg.View{Principal: tester, At: 1})
+	if !slices.Equal(want, read()) {
+		t.Error("reading as of its revision shows something else")
+	}
 }
 
 // testCatalogue proves that counts are those of the statements that a view

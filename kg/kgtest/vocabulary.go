@@ -1,6 +1,7 @@
 package kgtest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -44,8 +45,16 @@ func (d dice) in100(n int) bool { return d.IntN(100) < n }
 
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
+// quad is of the vocabulary, but for some objects that are new to the store.
 func (d dice) quad() kg.Quad {
-	return kg.Quad{Subject: pick(d, subjects), Predicate: pick(d, predicates), Object: pick(d, objects), Graph: pick(d, graphs)}
+	q := kg.Quad{Subject: pick(d, subjects), Predicate: pick(d, predicates), Object: pick(d, objects), Graph: pick(d, graphs)}
+	switch n := d.IntN(100); {
+	case n < 4:
+		q.Object = kg.IRI(fmt.Sprint("urn:new:", d.Uint32()))
+	case n < 8:
+		q.Object = kg.String(fmt.Sprint("a text that nobody wrote before: ", d.Uint32()))
+	}
+	return q
 }
 
 func (d dice) patch() kg.Patch {

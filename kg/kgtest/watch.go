@@ -50,6 +50,29 @@ func testWatch(t *testing.T, f Factory) {
 		}
 		t.Error("a watcher ends without saying why")
 	})
+	t.Run("ends when it is closed", func(t *testing.T) {
+		s := f(t, kg.Options{})
+		w, err := s.Watch(within(t), everything(), s.Head())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			for _, err := range w.Events() {
+				ended <- err
+				return
+			}
+			ended <- nil
+		}()
+		w.Close()
+		if err := <-ended; kg.CodeOf(err) != kg.CodeClosed {
+			t.Errorf("got %v, want %s", err, kg.CodeClosed)
+		}
+		w.Close()
+		if n := s.Stats().Watchers; n != 0 {
+			t.Errorf("%d watchers are left", n)
+		}
+	})
 	t.Run("is registered when Watch returns", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, everything(), b.Head())
@@ -178,8 +201,22 @@ func inShort(e kg.Event) string {
 func everyFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 16})
 	d := newDice(6)
+	var live []*Recorder // the same promises, told as it happens
+	for range 100 {
+		live = append(live, Record(t, b.Store, d.filter(), b.Head()))
+	}
 	for range 60 {
 		b.update(kg.Meta{}, d.patches()...)
+	}
+	for _, rec := range live {
+		h, err := rec.Wait(within(t), len(b.model.Events(rec.filter, rec.from)))
+		if err != nil {
+			t.Fatalf("watching %+v live: %v", rec.filter, err)
+		}
+		if err := errors.Join(Ordered(h), Unique(h), Filtered(h, b.model, rec.filter)); err != nil {
+			t.Errorf("watching %+v live: %v", rec.filter, err)
+		}
+		rec.Stop()
 	}
 	starts := []kg.Position{b.Oldest(), {Epoch: b.Head().Epoch, Revision: 20, Index: 0}, {Epoch: b.Head().Epoch, Revision: 50, Index: kg.EndOfCommit}}
 	for i := range 60 {
