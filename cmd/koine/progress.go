@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -49,6 +50,8 @@ func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.read += int64(n)
 	switch now := time.Now(); {
+	case p.bar != nil && errors.Is(err, io.EOF):
+		p.bar.Describe(p.what + p.rate(now) + ", all read")
 	case p.bar != nil:
 		p.bar.Describe(p.what + p.rate(now))
 		p.bar.Add(n) // it has nowhere to report a failing terminal to

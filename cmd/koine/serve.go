@@ -130,7 +130,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger) (store *
 func listenError(err error) error {
 	var network *net.OpError
 	if errors.As(err, &network) {
-		return exitError{fmt.Errorf("%w\nIs another server there? Choose another address with --listen.", err), exitFailure}
+		return exitError{fmt.Errorf("%w\nanother server may be there: choose another address with --listen", err), exitFailure}
 	}
 	return usageError{err}
 }

@@ -1,0 +1,46 @@
+# The targets that people and .ci/run use. `make check` is what has to pass
+# before a change is handed in.
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.6.1
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+BENCHCOUNT ?= 10
+# Packages: all, or make test PKG=./kg/...
+PKG ?= ./...
+
+.PHONY: all build fmt lint test race fuzz bench gen check
+
+all: build
+
+build:
+	go build -o bin/koine ./cmd/koine
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+lint:
+	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
+	go vet $(PKG)
+	go run $(STATICCHECK) $(PKG)
+	go mod tidy -diff
+
+test:
+	scripts/test.sh
+
+race:
+	scripts/test.sh -race -shuffle=on -count=1 -timeout 30m
+
+# Each fuzz target for FUZZTIME, one after the other.
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+# For comparing with benchstat: make bench > new.txt
+bench:
+	@go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(PKG)
+
+# What is generated is committed; CI fails when this changes anything.
+gen:
+	go generate ./...
+	npm --prefix web run build
+
+check: lint race

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Runs all tests, after installing what they need beyond Go (Chromium and node
+# packages, for the playground). Arguments go to go test: scripts/test.sh -race
+set -eu
+cd "$(dirname "$0")/.."
+
+scripts/install-test-tools.sh
+npm --silent --prefix web test
+exec go test "$@" ./...
