@@ -100,11 +100,6 @@ func (e *Error) at(status int) *Error {
 	return &f
 }
 
-func (e *Error) reason() string {
-	d, _ := e.Data.(details)
-	return d.Reason
-}
-
 func parseError(err error) *Error {
 	return newError(codeParse, "Invalid JSON payload", details{Reason: reasonParse, Detail: err.Error()})
 }

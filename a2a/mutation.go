@@ -91,6 +91,9 @@ func (r *reader) object(o *object, m *update.Mutation) {
 
 // datatype spells a registered prefix:name out; kg knows xsd: itself.
 func (r *reader) datatype(text string) string {
+	if text == "" {
+		return ""
+	}
 	if t, err := r.prefixes.Resource(text); err == nil {
 		return t.Value()
 	}

@@ -5,11 +5,11 @@ package a2a
 
 // split gives the members of an object.
 func split(raw []byte) []member {
-	var members []member
+	members := make([]member, 0, 4)
 	i := skipSpace(raw, 1)
 	for raw[i] != '}' {
 		nameEnd := stringEnd(raw, i)
-		name := unquote(raw[i:nameEnd])
+		name := memberName(raw[i:nameEnd])
 		i = skipSpace(raw, nameEnd)
 		i = skipSpace(raw, i+1) // ':'
 		end := valueEnd(raw, i)
@@ -20,6 +20,23 @@ func split(raw []byte) []member {
 		}
 	}
 	return members
+}
+
+// patchNames are the names that an update repeats ten thousand times: they are
+// not copied anew each time.
+var patchNames = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range [...]string{"op", "statement", "subject", "predicate", "object", "id", "value", "type", "graph", "certainty", "provenance", "language"} {
+		names[`"`+name+`"`] = name
+	}
+	return names
+}()
+
+func memberName(quoted []byte) string {
+	if name, ok := patchNames[string(quoted)]; ok {
+		return name
+	}
+	return unquote(quoted)
 }
 
 // splitArray gives the elements of an array.
