@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"koine/a2a"
@@ -24,10 +25,11 @@ const defaultDataDir = "koine-data"
 
 // serveCommand runs the server.
 type serveCommand struct {
-	Listen   string `help:"The address to listen on. Without credentials it has to be a loopback one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Data     string `help:"The data directory, made if it is not there (default: koine-data here, or with --demo a temporary one)." placeholder:"DIR" type:"path"`
-	Demo     bool   `help:"Load a small graph to look around in, if the store is empty."`
-	Insecure bool   `help:"Listen on any address although everybody who reaches it may do anything."`
+	Listen    string `help:"The address to listen on. Without credentials it has to be a loopback one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data      string `help:"The data directory, made if it is not there (default: koine-data here, or with --demo a temporary one)." placeholder:"DIR" type:"path"`
+	Demo      bool   `help:"Load a small graph to look around in, if the store is empty."`
+	PublicURL string `help:"The address under which clients reach the server, for the agent card; otherwise the one that it is asked at." placeholder:"URL" name:"public-url"`
+	Insecure  bool   `help:"Listen on any address although everybody who reaches it may do anything."`
 	prefixFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
@@ -76,6 +78,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations}
 	server.HandleRPC(a2a.NewHandler(deps, options))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, options))
+	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/")})
+	server.Handle("GET /.well-known/agent-card.json", httpd.Plain, card)
+	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
+	server.Handle("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
 	graphql := graph.NewHandler(engine, streams, graph.HandlerOptions{})
 	server.Handle("/graphql", httpd.GraphQL, graphql)

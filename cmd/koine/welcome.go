@@ -26,6 +26,7 @@ koine is at        %[1]s
   playground       %[1]s/playground
   GraphQL          %[1]s/graphql
   JSON-RPC (A2A)   %[1]s/a2a
+  agent card       %[1]s/.well-known/agent-card.json
   changes (SSE)    %[1]s/changes
   RDF in and out   %[1]s/data
 
@@ -38,6 +39,7 @@ koine is at        %[1]s
   playground       %[1]s/playground
   GraphQL          %[1]s/graphql
   JSON-RPC (A2A)   %[1]s/a2a
+  agent card       %[1]s/.well-known/agent-card.json
   changes (SSE)    %[1]s/changes
   RDF in and out   %[1]s/data
 

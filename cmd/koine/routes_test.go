@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Everything that the server says it has is there: the routes, and what the
+// agent card links to.
+func TestEverythingIsServed(t *testing.T) {
+	_, url := startServer(t)
+	for path, kind := range map[string]string{
+		"/healthz":                     "application/json",
+		"/readyz":                      "application/json",
+		"/metrics":                     "text/plain",
+		"/playground":                  "text/html",
+		"/.well-known/agent-card.json": "application/json",
+		"/.well-known/agent.json":      "application/json",
+		"/schemas/knowledge.json":      "application/schema+json",
+		"/graphql/schema":              "text/plain",
+		"/graphql?query={revision}":    "application/",
+		"/data":                        "application/n-quads",
+	} {
+		if got := get(t, url+path).Header.Get("Content-Type"); !strings.HasPrefix(got, kind) {
+			t.Errorf("%s: got %q, want %q", path, got, kind)
+		}
+	}
+	var card any
+	response := get(t, url+"/.well-known/agent-card.json")
+	if err := json.NewDecoder(response.Body).Decode(&card); err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	eachText(card, func(text string) {
+		if !strings.HasPrefix(text, url) || strings.HasSuffix(text, "/a2a") || strings.HasSuffix(text, "/changes") {
+			return // those two are spoken to otherwise
+		}
+		links++
+		get(t, text)
+	})
+	if links < 2 {
+		t.Errorf("the card links to %d documents", links)
+	}
+}
+
+func get(t *testing.T, url string) *http.Response {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body)
+		t.Errorf("%s: %s %s", url, response.Status, text)
+	}
+	return response
+}
+
+// eachText visits the strings of a JSON document.
+func eachText(v any, visit func(string)) {
+	switch v := v.(type) {
+	case string:
+		visit(v)
+	case []any:
+		for _, item := range v {
+			eachText(item, visit)
+		}
+	case map[string]any:
+		for _, item := range v {
+			eachText(item, visit)
+		}
+	}
+}
