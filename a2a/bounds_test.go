@@ -1,11 +1,7 @@
 package a2a_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +9,6 @@ import (
 	"time"
 
 	"koine/a2a"
-	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -150,59 +145,6 @@ func TestMinRevision(t *testing.T) {
 	long.set(t, kg.Add, "urn:s", kg.Integer(1), "agent://x")
 	if got := <-answered; !strings.Contains(got, `"data":{"revision":1}`) {
 		t.Errorf("a revision that comes: got %s", got)
-	}
-}
-
-// broken answers in the ways in which an engine must not.
-type broken struct{ how string }
-
-func (b broken) Execute(context.Context, operation.Request) operation.Result {
-	if b.how == "panic" {
-		panic("the secret")
-	}
-	return operation.Result{}
-}
-
-func (b broken) Subscribe(context.Context, operation.Request) (operation.Subscription, error) {
-	if b.how == "panic" {
-		panic("the secret")
-	}
-	return nil, errors.New("the secret")
-}
-
-// What is unexpected is "internal error" outside, with its details in the log,
-// once; and the server lives on.
-func TestInternalErrors(t *testing.T) {
-	for _, how := range []string{"panic", "nothing"} {
-		var log bytes.Buffer
-		s := newTestServer(t)
-		var calls []string
-		handler := asCaller(a2a.NewHandler(a2a.Deps{Store: s.store, Querier: broken{how}, Streams: s.streams, Prefixes: new(kg.Prefixes)}, a2a.Options{
-			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
-			Observe: func(method string, code int, _ time.Duration) { calls = append(calls, fmt.Sprint(method, " ", code)) },
-		}))
-		want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":{"reason":"INTERNAL","domain":"koine",` +
-			`"hint":"It was logged under the request id.","requestId":"r1"}}}`
-		for _, row := range []struct {
-			method string
-			status int
-		}{{"knowledge/query", 200}, {"knowledge/subscribe", 500}} {
-			log.Reset()
-			calls = nil
-			status, body := serve(handler, `{"jsonrpc":"2.0","id":1,"method":"`+row.method+`","params":{"query":"{a}"}}`, row.method)
-			if status != row.status || body != want {
-				t.Errorf("%s, %s: got %d %s", how, row.method, status, body)
-			}
-			if n := strings.Count(log.String(), "level=ERROR"); n != 1 || strings.Contains(body, "secret") {
-				t.Errorf("%s, %s: logged %d times:\n%s", how, row.method, n, &log)
-			}
-			if len(calls) != 1 || calls[0] != row.method+" -32603" {
-				t.Errorf("%s, %s: observed %v", how, row.method, calls)
-			}
-		}
-		if n := s.streams.Streams(); n != 0 {
-			t.Errorf("%s: %d streams are left", how, n)
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"koine/internal/caller"
 	"koine/kg"
@@ -56,6 +57,10 @@ var errorTable = []struct {
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
 }
 
+// defaultRetryAfter is when to come back to a server that is overloaded and
+// does not say.
+const defaultRetryAfter = time.Second
+
 // rename is for codes that clients know by another reason.
 var rename = map[kg.Code]string{kg.CodeClosed: reasonServerShutdown}
 
@@ -67,6 +72,11 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		return done
 	}
 	e := kg.AsError(err)
+	if e.Code == kg.CodeOverloaded && e.RetryAfter == 0 { // the answer always says when
+		patient := *e
+		patient.RetryAfter = defaultRetryAfter
+		e = &patient
+	}
 	for _, row := range errorTable {
 		if row.code != e.Code {
 			continue

@@ -313,6 +313,34 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// One line a request: quiet as a rule, loud when the server is at fault.
+func TestAccessLog(t *testing.T) {
+	for _, row := range []struct {
+		path  string
+		level slog.Level
+		want  string
+	}{
+		{"/ok", slog.LevelDebug, `level=DEBUG msg=request request=abc agent=agent://ada method=POST path=/ok status=200 bytes=2 took=`},
+		{"/ok", slog.LevelInfo, ""},
+		{"/broken", slog.LevelInfo, `level=WARN msg=request request=abc agent=agent://ada method=POST path=/broken status=500 bytes=0 took=`},
+	} {
+		var log bytes.Buffer
+		var mu sync.Mutex
+		s := newServer(httpd.Options{Logger: slog.New(slog.NewTextHandler(&lockedWriter{&mu, &log}, &slog.HandlerOptions{Level: row.level}))})
+		s.Handle("/ok", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
+		s.Handle("/broken", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
+		r := run(t, s)
+		do(t, r, "POST", row.path, "", "X-Request-ID: abc", "X-Agent-ID: ada")
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(strings.TrimSuffix(log.String(), "\n"), " ") // without the time
+		if got, _, _ = strings.Cut(got, "took="); got+"took=" != row.want && got != row.want {
+			t.Errorf("%s at %s: got %q, want %q", row.path, row.level, log.String(), row.want)
+		}
+	}
+}
+
 // lockedWriter lets the server's goroutines and the test share a buffer.
 type lockedWriter struct {
 	mu *sync.Mutex
