@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +19,14 @@ const ex = "https://example.org/"
 func iri(name string) kg.Term { return kg.IRI(ex + name) }
 
 // clock gives the times of commits: a second later each time it is asked.
-type clock struct{ now time.Time }
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
 func (c *clock) tick() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.now = c.now.Add(time.Second)
 	return c.now
 }

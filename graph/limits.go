@@ -16,6 +16,7 @@ type Limits struct {
 	Depth         int           // of fields in fields
 	Fields        int           // in the operation, fragments expanded where they are used
 	Aliases       int           // of them those with an alias
+	Repeats       int           // of one response name in one selection set
 	RootFields    int           // of the operation itself
 	Complexity    int           // fields that the answer may have, going by the page sizes asked for
 	PageSize      int           // of a connection
@@ -28,7 +29,8 @@ type Limits struct {
 const (
 	DefaultTokens        = 10_000
 	DefaultDepth         = 40
-	DefaultFields        = 5_000
+	DefaultFields        = 2_000
+	DefaultRepeats       = 50
 	DefaultAliases       = 500
 	DefaultRootFields    = 50
 	DefaultComplexity    = 500_000
@@ -46,7 +48,7 @@ func (l Limits) withDefaults() Limits {
 		to    *int
 		value int
 	}{
-		{&l.Tokens, DefaultTokens}, {&l.Depth, DefaultDepth}, {&l.Fields, DefaultFields},
+		{&l.Tokens, DefaultTokens}, {&l.Depth, DefaultDepth}, {&l.Fields, DefaultFields}, {&l.Repeats, DefaultRepeats},
 		{&l.Aliases, DefaultAliases}, {&l.RootFields, DefaultRootFields}, {&l.Complexity, DefaultComplexity},
 		{&l.PageSize, DefaultMaxPageSize}, {&l.VariableBytes, DefaultVariableBytes}, {&l.ResultBytes, DefaultResultBytes},
 	} {

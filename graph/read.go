@@ -38,6 +38,9 @@ func (r reading) loader() (*loader, error) {
 
 // answer leaves what write writes as the field's answer.
 func (r reading) answer(write func(b []byte) []byte) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
 	b := write(nil)
 	if len(b) > r.run.engine.limits.ResultBytes {
 		return r.run.engine.limits.resultTooLarge()

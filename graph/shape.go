@@ -60,16 +60,15 @@ func (m *measure) fragment(name string) shape {
 func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	m := &measure{fragments: doc.Fragments, known: map[string]shape{}}
 	total := shape{}
-	for _, f := range doc.Fragments {
-		total.add(m.fragment(f.Name))
-	}
-	// An unused fragment costs nothing to run, but validation looks at it.
-	total.fields, total.aliases = 0, 0
 	for _, op := range doc.Operations {
 		total.add(m.set(op.SelectionSet))
 		if n := m.rootFields(op.SelectionSet, map[string]bool{}); n > l.RootFields {
 			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).hint("Split it into several operations.")
 		}
+	}
+	for _, f := range doc.Fragments { // used or not, validation looks at each
+		s := m.fragment(f.Name)
+		total = shape{max(total.depth, s.depth), max(total.fields, s.fields), max(total.aliases, s.aliases)}
 	}
 	switch {
 	case total.depth > l.Depth:
@@ -80,8 +79,83 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	case total.aliases > l.Aliases:
 		return limitError("aliases", "the query has more than %d aliases", l.Aliases).
 			hint("Ask for several things of a kind with a filter such as iri: {in: […]} in place of aliases.")
+	case m.repeated(doc, l.Repeats):
+		return limitError("repeats", "the query asks for the same field more than %d times in one place", l.Repeats).hint("Once is enough.")
 	}
 	return nil
+}
+
+// repeated tells whether a selection set has a response name more than max
+// times: validation compares each of them with each other. The number of
+// fields has been bounded before.
+func (m *measure) repeated(doc *ast.QueryDocument, max int) bool {
+	for _, op := range doc.Operations {
+		if m.repeats(op.SelectionSet, max) {
+			return true
+		}
+	}
+	for _, f := range doc.Fragments {
+		if m.repeats(f.SelectionSet, max) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *measure) repeats(set ast.SelectionSet, max int) bool {
+	counts := map[string]int{}
+	return m.count(set, counts, map[string]bool{}, max)
+}
+
+func (m *measure) count(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			if counts[sel.Alias]++; counts[sel.Alias] > max || len(sel.SelectionSet) > 0 && m.repeats(sel.SelectionSet, max) {
+				return true
+			}
+		case *ast.InlineFragment:
+			if m.count(sel.SelectionSet, counts, seen, max) {
+				return true
+			}
+		case *ast.FragmentSpread:
+			f := m.fragments.ForName(sel.Name)
+			if f == nil || seen[sel.Name] {
+				continue
+			}
+			seen[sel.Name] = true
+			if m.countFlat(f.SelectionSet, counts, seen, max) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// countFlat counts what a fragment adds to the set that spreads it. The sets
+// inside are looked at where the fragment is defined: that also ends with
+// fragments that spread themselves.
+func (m *measure) countFlat(set ast.SelectionSet, counts map[string]int, seen map[string]bool, max int) bool {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			if counts[sel.Alias]++; counts[sel.Alias] > max {
+				return true
+			}
+		case *ast.InlineFragment:
+			if m.countFlat(sel.SelectionSet, counts, seen, max) {
+				return true
+			}
+		case *ast.FragmentSpread:
+			if f := m.fragments.ForName(sel.Name); f != nil && !seen[sel.Name] {
+				seen[sel.Name] = true
+				if m.countFlat(f.SelectionSet, counts, seen, max) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // rootFields counts the fields of an operation itself. A fragment counts once:
