@@ -357,12 +357,12 @@ func (c *checker) log() error {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
 		if err != nil {
-			c.problem("log: %v", err)
+			c.problem("log: %v", c.s.noteDamage(errLog(err)))
 			return nil
 		}
 		commit, err := parseEntry(e.Payload, Revision(e.Index))
 		if err != nil {
-			c.problem("log: %v", err)
+			c.problem("log: %v", c.s.noteDamage(err))
 			return nil
 		}
 		c.report.Entries++

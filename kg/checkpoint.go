@@ -46,10 +46,16 @@ const (
 // maxRecordBytes bounds what reading a checkpoint allocates for one record.
 const maxRecordBytes = 4 << 20
 
+// maxCheckpointWindow bounds what decompressing a checkpoint allocates; writing
+// one uses less.
+const maxCheckpointWindow = 32 << 20
+
 // Checkpoint writes a checkpoint of the newest revision, from which and the log
 // behind it the index can be rebuilt, and gives that revision. It may run beside
 // everything else.
 func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
+	s.checkpointing.Lock()
+	defer s.checkpointing.Unlock()
 	h, kv, err := s.pin(ctx)
 	if err != nil {
 		return 0, err
@@ -195,12 +201,18 @@ func (s *Store) checkpoints() ([]string, error) {
 	return paths, err
 }
 
+// dropCheckpoints removes those that are not kept, and what a stop in the middle
+// of writing one left behind.
 func (s *Store) dropCheckpoints() error {
-	paths, err := s.checkpoints()
-	if err != nil || len(paths) <= keptCheckpoints {
+	remains, err := filepath.Glob(s.dir.join(filepath.Join(checkpointName, "*.tmp")))
+	if err != nil {
 		return err
 	}
-	for _, p := range paths[keptCheckpoints:] {
+	paths, err := s.checkpoints()
+	if err != nil {
+		return err
+	}
+	for _, p := range append(remains, paths[min(keptCheckpoints, len(paths)):]...) {
 		if err := removeFile(p); err != nil {
 			return err
 		}
@@ -208,31 +220,25 @@ func (s *Store) dropCheckpoints() error {
 	return nil
 }
 
-// loadCheckpoint fills the empty index from the newest checkpoint that is whole
-// and gives its marker; without any the index stays empty.
-func (s *Store) loadCheckpoint() (marker, error) {
+// newestCheckpoint finds the newest checkpoint that is whole, and gives its
+// marker. Without any the path is "", and the marker that of an empty store.
+func (s *Store) newestCheckpoint() (path string, m marker, err error) {
 	paths, err := s.checkpoints()
 	if err != nil {
-		return marker{}, err
+		return "", m, err
 	}
 	for _, path := range paths {
-		m, err := s.readCheckpoint(path)
+		m, err := s.verifyCheckpoint(path)
 		if err == nil {
-			return m, nil
+			return path, m, nil
 		}
 		s.log.Warn("a checkpoint cannot be used", "file", filepath.Base(path), "error", err)
-		if errors.Is(err, errIndexWrite) {
-			return marker{}, err
-		}
 	}
-	return marker{epoch: s.dir.epoch, nextNumber: 1}, nil
+	return "", marker{epoch: s.dir.epoch, nextNumber: 1}, nil
 }
 
-var errIndexWrite = errors.New("writing the index")
-
-// readCheckpoint checks the whole file first, so that a damaged one leaves
-// nothing behind.
-func (s *Store) readCheckpoint(path string) (m marker, err error) {
+// verifyCheckpoint reads the whole file and gives its marker.
+func (s *Store) verifyCheckpoint(path string) (m marker, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return m, err
@@ -242,10 +248,36 @@ func (s *Store) readCheckpoint(path string) (m marker, err error) {
 	if err != nil {
 		return m, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if m, err = readCheckpointHead(bufio.NewReader(io.NewSectionReader(f, 0, size))); err != nil {
 		return m, err
 	}
-	r := bufio.NewReaderSize(io.LimitReader(f, size), 1<<20)
+	if m.epoch != s.dir.epoch {
+		return m, Errorf(CodeFormatUnknown, "a checkpoint of another log")
+	}
+	return m, nil
+}
+
+// loadCheckpoint fills the empty index from a checkpoint that was verified.
+func (s *Store) loadCheckpoint(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := bufio.NewReaderSize(f, 1<<20)
+	m, err := readCheckpointHead(r)
+	if err != nil {
+		return err
+	}
+	w := &indexTxn{db: s.db, at: uint64(m.revision)}
+	if err := readRecords(r, w.restore); err != nil {
+		return errors.Join(err, w.err)
+	}
+	w.set(markerKey, m.encode())
+	return w.commit()
+}
+
+func readCheckpointHead(r *bufio.Reader) (m marker, err error) {
 	head := make([]byte, len(checkpointMagic)+1)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return m, err
@@ -257,18 +289,7 @@ func (s *Store) readCheckpoint(path string) (m marker, err error) {
 	if err != nil {
 		return m, err
 	}
-	if m, err = parseMarker(raw); err != nil {
-		return m, err
-	}
-	if m.epoch != s.dir.epoch {
-		return m, Errorf(CodeFormatUnknown, "a checkpoint of another log")
-	}
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return m, err
-	}
-	defer z.Close()
-	return m, s.fill(bufio.NewReaderSize(z, 1<<20), m)
+	return parseMarker(raw)
 }
 
 func verifySum(f *os.File) (size int64, err error) {
@@ -294,34 +315,38 @@ func verifySum(f *os.File) (size int64, err error) {
 	return size, nil
 }
 
-// fill writes the records of a checkpoint into the empty index.
-func (s *Store) fill(r *bufio.Reader, m marker) error {
-	w := &indexTxn{db: s.db, at: uint64(m.revision)}
-	for {
-		kind, err := r.ReadByte()
+// readRecords reads the records of a checkpoint, which follow its head, and
+// calls restore for each until one is refused.
+func readRecords(r io.Reader, restore func(kind byte, key, value []byte) bool) error {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxCheckpointWindow))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	in := bufio.NewReaderSize(z, 1<<20)
+	for n := uint64(0); ; n++ {
+		kind, err := in.ReadByte()
 		if err != nil {
 			return err
 		}
-		key, err := readBytes(r)
+		key, err := readBytes(in)
 		if err != nil {
 			return err
 		}
-		value, err := readBytes(r)
+		value, err := readBytes(in)
 		if err != nil {
 			return err
 		}
 		if kind == 'E' {
-			break
+			if want, _ := binary.Uvarint(key); want != n {
+				return fmt.Errorf("%d records of %d: %w", n, want, codec.ErrMalformed)
+			}
+			return nil
 		}
-		if !w.restore(kind, key, value) {
-			return fmt.Errorf("%w: record %q: %w", errIndexWrite, kind, errors.Join(w.err, codec.ErrMalformed))
+		if !restore(kind, key, value) {
+			return fmt.Errorf("record %q: %w", kind, codec.ErrMalformed)
 		}
 	}
-	w.set(markerKey, m.encode())
-	if err := w.commit(); err != nil {
-		return fmt.Errorf("%w: %w", errIndexWrite, err)
-	}
-	return nil
 }
 
 // restore writes all keys that a record stands for.

@@ -10,8 +10,8 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// openLog opens the log. A damaged one is opened for reading, and the store
-// takes no updates.
+// openLog opens the log. A damaged one is opened for reading, as far as that
+// goes, and the store takes no updates.
 func (s *Store) openLog() error {
 	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log}
 	path := s.dir.join(logName)
@@ -19,13 +19,28 @@ func (s *Store) openLog() error {
 	if errors.Is(err, wal.ErrDamaged) {
 		s.refuse(errLogDamaged(err))
 		o.ReadOnly = true
-		l, err = wal.Open(path, o)
+		if l, err = wal.Open(path, o); errors.Is(err, wal.ErrDamaged) {
+			l, err = wal.Nothing()
+		}
 	}
 	if err != nil {
-		return Errorf(CodeLogDamaged, "the log does not open: %w", err)
+		return errLog(err)
 	}
 	s.wal = l
 	return nil
+}
+
+// errLog gives what the log reports a code.
+func errLog(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrVersion):
+		return Errorf(CodeFormatUnknown, "the log was written by a newer koine: %w", err)
+	case errors.Is(err, wal.ErrDamaged):
+		return errLogDamaged(err)
+	case errors.Is(err, wal.ErrClosed):
+		return errClosed()
+	}
+	return fmt.Errorf("the log: %w", err)
 }
 
 func errLogDamaged(cause error) *Error {
@@ -37,17 +52,26 @@ func errLogDamaged(cause error) *Error {
 // readCommit decodes a commit from the log.
 func (s *Store) readCommit(r Revision) (*Commit, error) {
 	payload, err := s.wal.Read(uint64(r))
-	switch {
-	case errors.Is(err, wal.ErrNotFound):
-		return nil, Errorf(CodeRevisionGone, "revision %d is not in the log", r)
-	case errors.Is(err, wal.ErrDamaged):
-		return nil, errLogDamaged(err)
-	case errors.Is(err, wal.ErrClosed):
-		return nil, errClosed()
-	case err != nil:
-		return nil, fmt.Errorf("log entry %d: %w", r, err)
+	if e := s.refused.Load(); errors.Is(err, wal.ErrNotFound) && e != nil && e.Code == CodeLogDamaged {
+		return nil, e // it may be one of those that were lost
 	}
-	return parseEntry(payload, r)
+	if errors.Is(err, wal.ErrNotFound) {
+		return nil, Errorf(CodeRevisionGone, "revision %d is not in the log", r)
+	}
+	if err != nil {
+		return nil, s.noteDamage(errLog(err))
+	}
+	c, err := parseEntry(payload, r)
+	return c, s.noteDamage(err)
+}
+
+// noteDamage refuses updates from now on when the error shows that the log is
+// damaged: what is old is read only when somebody asks for it.
+func (s *Store) noteDamage(err error) error {
+	if CodeOf(err) == CodeLogDamaged {
+		s.refuse(AsError(err))
+	}
+	return err
 }
 
 // Commit is the commit of a revision with those changes that the principal may

@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,14 +11,15 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
-
-	"koine/kg/internal/wal"
 )
 
 // openIndex opens the index and brings it up to the log, from wherever a crash
 // left it: applying again what it lacks, or building it anew.
 func (s *Store) openIndex() error {
 	if s.options.Rebuild || exists(s.dir.join(buildingName)) {
+		if err := s.rebuildable(); err != nil {
+			return err
+		}
 		return s.rebuild("asked for, or an earlier one was cut short")
 	}
 	if err := s.openBadger(); err != nil {
@@ -168,9 +170,8 @@ func (s *Store) catchUp(m marker) error {
 	}
 	s.log.Info("applying the log to the index", "from", m.revision+1, "to", last)
 	err := s.replay(m.revision+1, last)
-	if errors.Is(err, wal.ErrDamaged) || CodeOf(err) == CodeLogDamaged {
-		s.refuse(errLogDamaged(err))
-		return nil
+	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {
+		return nil // what came before the damage is shown
 	}
 	return err
 }
@@ -186,7 +187,7 @@ func (s *Store) replay(from, to Revision) error {
 	defer func() { r.base.close() }()
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
-			return errors.Join(err, r.flush())
+			return errors.Join(errLog(err), r.flush())
 		}
 		c, err := parseEntry(e.Payload, Revision(e.Index))
 		if err == nil {
@@ -244,9 +245,32 @@ func (r *replayer) flush() error {
 	return nil
 }
 
-// rebuild makes the index anew from the newest checkpoint and the log.
+// rebuildable reads all that a rebuild that was asked for would read: an index
+// that cannot be made again must not be thrown away.
+func (s *Store) rebuildable() error {
+	if !s.options.Rebuild || exists(s.dir.join(buildingName)) {
+		return nil // there is no index worth keeping
+	}
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	if err := s.wal.Verify(context.Background(), nil); err != nil {
+		return errLogDamaged(err)
+	}
+	return nil
+}
+
+// rebuild makes the index anew from the newest checkpoint and the log. The old
+// one is left alone until it is certain that they reach each other.
 func (s *Store) rebuild(why string) error {
 	s.log.Warn("rebuilding the index", "why", why)
+	path, m, err := s.newestCheckpoint()
+	if err != nil {
+		return err
+	}
+	if first := Revision(s.wal.First()); first > m.revision+1 {
+		return errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
+	}
 	if s.db != nil {
 		if err := s.db.Close(); err != nil {
 			s.log.Warn("closing the old index", "error", err)
@@ -262,12 +286,10 @@ func (s *Store) rebuild(why string) error {
 	if err := s.openBadger(); err != nil {
 		return err
 	}
-	m, err := s.loadCheckpoint()
-	if err != nil {
-		return err
-	}
-	if first := Revision(s.wal.First()); first > m.revision+1 {
-		return errLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.revision))
+	if path != "" {
+		if err := s.loadCheckpoint(path); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
 	}
 	if err := s.catchUp(m); err != nil {
 		return err

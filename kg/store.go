@@ -41,6 +41,8 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
+	checkpointing sync.Mutex // held while a checkpoint is written
+
 	mu     sync.Mutex // guards what follows
 	pins   btree.Map[Revision, int]
 	moved  chan struct{} // closed when head moves
@@ -104,6 +106,9 @@ func (s *Store) open() (err error) {
 	}
 	if err := s.openIndex(); err != nil {
 		return err
+	}
+	if e := s.refused.Load(); e != nil && s.head.Load().revision == 0 {
+		return e // neither log nor index is left to be read
 	}
 	s.tailer = newTailer(s)
 	return nil

@@ -91,6 +91,17 @@ type readOnlyFile struct{ types.ReadableFile }
 func (readOnlyFile) WriteAt([]byte, int64) (int, error) { return 0, ErrReadOnly }
 func (readOnlyFile) Sync() error                        { return ErrReadOnly }
 
+// noFiles is a file system without files.
+type noFiles struct{}
+
+func (noFiles) ListDir(string) ([]string, error) { return nil, nil }
+func (noFiles) Delete(string, string) error      { return ErrReadOnly }
+func (noFiles) Create(string, string, uint64) (types.WritableFile, error) {
+	return nil, ErrReadOnly
+}
+func (noFiles) OpenReader(string, string) (types.ReadableFile, error) { return nil, os.ErrNotExist }
+func (noFiles) OpenWriter(string, string) (types.WritableFile, error) { return nil, os.ErrNotExist }
+
 // noFile stands for a segment that a read-only log would have to make.
 type noFile struct{}
 

@@ -102,6 +102,10 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
+// Nothing is a read-only log without entries. It stands in for one of which
+// nothing can be read.
+func Nothing() (*Log, error) { return Open("", Options{ReadOnly: true, Files: noFiles{}}) }
+
 // start checks the last entry and its link, and that the marked entry is the one
 // that was marked.
 func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
