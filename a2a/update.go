@@ -34,11 +34,6 @@ func (h *Handler) update(ctx context.Context, c call) (any, error) {
 	if err != nil {
 		return nil, inParams(err)
 	}
-	if receipt.Verdict.Outcome == kg.Violation {
-		e := kg.Errorf(kg.CodeConstraintViolation, "%s", receipt.Verdict.Reason)
-		e.Hint = receipt.Verdict.Details
-		return nil, e
-	}
 	return h.updateResult(receipt), nil
 }
 
