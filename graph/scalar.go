@@ -98,10 +98,30 @@ func UnmarshalJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(emptyLists(v)); err != nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "this is no JSON value")
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// emptyLists makes lists of the nil slices that the parser gives for [], which
+// would become null.
+func emptyLists(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = emptyLists(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = emptyLists(e)
+		}
+		return out
+	}
+	return v
 }
 
 // Cursor marks a place in a connection: see page.go.

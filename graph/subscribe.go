@@ -61,6 +61,11 @@ func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 			errs = e.present(e.recovered(ctx, p))
 		}
 	}()
+	op := graphql.GetOperationContext(ctx)
+	// The library's rule of validation counts two aliases of a field as one.
+	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
+		return e.present(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
+	}
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
 	e.schema.Exec(ctx)
 	return graphql.GetErrors(ctx)
