@@ -1,7 +1,7 @@
 package a2a
 
 import (
-	"sync/atomic"
+	"sync"
 
 	"koine/internal/operation"
 	"koine/kg"
@@ -12,10 +12,15 @@ type changeFeed struct {
 	store        *kg.Store
 	subscription operation.Subscription
 	encoder      encoder
+	// mu guards what follows.
+	mu sync.Mutex
 	// held is set while an event is on its way that the position scanned to
 	// might already count: a heartbeat must not tell a position while an event
 	// in front of it is not out.
-	held atomic.Bool
+	held bool
+	// out is the position of the last event that is out, which the position
+	// scanned to might not count yet: a heartbeat must not go back.
+	out kg.Position
 }
 
 // newChangeFeed wraps the subscription, which the feed's close gives back.
@@ -25,10 +30,27 @@ func newChangeFeed(store *kg.Store, s operation.Subscription) *feed {
 }
 
 func (f *changeFeed) position() string {
-	if f.held.Load() {
+	f.mu.Lock()
+	held, out := f.held, f.out
+	f.mu.Unlock()
+	if held {
 		return ""
 	}
-	return f.token(f.subscription.Position())
+	scanned := f.subscription.Position()
+	if scanned != (kg.Position{}) && scanned.Compare(out) < 0 {
+		scanned = out
+	}
+	return f.token(scanned)
+}
+
+// pass notes that the event is on its way, or that it is out.
+func (f *changeFeed) pass(ev *operation.Event, out bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = !out
+	if out {
+		f.out = ev.Position
+	}
 }
 
 // token is the position for the outside; the zero Position, inside a snapshot,
@@ -46,12 +68,12 @@ func (f *changeFeed) results(yield func(result, error) bool) {
 			yield(result{}, err)
 			return
 		}
-		f.held.Store(true)
+		f.pass(&ev, false)
 		out, err := f.encode(&ev)
 		if !yield(out, err) || err != nil {
 			return
 		}
-		f.held.Store(false)
+		f.pass(&ev, true)
 	}
 }
 
