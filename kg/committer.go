@@ -39,8 +39,8 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	if err := m.normalise(); err != nil {
 		return Receipt{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return Receipt{}, Errorf(CodeTimeout, "the update was given up before it began: %w", err)
+	if ctx.Err() != nil {
+		return Receipt{}, errGivenUp(ctx)
 	}
 	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
 	if m.DryRun || s.options.Verifier != nil {
@@ -58,7 +58,7 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	case <-u.done:
 	case <-ctx.Done():
 		if u.taken.CompareAndSwap(false, true) {
-			return Receipt{}, Errorf(CodeTimeout, "the update was given up while it waited: %w", ctx.Err())
+			return Receipt{}, errGivenUp(ctx)
 		}
 		<-u.done // under way: its outcome is known soon
 	}
@@ -82,6 +82,10 @@ func (s *Store) enqueue(u *update) error {
 	default:
 		return errOverloaded()
 	}
+}
+
+func errGivenUp(ctx context.Context) *Error {
+	return Errorf(CodeTimeout, "the update was given up before it was made: %w", ctx.Err())
 }
 
 func errOverloaded() *Error {
@@ -157,6 +161,8 @@ func (s *Store) make(g *group) {
 	for _, u := range g.updates {
 		switch {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
+		case u.ctx.Err() != nil:
+			u.err = errGivenUp(u.ctx)
 		case time.Since(u.since) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:

@@ -49,6 +49,9 @@ func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	if err := m.normalise(); err != nil {
 		return LoadReport{}, err
 	}
+	if ctx.Err() != nil {
+		return LoadReport{}, errGivenUp(ctx)
+	}
 	if o.CommitQuads <= 0 || o.CommitQuads > DefaultLoadCommit {
 		o.CommitQuads = DefaultLoadCommit
 	}
