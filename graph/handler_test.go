@@ -22,17 +22,22 @@ import (
 func (b *bench) serve(t *testing.T, options graph.HandlerOptions, streams sse.Options) *httptest.Server {
 	t.Helper()
 	s := sse.New(streams)
-	h := graph.NewHandler(b.engine, s, options)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(r.Header.Get("X-Agent-ID")), Method: "open"}})
-		h.ServeHTTP(w, r.WithContext(ctx))
-	}))
+	server := b.serveWith(t, graph.NewHandler(b.engine, s, options))
 	t.Cleanup(func() {
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
-		server.Close()
 	})
+	return server
+}
+
+func (b *bench) serveWith(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(r.Header.Get("X-Agent-ID")), Method: "open"}})
+		h.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	t.Cleanup(server.Close)
 	return server
 }
 
@@ -81,7 +86,7 @@ func (b *bench) exchange(t *testing.T, server *httptest.Server, x exchange) {
 	if res.StatusCode != x.status {
 		t.Errorf("status %d, want %d: %s", res.StatusCode, x.status, got)
 	}
-	reply := strings.ReplaceAll(x.reply, "POSITION", b.store.FormatPosition(b.store.Head()))
+	reply := strings.ReplaceAll(x.reply, "<head>", b.store.FormatPosition(b.store.Head()))
 	if diff := cmp.Diff(reply, string(got)); x.reply != "*" && diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
@@ -95,7 +100,7 @@ func (b *bench) exchange(t *testing.T, server *httptest.Server, x exchange) {
 const (
 	asJSON     = "application/json; charset=utf-8"
 	asResponse = "application/graphql-response+json; charset=utf-8"
-	at1        = `"extensions":{"revision":1,"position":"POSITION"}`
+	at1        = `"extensions":{"revision":1,"position":"<head>"}`
 )
 
 func query(q string) string { return fmt.Sprintf(`{"query":%q}`, q) }
