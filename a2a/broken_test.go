@@ -32,8 +32,11 @@ func (b broken) Execute(context.Context, operation.Request) operation.Result {
 }
 
 func (b broken) Subscribe(context.Context, operation.Request) (operation.Subscription, error) {
-	if b.how == "panic" {
+	switch b.how {
+	case "panic":
 		panic("the secret")
+	case "given up":
+		return nil, context.Canceled
 	}
 	return nil, errors.New("the secret")
 }
@@ -71,6 +74,19 @@ func TestInternalErrors(t *testing.T) {
 		if n := s.streams.Streams(); n != 0 {
 			t.Errorf("%s: %d streams are left", how, n)
 		}
+	}
+}
+
+// A request that its client gave up is nobody's fault: it is not logged.
+func TestGivenUp(t *testing.T) {
+	var log bytes.Buffer
+	s := newTestServer(t)
+	h := asCaller(a2a.NewHandler(a2a.Deps{Store: s.store, Querier: broken{"given up"}, Streams: s.streams, Prefixes: new(kg.Prefixes)}, a2a.Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}))
+	status, body := serve(h, `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"query":"x"}}`, "knowledge/subscribe")
+	if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"the request was given up","data":{"reason":"TIMEOUT","domain":"koine"}}}`; status != 503 || body != want || log.Len() > 0 {
+		t.Errorf("got %d %s, logged %q", status, body, log.String())
 	}
 }
 

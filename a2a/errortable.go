@@ -72,6 +72,9 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		return done
 	}
 	e := kg.AsError(err)
+	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		e = kg.Errorf(kg.CodeTimeout, "the request was given up") // nobody's fault
+	}
 	if e.Code == kg.CodeOverloaded && e.RetryAfter == 0 { // the answer always says when
 		patient := *e
 		patient.RetryAfter = defaultRetryAfter
