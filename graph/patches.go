@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"koine/internal/update"
 	"koine/kg"
@@ -27,14 +28,22 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 	return r.payload(receipt), nil
 }
 
-// placeUpdateError puts the input's name before the index of the patch that an
-// error is about.
+// placeUpdateError says in the input's terms which part of it an error is about.
 func placeUpdateError(err error) error {
-	e := kg.AsError(err)
-	if len(e.Field) > 0 && e.Field[0] == '[' {
-		return e.At("patches").At("input")
+	e := *kg.AsError(err)
+	index, part, ok := strings.Cut(e.Field, "]")
+	switch {
+	case e.Field == "":
+		return err
+	case !ok || index[0] != '[':
+		return e.At("input")
+	case part == ".source":
+		part = ".statement.provenance.sourceAgentId"
+	case part != "" && part != ".op":
+		part = ".statement" + part
 	}
-	return err
+	e.Field = index + "]" + part
+	return e.At("patches").At("input")
 }
 
 func (r *run) meta(input *ApplyPatchesInput) kg.Meta {

@@ -1,0 +1,142 @@
+package graph_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/graph"
+	"koine/kg"
+)
+
+const applyPatches = `mutation ($input: ApplyPatchesInput!) { p: applyPatches(input: $input) { success statementsAffected affectedIds verificationStatus verificationDetails revision commitId } }`
+
+// patched is a mutation in a sequence and its answer.
+type patched struct {
+	name, input string
+	data        string // of p; "" when it is refused
+	code        string
+	field       string
+	message     string
+}
+
+func done(affected int, ids string, revision int, commit string) string {
+	return fmt.Sprintf(`{"success":true,"statementsAffected":%d,"affectedIds":[%s],"verificationStatus":"Verified","verificationDetails":null,"revision":%d,"commitId":%s}`, affected, ids, revision, commit)
+}
+
+func one(statement string) string {
+	return `{"patches": [{"op": "add", "statement": ` + statement + `}]}`
+}
+
+// TestApplyPatches runs a sequence of updates, each on what the one before left.
+func TestApplyPatches(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	commit := func(n kg.Revision) string { return fmt.Sprintf("%q", b.store.CommitID(n)) }
+	sp := `"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}`
+	for _, tt := range []patched{
+		{name: "a value", input: one(`{` + sp + `, "object": {"value": 1}}`), data: done(1, `"https://example.org/s"`, 1, commit(1))},
+		{name: "again", input: one(`{` + sp + `, "object": {"value": 1}}`), data: done(0, ``, 1, `null`)},
+		{name: "types", input: one(`{"subject": {"id": "agent 7", "type": "ex:Agent"}, "predicate": {"id": "ex:p"}, "object": {"id": "ex:o", "type": "https://example.org/Thing"}}`),
+			data: done(3, `"agent 7","https://example.org/o"`, 2, commit(2))},
+		{name: "kinds", input: `{"patches": [
+			{"op": "add", "statement": {` + sp + `, "object": {"value": 12345678901234567890}}},
+			{"op": "add", "statement": {` + sp + `, "object": {"value": 1.5}}},
+			{"op": "add", "statement": {` + sp + `, "object": {"value": true}}},
+			{"op": "add", "statement": {` + sp + `, "object": {"value": "2026-01-01", "type": "xsd:date"}}},
+			{"op": "add", "statement": {` + sp + `, "object": {"value": "chat", "language": "FR"}}}]}`,
+			data: done(5, `"https://example.org/s"`, 3, commit(3))},
+		{name: "nulls", input: `{"justification": null, "idempotencyKey": null, "expectedRevision": null, "dryRun": null, "taskId": null, "sessionId": null, "sourceAgentId": null, "patches": [
+			{"op": "add", "statement": {"subject": {"id": "ex:n", "type": null}, "predicate": {"id": "ex:p"}, "object": {"id": null, "value": "x", "type": null, "language": null}, "graph": null, "certainty": null, "provenance": null}}]}`,
+			data: done(1, `"https://example.org/n"`, 4, commit(4))},
+		{name: "replace", input: `{"patches": [{"op": "replace", "statement": {"subject": {"id": "ex:n"}, "predicate": {"id": "ex:p"}, "object": {"value": "y"}, "certainty": 0.5}}]}`,
+			data: done(2, `"https://example.org/n"`, 5, commit(5))},
+		{name: "dry run", input: `{"dryRun": true, ` + one(`{` + sp + `, "object": {"value": "dry"}}`)[1:], data: done(1, `"https://example.org/s"`, 5, `null`)},
+		{name: "expected", input: `{"expectedRevision": 5, ` + one(`{"subject": {"id": "ex:n"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}`)[1:], data: done(1, `"https://example.org/n"`, 6, commit(6))},
+		{name: "conflict", input: `{"expectedRevision": "5", ` + one(`{"subject": {"id": "ex:n"}, "predicate": {"id": "ex:q"}, "object": {"value": 2}}`)[1:], code: "REVISION_CONFLICT", field: "input.expectedRevision"},
+		{name: "key", input: `{"idempotencyKey": "k", ` + one(`{"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}`)[1:], data: done(1, `"https://example.org/k"`, 7, commit(7))},
+		{name: "key again", input: `{"idempotencyKey": "k", ` + one(`{"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}`)[1:], data: done(1, `"https://example.org/k"`, 7, commit(7))},
+		{name: "key with something else", input: `{"idempotencyKey": "k", ` + one(`{"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 2}}`)[1:], code: "IDEMPOTENCY_CONFLICT", field: "input.idempotencyKey"},
+		{name: "remove", input: `{"patches": [{"op": "remove", "statement": {"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}}]}`, data: done(1, `"https://example.org/k"`, 8, commit(8))},
+		{name: "remove what is not there", input: `{"patches": [{"op": "remove", "statement": {"subject": {"id": "ex:k"}, "predicate": {"id": "ex:q"}, "object": {"value": 1}}}]}`, data: done(0, ``, 8, `null`)},
+
+		{name: "none", input: `{"patches": []}`, code: "INVALID", message: "an update needs at least one mutation"},
+		{name: "id and value", input: one(`{` + sp + `, "object": {"id": "ex:o", "value": 1}}`), code: "INVALID", field: "input.patches[0].statement.object", message: "an object has exactly one of id and value"},
+		{name: "neither", input: one(`{` + sp + `, "object": {"value": null}}`), code: "INVALID", field: "input.patches[0].statement.object"},
+		{name: "certainty", input: one(`{` + sp + `, "object": {"value": 9}, "certainty": 1.2}`), code: "INVALID", field: "input.patches[0].statement.certainty"},
+		{name: "predicate", input: one(`{"subject": {"id": "ex:s"}, "predicate": {"id": "likes"}, "object": {"value": 9}}`), code: "INVALID", field: "input.patches[0].statement.predicate.id", message: `"likes" is neither an absolute IRI nor a registered prefix:name`},
+		{name: "second of two", input: `{"patches": [{"op": "add", "statement": {` + sp + `, "object": {"value": 9}}}, {"op": "add", "statement": {` + sp + `, "object": {"value": "x", "type": "xsd:integer"}}}]}`, code: "INVALID", field: "input.patches[1].statement.object.type"},
+		{name: "a language of a number", input: one(`{` + sp + `, "object": {"value": 9, "language": "en"}}`), code: "INVALID", field: "input.patches[0].statement.object.language"},
+		{name: "a value that is an object", input: one(`{` + sp + `, "object": {"value": {"a": 1}}}`), code: "INVALID", field: "input.patches[0].statement.object.value"},
+		{name: "provenance", input: one(`{` + sp + `, "object": {"value": 9}, "provenance": [1]}`), code: "INVALID", field: "input.patches[0].statement.provenance"},
+		{name: "graph", input: one(`{` + sp + `, "object": {"value": 9}, "graph": "not an iri"}`), code: "INVALID", field: "input.patches[0].statement.graph"},
+		{name: "a newer revision", input: `{"expectedRevision": 99, ` + one(`{` + sp + `, "object": {"value": 9}}`)[1:], code: "INVALID", field: "input.expectedRevision"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := b.execute(applyPatches, `{"input": `+tt.input+`}`)
+			if tt.code == "" {
+				if want := `{"p":` + tt.data + `}`; string(r.Data) != want {
+					t.Errorf("got  %s %v\nwant %s", r.Data, r.Errors, want)
+				}
+				return
+			}
+			if len(r.Errors) != 1 || string(r.Data) != `{"p":null}` {
+				t.Fatalf("got %s %v, want one error", r.Data, r.Errors)
+			}
+			e := r.Errors[0]
+			field, _ := e.Extensions["field"].(string)
+			got := []any{e.Extensions["code"], field}
+			if diff := cmp.Diff([]any{tt.code, tt.field}, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", e.Message, diff)
+			}
+			if tt.message != "" && e.Message != tt.message {
+				t.Errorf("got the message %q, want %q", e.Message, tt.message)
+			}
+		})
+	}
+	var data struct{ Entity struct{ Values any } }
+	b.data(`{ entity(iri: "ex:s") { values(predicate: "ex:p") } }`, "", &data)
+	if got, want := fmt.Sprint(data.Entity.Values), "[1 1.5 1.2345678901234567e+19 2026-01-01 true chat]"; got != want {
+		t.Errorf("got the values %v, want %v", got, want)
+	}
+}
+
+// Whose assertions they are: the provenance's source, else the input's, else
+// the actor, else the principal.
+func TestApplyPatchesSource(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	patch := func(value int, provenance string) string {
+		return fmt.Sprintf(`{"op": "add", "statement": {"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"value": %d}%s}}`, value, provenance)
+	}
+	b.execute(applyPatches, `{"input": {"patches": [`+patch(1, "")+`]}}`)
+	b.execute(applyPatches, `{"input": {"sourceAgentId": "b", "patches": [`+patch(2, "")+`, `+patch(3, `, "provenance": {"sourceAgentId": "c", "n": 1}`)+`]}}`)
+	req := b.request(applyPatches, `{"input": {"patches": [`+patch(4, "")+`]}}`)
+	req.Actor = "agent://d"
+	b.engine.Execute(t.Context(), req)
+	r := b.execute(`{ statements(orderBy: {by: OBJECT}) { nodes { assertions { source provenance } } } }`, "")
+	want := `{"statements":{"nodes":[{"assertions":[{"source":"agent://reader","provenance":null}]},{"assertions":[{"source":"agent://b","provenance":null}]},{"assertions":[{"source":"agent://c","provenance":{"n":1,"sourceAgentId":"c"}}]},{"assertions":[{"source":"agent://d","provenance":null}]}]}}`
+	if string(r.Data) != want {
+		t.Errorf("got  %s %v\nwant %s", r.Data, r.Errors, want)
+	}
+}
+
+func TestMutationsSwitchedOff(t *testing.T) {
+	b := newBench(t, graph.Options{NoMutations: true})
+	r := b.execute(applyPatches, `{"input": `+one(`{"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"value": 1}}`)+`}`)
+	if len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "PERMISSION_DENIED" || b.store.Head().Revision != 0 {
+		t.Errorf("got %s %v at revision %d", r.Data, r.Errors, b.store.Head().Revision)
+	}
+}
+
+// Two mutations in one operation run one after the other; the answer's
+// position is behind the last.
+func TestMutationsInOrder(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	q := `mutation { ` + strings.Join([]string{`a`, `b`}, `: applyPatches(input: {patches: [{op: replace, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "x"}}}], justification: "why"}) { revision } `) +
+		`: applyPatches(input: {patches: [{op: replace, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "y"}}}]}) { revision } }`
+	r := b.execute(q, "")
+	if want := `{"a":{"revision":1},"b":{"revision":2}}`; string(r.Data) != want || r.Position.Revision != 2 {
+		t.Errorf("got %s %v at %d, want %s at 2", r.Data, r.Errors, r.Position.Revision, want)
+	}
+}
