@@ -184,13 +184,18 @@ func statements(t testing.TB, s *kg.Store, at kg.Revision) []string {
 		if err != nil {
 			t.Fatalf("Match at %d: %v", at, err)
 		}
-		line := fmt.Sprintf("%s %s %s %s .", st.Subject, st.Predicate, st.Object, st.Graph)
-		for _, a := range st.Assertions {
-			line += fmt.Sprintf(" # %s %g/%t %s r%d %s", a.Source, a.Certainty, a.HasCertainty, a.Time.Format(time.RFC3339Nano), a.Revision, a.Provenance)
-		}
-		lines = append(lines, line)
+		lines = append(lines, statementLine(st))
 	}
 	return lines
+}
+
+// statementLine is a statement with all that is known of it.
+func statementLine(st kg.Statement) string {
+	line := fmt.Sprintf("%s %s %s %s .", st.Subject, st.Predicate, st.Object, st.Graph)
+	for _, a := range st.Assertions {
+		line += fmt.Sprintf(" # %s %g/%t %s r%d %s", a.Source, a.Certainty, a.HasCertainty, a.Time.Format(time.RFC3339Nano), a.Revision, a.Provenance)
+	}
+	return line
 }
 
 // record is all that a store says: of the present, of every older revision, and
