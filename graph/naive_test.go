@@ -1,0 +1,367 @@
+package graph_test
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// The naive evaluation of filters: it reads the JSON of a filter each time and
+// knows nothing of patterns, plans and indexes.
+
+func naiveStatement(f map[string]any, st plain) bool {
+	for key, v := range f {
+		ok := true
+		switch key {
+		case "subject":
+			ok = naiveIRI(v.(map[string]any), st.Subject)
+		case "predicate":
+			ok = naiveIRI(v.(map[string]any), st.Predicate)
+		case "object":
+			ok = naiveValue(v.(map[string]any), st.Object)
+		case "graph":
+			ok = naiveGraph(v.(map[string]any), st.graph())
+		case "certainty":
+			ok = naiveCertainty(v.(map[string]any), st)
+		case "assertedBy":
+			ok = slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return naiveText(v.(map[string]any), string(a.Source)) })
+		case "revision":
+			ok = naiveNumber(v.(map[string]any), float64(st.Revision()))
+		case "and":
+			for _, g := range v.([]any) {
+				ok = ok && naiveStatement(g.(map[string]any), st)
+			}
+		case "or":
+			ok = slices.ContainsFunc(v.([]any), func(g any) bool { return naiveStatement(g.(map[string]any), st) })
+		case "not":
+			ok = !naiveStatement(v.(map[string]any), st)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func naiveEntity(f map[string]any, about []plain) bool {
+	for key, v := range f {
+		ok := true
+		switch key {
+		case "iri":
+			ok = naiveIRI(v.(map[string]any), about[0].Subject)
+		case "type":
+			ok = someObject(about, kg.RDFType, func(t kg.Term) bool { return naiveIRI(v.(map[string]any), t) })
+		case "property":
+			for _, p := range v.([]any) {
+				ok = ok && naiveProperty(p.(map[string]any), about)
+			}
+		case "and":
+			for _, g := range v.([]any) {
+				ok = ok && naiveEntity(g.(map[string]any), about)
+			}
+		case "or":
+			ok = slices.ContainsFunc(v.([]any), func(g any) bool { return naiveEntity(g.(map[string]any), about) })
+		case "not":
+			ok = !naiveEntity(v.(map[string]any), about)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func someObject(about []plain, predicate string, fits func(kg.Term) bool) bool {
+	return slices.ContainsFunc(about, func(st plain) bool { return st.Predicate.Value() == predicate && fits(st.Object) })
+}
+
+func naiveProperty(f map[string]any, about []plain) bool {
+	predicate := f["predicate"].(string)
+	rest := map[string]any{}
+	for k, v := range f {
+		if k != "predicate" && k != "exists" {
+			rest[k] = v
+		}
+	}
+	if f["exists"] == false {
+		return len(rest) == 0 && !someObject(about, predicate, func(kg.Term) bool { return true })
+	}
+	return someObject(about, predicate, func(t kg.Term) bool { return naiveValue(rest, t) })
+}
+
+func naiveIRI(f map[string]any, t kg.Term) bool {
+	m := map[string]any{}
+	for k, v := range f {
+		m[k] = v
+	}
+	if !t.IsResource() { // no IRI equals a literal
+		for _, k := range []string{"eq", "in"} {
+			if _, ok := f[k]; ok {
+				return false
+			}
+		}
+		delete(m, "ne")
+		delete(m, "nin")
+	}
+	return naiveText(m, t.Name())
+}
+
+func naiveGraph(f map[string]any, name any) bool {
+	for op, v := range f {
+		ok := true
+		switch op {
+		case "eq":
+			ok = v == name
+		case "ne":
+			ok = v != name
+		case "in":
+			ok = slices.Contains(v.([]any), name)
+		case "nin":
+			ok = !slices.Contains(v.([]any), name)
+		case "default":
+			ok = (name == nil) == v.(bool)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func naiveText(f map[string]any, s string) bool {
+	for op, v := range f {
+		text, _ := v.(string)
+		list, _ := v.([]any)
+		ok := map[string]bool{
+			"eq": s == text, "ne": s != text, "lt": s < text, "lte": s <= text, "gt": s > text, "gte": s >= text,
+			"contains": strings.Contains(s, text), "startsWith": strings.HasPrefix(s, text), "endsWith": strings.HasSuffix(s, text),
+			"in": slices.Contains(list, any(s)), "nin": !slices.Contains(list, any(s)), "exists": v == true,
+		}[op]
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func naiveNumber(f map[string]any, n float64) bool {
+	for op, v := range f {
+		w, _ := v.(float64)
+		ok := map[string]bool{"eq": n == w, "ne": n != w, "lt": n < w, "lte": n <= w, "gt": n > w, "gte": n >= w}[op]
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func naiveCertainty(f map[string]any, st plain) bool {
+	greatest, stated := 0.0, false
+	for _, a := range st.Assertions {
+		c := 1.0
+		if a.HasCertainty {
+			c, stated = a.Certainty, true
+		}
+		greatest = max(greatest, c)
+	}
+	rest := map[string]any{}
+	for k, v := range f {
+		if k == "exists" {
+			if v != stated {
+				return false
+			}
+			continue
+		}
+		rest[k] = v
+	}
+	return naiveNumber(rest, greatest)
+}
+
+func naiveValue(f map[string]any, t kg.Term) bool {
+	text := t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
+	for op, v := range f {
+		ok := true
+		switch op {
+		case "in":
+			ok = slices.ContainsFunc(v.([]any), func(w any) bool { c, is := naiveCompare(t, w); return is && c == 0 })
+		case "nin":
+			ok = !slices.ContainsFunc(v.([]any), func(w any) bool { c, is := naiveCompare(t, w); return is && c == 0 })
+		case "contains", "startsWith", "endsWith":
+			ok = text && naiveText(map[string]any{op: v}, t.Value())
+		case "iri":
+			ok = t.IsResource() && naiveIRI(v.(map[string]any), t)
+		case "language":
+			ok = text && t.Lang() != "" && naiveText(v.(map[string]any), t.Lang())
+		case "datatype":
+			ok = t.IsLiteral() && naiveText(v.(map[string]any), t.Datatype())
+		default:
+			c, is := naiveCompare(t, v)
+			ok = map[string]bool{"eq": is && c == 0, "ne": !is || c != 0, "lt": is && c < 0, "lte": is && c <= 0, "gt": is && c > 0, "gte": is && c >= 0}[op]
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// naiveCompare compares a term with a JSON value, if they compare. The random
+// graph has no datatypes but these.
+func naiveCompare(t kg.Term, v any) (int, bool) {
+	switch v := v.(type) {
+	case float64:
+		r, ok := new(big.Rat).SetString(t.Value())
+		if !ok || !strings.Contains("integer decimal double", strings.TrimPrefix(t.Datatype(), kg.XSD)) || !t.IsLiteral() {
+			return 0, false
+		}
+		return r.Cmp(new(big.Rat).SetFloat64(v)), true
+	case bool:
+		if t.Datatype() != kg.XSDBoolean {
+			return 0, false
+		}
+		return strings.Compare(t.Value(), map[bool]string{true: "true", false: "false"}[v]), true
+	case string:
+		if t.Datatype() == kg.XSDDate {
+			m, err := time.Parse(time.DateOnly, v)
+			d, _ := t.DateTimeValue()
+			return d.Compare(m), err == nil
+		}
+		return strings.Compare(t.Value(), v), t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
+	}
+	return 0, false
+}
+
+// random makes graphs and filters out of few words, so that they meet.
+type random struct{ *rand.Rand }
+
+func pick[T any](r *random, list ...T) T { return list[r.IntN(len(list))] }
+
+func (r *random) resource() kg.Term {
+	return pick(r, iri("a"), iri("b"), iri("c"), iri("ab"), kg.Blank("x"))
+}
+
+func (r *random) predicate() kg.Term {
+	return pick(r, iri("p"), iri("q"), iri("r"), kg.IRI(kg.RDFType))
+}
+
+func (r *random) literal() kg.Term {
+	return pick(r,
+		kg.Integer(1), kg.Integer(2), kg.Integer(-3), kg.Typed("1.0", kg.XSDDecimal), kg.Double(1.5), kg.Double(2),
+		kg.String("a"), kg.String("ab"), kg.String("1"), kg.LangString("a", "en"), kg.LangString("b", "en-gb"),
+		kg.Boolean(true), kg.Boolean(false), kg.Typed("2020-01-01", kg.XSDDate), kg.Typed("2021-05-05", kg.XSDDate),
+	)
+}
+
+func (r *random) patch() kg.Patch {
+	object := r.literal()
+	p := r.predicate()
+	if r.IntN(3) == 0 || p == kg.IRI(kg.RDFType) {
+		object = r.resource()
+	}
+	out := in(pick(r, kg.DefaultGraph, kg.DefaultGraph, iri("g1"), iri("g2"), kg.IRI(kg.OwnGraphPrefix+"x")), add(r.resource(), p, object))
+	return by(pick(r, kg.AgentID("agent://a1"), "agent://a2", "agent://a3"), pick(r, -1, 0.2, 0.5, 0.9), out)
+}
+
+func (r *random) operand() any {
+	return pick[any](r, 1.0, 2.0, 1.5, -3.0, "a", "ab", "1", "2020-01-01", "zzz", true, false)
+}
+
+func (r *random) list(of func() any) []any {
+	out := []any{}
+	for range r.IntN(3) {
+		out = append(out, of())
+	}
+	return out
+}
+
+func (r *random) iri() map[string]any {
+	name := func() any { return r.resource().Name() }
+	return pick(r,
+		map[string]any{"eq": name()}, map[string]any{"ne": name()}, map[string]any{"in": r.list(name)}, map[string]any{"nin": r.list(name)},
+		map[string]any{"contains": pick(r, "b", "example", "_:")}, map[string]any{"startsWith": ex + "a"}, map[string]any{"endsWith": "b"},
+	)
+}
+
+func (r *random) value() map[string]any {
+	f := map[string]any{}
+	for range 1 + r.IntN(2) {
+		switch op := pick(r, "eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "contains", "startsWith", "endsWith", "iri", "language", "datatype"); op {
+		case "in", "nin":
+			f[op] = r.list(r.operand)
+		case "contains", "startsWith", "endsWith":
+			f[op] = pick(r, "a", "b", "")
+		case "iri":
+			f[op] = r.iri()
+		case "language":
+			f[op] = pick(r, map[string]any{"startsWith": "en"}, map[string]any{"eq": "en-gb"}, map[string]any{"ne": "en"})
+		case "datatype":
+			f[op] = pick(r, map[string]any{"eq": kg.XSDInteger}, map[string]any{"endsWith": "string"}, map[string]any{"ne": kg.XSDString})
+		default:
+			f[op] = r.operand()
+		}
+	}
+	return f
+}
+
+func (r *random) statementFilter(depth int) map[string]any {
+	f := map[string]any{}
+	for range r.IntN(3) {
+		switch key := pick(r, "subject", "predicate", "object", "object", "graph", "certainty", "assertedBy", "revision"); key {
+		case "subject":
+			f[key] = r.iri()
+		case "predicate":
+			f[key] = pick(r, map[string]any{"eq": r.predicate().Name()}, map[string]any{"in": []any{r.predicate().Name(), r.predicate().Name()}}, map[string]any{"endsWith": "p"})
+		case "object":
+			f[key] = r.value()
+		case "graph":
+			f[key] = pick(r, map[string]any{"eq": ex + "g1"}, map[string]any{"ne": ex + "g1"}, map[string]any{"in": []any{nil, ex + "g2"}}, map[string]any{"nin": []any{nil}}, map[string]any{"default": r.IntN(2) == 0})
+		case "certainty":
+			f[key] = pick(r, map[string]any{"gte": 0.5}, map[string]any{"lt": 0.9}, map[string]any{"exists": true}, map[string]any{"exists": false, "eq": 1.0}, map[string]any{"ne": 0.2})
+		case "assertedBy":
+			f[key] = pick(r, map[string]any{"eq": "agent://a1"}, map[string]any{"ne": "agent://a1"}, map[string]any{"in": []any{"agent://a2", "agent://a3"}}, map[string]any{"endsWith": "3"})
+		case "revision":
+			f[key] = pick(r, map[string]any{"gt": 2.0}, map[string]any{"lte": 3.0, "ne": 1.0})
+		}
+	}
+	if depth > 0 {
+		r.combine(f, func() any { return r.statementFilter(depth - 1) })
+	}
+	return f
+}
+
+func (r *random) combine(f map[string]any, inner func() any) {
+	switch r.IntN(6) {
+	case 0:
+		f["and"] = r.list(inner)
+	case 1:
+		f["or"] = r.list(inner)
+	case 2:
+		f["not"] = inner()
+	}
+}
+
+func (r *random) entityFilter(depth int) map[string]any {
+	f := map[string]any{}
+	for range r.IntN(3) {
+		switch key := pick(r, "iri", "type", "property", "property"); key {
+		case "iri", "type":
+			f[key] = r.iri()
+		case "property":
+			p := r.value()
+			if r.IntN(3) == 0 {
+				p = map[string]any{"exists": r.IntN(2) == 0}
+			}
+			p["predicate"] = r.predicate().Name()
+			list, _ := f["property"].([]any)
+			f[key] = append(list, p)
+		}
+	}
+	if depth > 0 {
+		r.combine(f, func() any { return r.entityFilter(depth - 1) })
+	}
+	return f
+}
