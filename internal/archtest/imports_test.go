@@ -1,0 +1,172 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer says what a package, or all below a folder ("…/..."), may import of
+// koine, and of other modules where that is bounded too. The reason stands
+// beside it: whoever wants to lift a ban argues with it.
+type layer struct {
+	of      string
+	imports []string // packages and folders of koine
+	modules []string // other modules; nil bounds nothing
+	why     string
+}
+
+// storage is what the store may lean on: a log, an index, data structures.
+var storage = []string{
+	"github.com/dgraph-io/badger/v4", "github.com/dgraph-io/ristretto/v2", "github.com/hashicorp/raft-wal", "github.com/hashicorp/raft", "github.com/klauspost/compress",
+	"github.com/tidwall/btree", "github.com/elastic/go-freelru", "github.com/maypok86/otter/v2", "github.com/google/uuid",
+	"github.com/cespare/xxhash/v2", "go.etcd.io/bbolt", "github.com/hashicorp/go-hclog", "golang.org/x/sync", "golang.org/x/sys",
+}
+
+// law is the whole of it. The first row that fits a package counts; a package
+// without a row is an error, so that a new one gets its place on purpose.
+var law = []layer{
+	{"koine/kg/internal/...", []string{"koine/kg/internal/..."}, storage,
+		"the parts of the store each keep one promise; they must not know the whole that is made of them"},
+	{"koine/kg/kgtest", []string{"koine/kg"}, nil,
+		"the conformance suite sees the store as everybody does"},
+	{"koine/kg", []string{"koine/kg/internal/..."}, storage,
+		"the domain knows no protocol and no wire format: every voice is an adapter over it"},
+
+	{"koine/internal/operation", []string{"koine/kg"}, nil,
+		"the seam between adapters and the engine must stay free of both"},
+	{"koine/internal/caller", []string{"koine/kg"}, []string{},
+		"everybody imports it: it carries who is calling, and nothing else"},
+	{"koine/internal/update", []string{"koine/kg"}, []string{},
+		"how patches are written is the same for all protocols, so it knows none"},
+	{"koine/internal/follow", []string{"koine/kg", "koine/internal/operation"}, []string{},
+		"what stands and what changes is the same for all protocols, so it knows none"},
+	{"koine/internal/rdf", []string{"koine/kg"}, nil,
+		"reading and writing RDF needs terms, not a server"},
+	{"koine/internal/sse", []string{}, []string{"github.com/r3labs/sse/v2", "gopkg.in/cenkalti/backoff.v1"},
+		"streams move bytes; what the events mean is their dialect's business"},
+	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf"}, nil,
+		"the demo is data and how to load it"},
+	{"koine/internal/archtest", []string{}, []string{},
+		"the law stands beside the packages"},
+
+	{"koine/graph", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse"}, nil,
+		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
+	{"koine/a2a", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse"}, nil,
+		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
+	{"koine/internal/dialect/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse", "koine/internal/rdf"}, nil,
+		"a dialect is one directory that knows no sibling"},
+	{"koine/internal/httpd", []string{"koine/kg", "koine/internal/caller", "koine/internal/sse"}, nil,
+		"the server is handed its adapters: importing one would make all the others depend on it"},
+	{"koine/web/...", []string{}, []string{},
+		"the pages are embedded files"},
+	{"koine/cmd/...", []string{"koine/..."}, nil,
+		"only cmd imports everything: that is where it is wired together"},
+}
+
+// pkg is what `go list` says of a package. Tests may import what they like.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Module     *struct{ Path string }
+	Standard   bool
+}
+
+func TestImportLaw(t *testing.T) {
+	ours, modules := list(t)
+	for _, l := range law {
+		if !slices.ContainsFunc(ours, func(p pkg) bool { return fits(p.ImportPath, l.of) }) {
+			t.Errorf("the law speaks of %s, which is not there", l.of)
+		}
+	}
+	for _, p := range ours {
+		i := slices.IndexFunc(law, func(l layer) bool { return fits(p.ImportPath, l.of) })
+		if i < 0 {
+			t.Errorf("%s has no row in the law: say what it may import, and why not more", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if allowed(law[i], imported, modules) {
+				continue
+			}
+			t.Errorf("%s must not import %s: %s", p.ImportPath, imported, law[i].why)
+		}
+	}
+}
+
+func allowed(l layer, imported string, modules map[string]string) bool {
+	if imported == "koine" || strings.HasPrefix(imported, "koine/") {
+		return fits(imported, l.of) && strings.HasSuffix(l.of, "/...") && l.of != "koine/internal/dialect/..." ||
+			slices.ContainsFunc(l.imports, func(of string) bool { return fits(imported, of) })
+	}
+	module, ok := modules[imported]
+	if !ok { // the standard library
+		return true
+	}
+	return l.modules == nil || slices.Contains(l.modules, module)
+}
+
+// fits tells whether the package is the one that the pattern names, or below it.
+func fits(path, pattern string) bool {
+	if folder, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == folder || strings.HasPrefix(path, folder+"/")
+	}
+	return path == pattern
+}
+
+// list gives koine's own packages, and the module of each other package that
+// they depend on.
+func list(t *testing.T) (ours []pkg, modules map[string]string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", "-json=ImportPath,Imports,Module,Standard", "koine/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules = map[string]string{}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case p.Standard || p.Module == nil:
+		case p.Module.Path == "koine":
+			ours = append(ours, p)
+		default:
+			modules[p.ImportPath] = p.Module.Path
+		}
+	}
+	if len(ours) < 10 {
+		t.Fatalf("only %d packages of koine were listed", len(ours))
+	}
+	return ours, modules
+}
+
+// The law itself holds what it says: a few imports that it must refuse.
+func TestLawRefuses(t *testing.T) {
+	modules := map[string]string{"github.com/99designs/gqlgen/graphql": "github.com/99designs/gqlgen"}
+	for _, row := range []struct{ from, to string }{
+		{"koine/kg", "koine/a2a"},
+		{"koine/kg", "koine/internal/caller"},
+		{"koine/kg", "github.com/99designs/gqlgen/graphql"},
+		{"koine/kg/internal/wal", "koine/kg"},
+		{"koine/graph", "koine/a2a"},
+		{"koine/a2a", "koine/graph"},
+		{"koine/internal/dialect/rdfdata", "koine/internal/dialect/other"},
+		{"koine/internal/httpd", "koine/a2a"},
+		{"koine/internal/sse", "koine/kg"},
+		{"koine/internal/caller", "koine/internal/sse"},
+	} {
+		i := slices.IndexFunc(law, func(l layer) bool { return fits(row.from, l.of) })
+		if i < 0 || allowed(law[i], row.to, modules) {
+			t.Errorf("%s may import %s", row.from, row.to)
+		}
+	}
+}
