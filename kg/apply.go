@@ -2,59 +2,124 @@ package kg
 
 import (
 	"math"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
 )
 
-// applyLoop writes appended groups to the index in order, shows them to readers,
-// and answers their callers.
-func (s *Store) applyLoop() {
-	defer s.stopped.Done()
-	for g := range s.applying {
-		if len(g.commits) > 0 && !g.failed {
-			if err := s.apply(g); err != nil {
-				s.writeFailed(g, err)
-			}
-		}
-		close(g.applied)
-		for _, u := range g.updates {
-			close(u.done)
-		}
-		s.tailer.tell()
-	}
+// layers are where the index is: in Badger up to a revision, over it a tree that
+// is being written there, and over that the newest keys in memory. The log has
+// them all, so that memory is soon enough to be seen; and a key that comes and
+// goes in between never reaches Badger, where deletions pile up under scans.
+// The committer alone changes them, under Store.mu.
+type layers struct {
+	flushed  Revision // Badger's
+	frozen   *memTree // being written to Badger; nil for none
+	mem      *memTree
+	memBytes int
+	shared   *memTree // a copy of mem that readers have; nil after a change
+	frozenAt marker   // of frozen
+	flushing bool     // a goroutine writes frozen to Badger
 }
 
-// apply writes a group's keys to the index and shows it to readers.
-func (s *Store) apply(g *group) error {
-	if e := s.refused.Load(); e != nil {
-		return e // the group before it failed: the index must not have a hole
+// over is the layers over a snapshot of Badger, with mem or a copy of it.
+func (l *layers) over(base kv, mem *memTree) kv { return layered(layered(base, l.frozen), mem) }
+
+// readerMem is a copy of mem that no later commit changes. Called under Store.mu.
+func (l *layers) readerMem() *memTree {
+	if l.shared == nil {
+		l.shared = l.mem.Copy()
 	}
-	last := g.commits[len(g.commits)-1]
-	next := g.w.dict.fresh.next
+	return l.shared
+}
+
+// flushIdle is after how long without a commit the memory is written to Badger,
+// so that reads have one layer again.
+const flushIdle = time.Second
+
+// apply shows an appended group to readers.
+func (s *Store) apply(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.o)
 	}
-	if err := writeIndex(s.db, g.w.o, marker{s.dir.epoch, last.Revision, next, last.Time.UnixMilli(), g.hash}); err != nil {
-		return err
-	}
-	for _, t := range g.w.dict.fresh.order {
-		s.cache.add(t, g.w.dict.fresh.byTerm[t])
+	fresh := g.w.dict.fresh
+	for _, t := range fresh.order {
+		s.cache.add(t, fresh.byTerm[t])
 	}
 	s.tailer.keep(g.commits)
-	s.publish(&head{last.Revision, last.Time, g.catalogue, next})
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layers.memBytes += g.w.o.mergeInto(s.layers.mem)
+	s.layers.shared = nil
+	s.showHead(&head{g.revision, g.time, g.catalogue, fresh.next, g.hash})
 }
 
-// writeIndex writes an overlay to Badger under the revision of the marker,
-// which goes last.
-func writeIndex(db *badger.DB, o *overlay, m marker) error {
-	if o.written.Len() >= loaderKeys {
-		return writeOrdered(db, o, m)
+// marker is how far the head is.
+func (s *Store) marker(h *head) marker {
+	return marker{s.dir.epoch, h.revision, h.nextNumber, h.time.UnixMilli(), h.hash}
+}
+
+// flushIfFull begins to write the memory to Badger when it is full; when the one
+// before is still on its way, it waits for it.
+func (s *Store) flushIfFull() {
+	if s.layers.memBytes < s.options.memBytes() {
+		return
+	}
+	s.awaitFlush()
+	s.flushIfAny()
+}
+
+// awaitFlush waits for a write to Badger that is under way.
+func (s *Store) awaitFlush() {
+	if s.layers.flushing {
+		s.endFlush(<-s.flushed)
+	}
+}
+
+// flushIfAny begins to write the memory to Badger, unless one is on its way.
+func (s *Store) flushIfAny() {
+	if s.layers.frozen != nil || s.layers.mem.Len() == 0 || s.refused.Load() != nil {
+		return
+	}
+	s.mu.Lock()
+	l := &s.layers
+	l.frozen, l.frozenAt, l.flushing = l.mem, s.marker(s.head.Load()), true
+	l.mem, l.memBytes, l.shared = new(memTree), 0, nil
+	frozen, at := l.frozen, l.frozenAt
+	s.mu.Unlock()
+	go func() { s.flushed <- writeIndex(s.db, frozen, at) }() // the committer waits for it before it ends
+}
+
+// endFlush takes note that Badger has what was frozen.
+func (s *Store) endFlush(err error) {
+	s.layers.flushing = false
+	if err != nil {
+		s.refuse(Errorf(CodeReadOnly, "the index could not be written, and no updates are taken until the store is reopened: %w", err))
+		return // frozen stays and is read
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layers.flushed, s.layers.frozen = s.layers.frozenAt.revision, nil
+	s.discardOld()
+}
+
+// settle writes all that is in memory to Badger and waits for it.
+func (s *Store) settle() {
+	s.awaitFlush()
+	s.flushIfAny()
+	s.awaitFlush()
+}
+
+// writeIndex writes a tree to Badger under the revision of the marker, which
+// goes last.
+func writeIndex(db *badger.DB, t *memTree, m marker) error {
+	if t.Len() >= loaderKeys {
+		return writeOrdered(db, t, m)
 	}
 	w := &indexTxn{db: db, at: uint64(m.revision)}
-	o.written.Scan(func(key string, value []byte) bool {
-		return w.set([]byte(key), value)
+	t.Scan(func(key string, v memValue) bool {
+		return w.set([]byte(key), v.value)
 	})
 	w.set(markerKey, m.encode())
 	return w.commit()
@@ -71,14 +136,14 @@ var deleted = []byte{1 << 0}
 
 // writeOrdered is writeIndex for many keys. Its batches reach the index in
 // order, so that the marker is the last.
-func writeOrdered(db *badger.DB, o *overlay, m marker) error {
+func writeOrdered(db *badger.DB, t *memTree, m marker) error {
 	const pendingBatches = 4
 	loader := db.NewKVLoader(pendingBatches)
 	version := uint64(m.revision)
 	var err error
-	o.written.Scan(func(key string, value []byte) bool {
-		e := pb.KV{Key: []byte(key), Value: value, Version: version}
-		if value == nil {
+	t.Scan(func(key string, v memValue) bool {
+		e := pb.KV{Key: []byte(key), Value: v.value, Version: version}
+		if v.value == nil {
 			e.Meta = deleted
 		}
 		err = loader.Set(&e)

@@ -336,7 +336,7 @@ func (b *bulk) finishOnline() error {
 }
 
 func (b *bulk) show(m marker) error {
-	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber})
+	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber, b.hash})
 	b.s.tailer.tell()
 	return removeFile(b.s.dir.join(buildingName))
 }

@@ -45,15 +45,15 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // itself; what is wrong with the store is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
-	h, kv, err := s.pin(ctx)
+	p, err := s.pin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.unpin(h, kv)
+	defer s.unpin(p)
 	c := &checker{
-		ctx: ctx, s: s, kv: kv, head: h, options: o,
-		dict:   dictionary{kv: kv, cache: s.cache},
-		report: &CheckReport{Revision: h.revision},
+		ctx: ctx, s: s, kv: p.kv, pinned: p, head: p.head, options: o,
+		dict:   dictionary{kv: p.kv, cache: s.cache},
+		report: &CheckReport{Revision: p.head.revision},
 		states: make(map[IDQuad]string), past: make(map[pastKey]string),
 		last: make(map[subjectInGraph]Revision), counts: make(map[string]uint64),
 	}
@@ -72,6 +72,7 @@ type checker struct {
 	ctx     context.Context
 	s       *Store
 	kv      kv
+	pinned  pinned
 	dict    dictionary
 	head    *head
 	options CheckOptions
@@ -82,7 +83,6 @@ type checker struct {
 	past   map[pastKey]string
 	last   map[subjectInGraph]Revision
 	counts map[string]uint64 // by catalogue key, as counted here
-	next   uint64            // of the dictionary, by the marker
 }
 
 type pastKey struct {
@@ -124,21 +124,21 @@ func (c *checker) tick(part string) error {
 	return c.ctx.Err()
 }
 
+// marker compares how far Badger says it is with how far it is read.
 func (c *checker) marker() error {
 	var m marker
-	found, err := c.kv.get(markerKey, func(v []byte) (err error) {
+	found, err := c.pinned.base.get(markerKey, func(v []byte) (err error) {
 		m, err = parseMarker(v)
 		return err
 	})
 	switch {
 	case err != nil:
 		c.problem("marker: %v", err)
-	case !found && c.head.revision > 0:
-		c.problem("marker: missing at revision %d", c.head.revision)
-	case found && m.revision != c.head.revision:
-		c.problem("marker: says revision %d, the store is at %d", m.revision, c.head.revision)
+	case !found && c.pinned.at > 0:
+		c.problem("marker: missing at revision %d", c.pinned.at)
+	case found && m.revision != c.pinned.at:
+		c.problem("marker: says revision %d, the index is read at %d", m.revision, c.pinned.at)
 	}
-	c.next = max(m.nextNumber, 1)
 	return nil
 }
 
@@ -171,8 +171,8 @@ func (c *checker) dictionary() error {
 	if err != nil {
 		return err
 	}
-	if c.report.Terms+1 != c.next {
-		c.problem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.next)
+	if c.report.Terms+1 != c.head.nextNumber {
+		c.problem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.head.nextNumber)
 	}
 	var back uint64
 	err = c.scan("numbers by term", keys.TermPrefix(), func(_, _ []byte) { back++ })

@@ -56,18 +56,12 @@ const maxCheckpointWindow = 32 << 20
 func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
-	h, kv, err := s.pin(ctx)
+	p, err := s.pin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer s.unpin(h, kv)
-	var m marker
-	if _, err := kv.get(markerKey, func(v []byte) (err error) {
-		m, err = parseMarker(v)
-		return err
-	}); err != nil {
-		return 0, err
-	}
+	defer s.unpin(p)
+	m := s.marker(p.head)
 	if m.revision == 0 {
 		return 0, nil // nothing to keep
 	}
@@ -76,7 +70,7 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 		return 0, err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%020d%s", m.revision, checkpointSuffix))
-	if err := writeCheckpoint(ctx, path, kv, m); err != nil {
+	if err := writeCheckpoint(ctx, path, p.kv, m); err != nil {
 		return 0, errors.Join(fmt.Errorf("checkpoint of revision %d: %w", m.revision, err), removeFile(path+".tmp"))
 	}
 	return m.revision, s.dropCheckpoints()

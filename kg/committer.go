@@ -95,35 +95,34 @@ func errOverloaded() *Error {
 	return e
 }
 
-// commitLoop executes groups and appends them to the log, one at a time. The
-// applier behind it writes them to the index while the next group is executed on
-// top of what is still on its way.
+// commitLoop is the one writer: it executes groups, appends them to the log and
+// shows them to readers, one at a time.
 func (s *Store) commitLoop() {
 	defer s.stopped.Done()
-	defer close(s.applying)
+	idle := time.NewTimer(flushIdle)
+	defer idle.Stop()
 	for {
 		select {
 		case u := <-s.queue:
 			s.commit(s.collect(u))
+			idle.Reset(flushIdle)
 		case fn := <-s.exclusive:
 			s.settle()
 			fn()
+		case err := <-s.flushed:
+			s.endFlush(err)
+			idle.Reset(flushIdle)
+		case <-idle.C:
+			s.flushIfAny()
 		case <-s.stop:
 			for len(s.queue) > 0 {
 				u := <-s.queue
 				u.err = errClosed()
 				close(u.done)
 			}
+			s.settle()
 			return
 		}
-	}
-}
-
-// settle waits until all that was appended is in the index.
-func (s *Store) settle() {
-	if s.inflight != nil {
-		<-s.inflight.applied
-		s.inflight = nil
 	}
 }
 
@@ -141,8 +140,7 @@ func (s *Store) collect(u *update) []*update {
 	return updates
 }
 
-// commit takes updates through the first two steps, execute and append, and
-// hands them to the applier.
+// commit takes updates through execute, append and apply, and answers them.
 func (s *Store) commit(updates []*update) {
 	g := s.newGroup()
 	g.updates = updates
@@ -152,11 +150,14 @@ func (s *Store) commit(updates []*update) {
 		s.make(g)
 	}
 	g.snapshot.close()
-	s.inflight = g
-	s.applying <- g // taken once the group before it has been applied
+	for _, u := range updates {
+		close(u.done)
+	}
+	s.tailer.tell()
+	s.flushIfFull()
 }
 
-// make executes a group's updates and appends what they come to.
+// make executes a group's updates, appends what they come to, and applies it.
 func (s *Store) make(g *group) {
 	for _, u := range g.updates {
 		switch {
@@ -182,14 +183,15 @@ func (s *Store) make(g *group) {
 	}
 	if err != nil {
 		s.writeFailed(g, err)
+		return
 	}
+	s.apply(g)
 }
 
 // writeFailed makes the store read-only and leaves the callers of the group in
 // no doubt that there is doubt.
 func (s *Store) writeFailed(g *group, err error) {
 	s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
-	g.failed = true
 	for _, u := range g.updates {
 		if u.err == nil {
 			u.receipt = Receipt{}

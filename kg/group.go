@@ -21,45 +21,24 @@ type group struct {
 	commits   []*Commit
 	frames    []wal.Prepared
 	hash      [32]byte // of the last log entry
-	below     Revision // the newest revision that the snapshot may lack nothing of
-	failed    bool     // while it was appended
-	applied   chan struct{}
 }
 
-// newGroup starts a group on top of all that was appended. What the applier has
-// not written yet is read from the overlay that it writes.
+// newGroup starts a group on top of all that was committed. Only the committer
+// does, which alone changes the layers that the group reads.
 func (s *Store) newGroup() *group {
-	prev := s.inflight
-	if prev == nil || prev.failed || prev.isApplied() {
-		h := s.head.Load()
-		snapshot := newBadgerKV(s.db, h.revision)
-		return s.startGroup(h, snapshot, snapshot, h.revision)
-	}
-	// The group before prev has been applied, or prev would not have been taken.
-	snapshot := newBadgerKV(s.db, prev.below)
-	base := &overlay{base: snapshot, written: prev.w.o.written}
-	tip := &head{prev.revision, prev.time, prev.catalogue, prev.w.dict.fresh.next}
-	return s.startGroup(tip, snapshot, base, prev.revision)
+	snapshot := newBadgerKV(s.db, s.layers.flushed)
+	g := s.startGroup(s.head.Load(), s.layers.over(snapshot, s.layers.mem))
+	g.snapshot = snapshot
+	return g
 }
 
-func (s *Store) startGroup(h *head, snapshot *badgerKV, base kv, below Revision) *group {
+func (s *Store) startGroup(h *head, base kv) *group {
 	return &group{
-		s: s, snapshot: snapshot,
+		s:         s,
 		w:         newIndexWriter(newOverlay(base), base, s.cache, h.nextNumber),
 		catalogue: h.catalogue.copy(),
 		revision:  h.revision,
 		time:      h.time,
-		below:     below,
-		applied:   make(chan struct{}),
-	}
-}
-
-func (g *group) isApplied() bool {
-	select {
-	case <-g.applied:
-		return true
-	default:
-		return false
 	}
 }
 

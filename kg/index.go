@@ -108,7 +108,7 @@ func (w *indexWriter) state(ids IDQuad) (state, error) {
 func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 	switch {
 	case len(c.Before) == 0:
-		w.orders(ids, w.o.put)
+		w.orders(ids, w.o.putNew)
 		w.deltas.count(&c.Quad, ids, 1)
 	case len(c.After) == 0:
 		w.orders(ids, func(key, _ []byte) { w.o.delete(key) })
@@ -120,7 +120,11 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 		if err != nil {
 			return err
 		}
-		w.o.put(keys.SPOG.Append(nil, ids), value)
+		put := w.o.put
+		if len(c.Before) == 0 {
+			put = w.o.putNew
+		}
+		put(keys.SPOG.Append(nil, ids), value)
 	}
 	if err := w.past(c, ids, revision); err != nil {
 		return err

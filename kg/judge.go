@@ -4,12 +4,13 @@ package kg
 // it there, so that the committer need not: it judges again only when a subject
 // that the update is about has changed since. For a dry run this is all.
 func (s *Store) trial(u *update) (Receipt, *judged, error) {
-	h, kv, err := s.pin(u.ctx)
+	p, err := s.pin(u.ctx)
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	defer s.unpin(h, kv)
-	g := s.newTrial(h, kv)
+	defer s.unpin(p)
+	h := p.head
+	g := s.newTrial(h, p.kv)
 	if r, found, err := g.remembered(&u.meta); found || err != nil {
 		return r, nil, err
 	}
@@ -44,11 +45,11 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 
 // newTrial is a group of one that is never appended. The numbers of its terms
 // are of no account.
-func (s *Store) newTrial(h *head, base *badgerKV) *group {
+func (s *Store) newTrial(h *head, base kv) *group {
 	const farAhead = 1 << 62 // of any number that the dictionary gives
 	trial := *h
 	trial.nextNumber = farAhead
-	return s.startGroup(&trial, base, base, h.revision)
+	return s.startGroup(&trial, base)
 }
 
 // judge asks the verifier, if there is one and the update has an effect.

@@ -45,8 +45,10 @@ type Options struct {
 	// system.
 	FreeBytes func(dir string) (uint64, error)
 
-	TermCache       int   // terms remembered in each direction
-	MemTableBytes   int64 // of the index
+	TermCache int // terms remembered in each direction
+	// MemTableBytes is the size of Badger's memtables. Half of it is how much of
+	// the newest keys is kept above Badger.
+	MemTableBytes   int64
 	BlockCacheBytes int64 // of the index
 
 	// RingCommits and RingBytes bound the newest commits that are kept decoded
@@ -108,6 +110,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
 	return o
 }
+
+func (o *Options) memBytes() int { return int(o.MemTableBytes / 2) }
 
 func setDefault[T comparable](v *T, to T) {
 	var zero T

@@ -154,7 +154,8 @@ func (s *Store) serveIndex(m marker) error {
 	if err != nil {
 		return err
 	}
-	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1)})
+	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1), m.hash})
+	s.layers = layers{flushed: m.revision, mem: new(memTree)}
 	s.db.SetDiscardTs(uint64(m.revision))
 	return nil
 }
@@ -219,9 +220,11 @@ func (s *Store) newReplay() *replayer {
 	// The newest version of everything: what a cut-short apply left behind is
 	// what the log will write again.
 	base := newBadgerKV(s.db, math.MaxUint64)
+	o := newOverlay(base)
+	o.unsure = true
 	return &replayer{
 		s: s, base: base,
-		w:         newIndexWriter(newOverlay(base), base, s.cache, s.head.Load().nextNumber),
+		w:         newIndexWriter(o, base, s.cache, s.head.Load().nextNumber),
 		catalogue: s.head.Load().catalogue.copy(),
 	}
 }
@@ -236,10 +239,11 @@ func (r *replayer) flush() error {
 		return err
 	}
 	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
-	if err := writeIndex(r.s.db, r.w.o, m); err != nil {
+	if err := writeIndex(r.s.db, r.w.o.written, m); err != nil {
 		return err
 	}
-	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber})
+	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, hash})
+	r.s.layers.flushed = r.last.Revision
 	r.base.close()
 	*r = *r.s.newReplay()
 	return nil

@@ -35,7 +35,7 @@ type Store struct {
 
 	queue     chan *update
 	exclusive chan func() // runs between two groups
-	applying  chan *group // from the committer to the applier
+	flushed   chan error  // a write of memory to Badger has ended
 	stop      chan struct{}
 	stopped   sync.WaitGroup
 	closeOnce sync.Once
@@ -50,7 +50,7 @@ type Store struct {
 	closed bool
 	users  sync.WaitGroup // open snapshots; added to under mu
 
-	inflight *group // the committer's own: the group that was handed over last
+	layers   layers // changed by the committer alone, under mu
 	replayed uint64 // commits that opening had to apply again
 }
 
@@ -59,7 +59,8 @@ type head struct {
 	revision   Revision
 	time       time.Time
 	catalogue  *catalogue
-	nextNumber uint64 // of the dictionary's next term
+	nextNumber uint64   // of the dictionary's next term
+	hash       [32]byte // of the log entry
 }
 
 // Open opens the store in dir, making one where there is none. It fails with
@@ -80,16 +81,15 @@ func Open(dir string, o Options) (*Store, error) {
 		dir:       d,
 		queue:     make(chan *update, o.QueueLength),
 		exclusive: make(chan func()),
-		applying:  make(chan *group),
+		flushed:   make(chan error),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
-	s.stopped.Add(3)
+	s.stopped.Add(2)
 	go s.commitLoop()
-	go s.applyLoop()
 	go s.tailer.run(&s.stopped)
 	return s, nil
 }
@@ -195,78 +195,94 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if err := v.Valid(); err != nil {
 		return nil, err
 	}
-	h, kv, err := s.pin(ctx)
+	p, err := s.pin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if v.At > h.revision {
-		s.unpin(h, kv)
-		return nil, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", v.At, h.revision)
+	newest := p.head.revision
+	if v.At > newest {
+		s.unpin(p)
+		return nil, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", v.At, newest)
 	}
 	if v.Now.IsZero() {
 		v.Now = s.options.Clock()
 	}
-	past := v.At != 0 && v.At < h.revision
-	v.At = cmpOr(v.At, h.revision)
+	past := v.At != 0 && v.At < newest
+	if v.At == 0 {
+		v.At = newest
+	}
 	if v.Principal.ID == "" {
 		v.Principal.ID = Anonymous
 	}
 	return &Snapshot{
-		ctx: ctx, kv: kv, access: s.options.Access, catalogue: h.catalogue,
-		dict:     dictionary{kv: kv, cache: s.cache},
+		ctx: ctx, kv: p.kv, access: s.options.Access, catalogue: p.head.catalogue,
+		dict:     dictionary{kv: p.kv, cache: s.cache},
 		view:     v,
 		position: Position{s.dir.epoch, v.At, EndOfCommit},
 		past:     past,
-		release:  sync.OnceFunc(func() { s.unpin(h, kv) }),
+		release:  sync.OnceFunc(func() { s.unpin(p) }),
 	}, nil
 }
 
-func cmpOr(a, b Revision) Revision {
-	if a != 0 {
-		return a
-	}
-	return b
+// pinned is the newest revision, held readable.
+type pinned struct {
+	head *head
+	kv   kv        // all layers
+	base *badgerKV // the lowest
+	at   Revision  // of base
 }
 
-// pin keeps the newest revision readable until unpin.
-func (s *Store) pin(ctx context.Context) (*head, *badgerKV, error) {
+// pin holds the newest revision readable until unpin.
+func (s *Store) pin(ctx context.Context) (pinned, error) {
 	if err := s.enter(ctx); err != nil {
-		return nil, nil, err
+		return pinned{}, err
 	}
 	defer s.mu.Unlock()
-	h := s.head.Load()
-	n, _ := s.pins.Get(h.revision)
-	s.pins.Set(h.revision, n+1)
+	at := s.layers.flushed
+	n, _ := s.pins.Get(at)
+	s.pins.Set(at, n+1)
 	s.users.Add(1)
-	return h, newBadgerKV(s.db, h.revision), nil
+	base := newBadgerKV(s.db, at)
+	return pinned{s.head.Load(), s.layers.over(base, s.layers.readerMem()), base, at}, nil
 }
 
-func (s *Store) unpin(h *head, kv *badgerKV) {
-	kv.close()
+func (s *Store) unpin(p pinned) {
+	p.base.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n, _ := s.pins.Get(h.revision); n > 1 {
-		s.pins.Set(h.revision, n-1)
+	if n, _ := s.pins.Get(p.at); n > 1 {
+		s.pins.Set(p.at, n-1)
 	} else {
-		s.pins.Delete(h.revision)
+		s.pins.Delete(p.at)
 	}
 	s.gate.left(s.pins.Len())
 	s.users.Done()
 }
 
-// publish shows a new head to readers and lets older versions of keys go that
-// nobody reads any more.
+// publish shows a head whose keys Badger has.
 func (s *Store) publish(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.layers.flushed = h.revision
+	s.discardOld()
+	s.showHead(h)
+}
+
+// showHead moves readers forward. Called with mu held.
+func (s *Store) showHead(h *head) {
 	s.head.Store(h)
-	oldest := h.revision
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// discardOld lets older versions of Badger's keys go that nobody reads any more.
+// Called with mu held.
+func (s *Store) discardOld() {
+	oldest := s.layers.flushed
 	if r, _, ok := s.pins.Min(); ok {
 		oldest = min(oldest, r)
 	}
 	s.db.SetDiscardTs(uint64(oldest))
-	close(s.moved)
-	s.moved = make(chan struct{})
 }
 
 // WaitFor waits until the newest revision is at least this one.

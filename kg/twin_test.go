@@ -132,8 +132,8 @@ type pair struct{ key, value []byte }
 
 func pairsOf(o *overlay) []pair {
 	var out []pair
-	o.written.Scan(func(k string, v []byte) bool {
-		out = append(out, pair{[]byte(k), v})
+	o.written.Scan(func(k string, v memValue) bool {
+		out = append(out, pair{[]byte(k), v.value})
 		return true
 	})
 	return out

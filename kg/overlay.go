@@ -1,0 +1,235 @@
+package kg
+
+import (
+	"bytes"
+
+	"github.com/tidwall/btree"
+)
+
+// memTree holds keys of the index in memory, in order. A copy is cheap and
+// shares what does not change.
+type memTree = btree.Map[string, memValue]
+
+// memValue is what a layer in memory says of a key.
+type memValue struct {
+	value []byte // nil: deleted
+	// fresh tells that nothing below the layer has the key, so that deleting it
+	// leaves nothing behind: a property that is replaced all the time does not
+	// pile deletions up.
+	fresh bool
+}
+
+// overlay is a layer of keys in memory over others. One that is written to
+// belongs to one goroutine; one that is not may be read by many.
+type overlay struct {
+	base    kv
+	written *memTree
+	undo    []undoStep // since the last mark
+	steps   uint64     // counts writes, for open cursors to notice
+	bytes   int        // written, roughly
+	// unsure says that the base may hold more than is known of it, as after an
+	// apply that was cut short: nothing is taken for fresh.
+	unsure bool
+}
+
+type undoStep struct {
+	key string
+	old memValue
+	had bool
+}
+
+func newOverlay(base kv) *overlay { return &overlay{base: base, written: new(memTree)} }
+
+// layered puts a tree over a base, if it holds anything.
+func layered(base kv, t *memTree) kv {
+	if t == nil || t.Len() == 0 {
+		return base
+	}
+	return &overlay{base: base, written: t}
+}
+
+// mark makes what was written so far final; rollback undoes all since.
+func (o *overlay) mark() { o.undo = o.undo[:0] }
+
+func (o *overlay) rollback() {
+	for i := len(o.undo) - 1; i >= 0; i-- {
+		u := o.undo[i]
+		if u.had {
+			o.written.Set(u.key, u.old)
+		} else {
+			o.written.Delete(u.key)
+		}
+	}
+	o.undo = o.undo[:0]
+	o.steps++
+}
+
+// put writes a value, which may be empty and is kept.
+func (o *overlay) put(key, value []byte) { o.set(key, value, false) }
+
+// putNew is put for a key that does not exist.
+func (o *overlay) putNew(key, value []byte) { o.set(key, value, !o.unsure) }
+
+func (o *overlay) set(key, value []byte, fresh bool) {
+	if value == nil {
+		value = []byte{}
+	}
+	k := string(key)
+	old, had := o.written.Set(k, memValue{value, fresh})
+	if had && old.fresh != fresh {
+		// What is below has not changed by writing the key again.
+		o.written.Set(k, memValue{value, old.fresh})
+	}
+	o.wrote(k, old, had, len(value))
+}
+
+func (o *overlay) delete(key []byte) {
+	k := string(key)
+	old, had := o.written.Get(k)
+	if had && old.fresh {
+		o.written.Delete(k)
+	} else {
+		o.written.Set(k, memValue{})
+	}
+	o.wrote(k, old, had, 0)
+}
+
+func (o *overlay) wrote(key string, old memValue, had bool, size int) {
+	o.undo = append(o.undo, undoStep{key, old, had})
+	o.steps++
+	o.bytes += len(key) + size
+}
+
+// mergeInto writes a finished overlay into the tree right below it.
+func (o *overlay) mergeInto(t *memTree) (bytes int) {
+	o.written.Scan(func(k string, v memValue) bool {
+		old, had := t.Get(k)
+		switch {
+		case v.value == nil && had && old.fresh:
+			t.Delete(k)
+			bytes -= len(k) + len(old.value)
+			return true
+		case had:
+			v.fresh = old.fresh
+			bytes -= len(k) + len(old.value)
+		}
+		t.Set(k, v)
+		bytes += len(k) + len(v.value)
+		return true
+	})
+	return bytes
+}
+
+func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
+	if v, ok := o.written.Get(string(key)); ok {
+		if v.value == nil {
+			return false, nil
+		}
+		return true, fn(v.value)
+	}
+	return o.base.get(key, fn)
+}
+
+func (o *overlay) scan(prefix []byte) cursor {
+	c := &overlayCursor{o: o, prefix: string(prefix), base: o.base.scan(prefix), top: o.written.Iter()}
+	c.seekTop(c.prefix)
+	c.settle()
+	return c
+}
+
+// overlayCursor merges what was written with the base.
+type overlayCursor struct {
+	o      *overlay
+	prefix string
+	base   cursor
+	steps  uint64
+
+	top    btree.MapIter[string, memValue]
+	hasTop bool // top stands on a key of the prefix
+
+	on      layer
+	scratch []byte // key of the top side
+}
+
+// layer is where the cursor's current key is.
+type layer uint8
+
+const (
+	onNone layer = iota
+	onBase
+	onTop
+)
+
+func (c *overlayCursor) seekTop(from string) {
+	c.steps = c.o.steps
+	c.holdTop(c.top.Seek(from))
+}
+
+func (c *overlayCursor) holdTop(found bool) {
+	c.hasTop = found && len(c.top.Key()) >= len(c.prefix) && c.top.Key()[:len(c.prefix)] == c.prefix
+}
+
+// settle chooses the smaller side, passing over what is deleted.
+func (c *overlayCursor) settle() {
+	for {
+		baseValid := c.base.valid()
+		if !c.hasTop {
+			c.on = onNone
+			if baseValid {
+				c.on = onBase
+			}
+			return
+		}
+		if baseValid {
+			switch key := c.base.key(); {
+			case string(key) < c.top.Key():
+				c.on = onBase
+				return
+			case string(key) == c.top.Key():
+				c.base.next() // hidden by the overlay
+			}
+		}
+		if c.top.Value().value != nil {
+			c.on, c.scratch = onTop, append(c.scratch[:0], c.top.Key()...)
+			return
+		}
+		c.holdTop(c.top.Next())
+	}
+}
+
+func (c *overlayCursor) seek(key []byte) {
+	c.base.seek(key)
+	c.seekTop(string(key))
+	c.settle()
+}
+
+func (c *overlayCursor) valid() bool { return c.on != onNone }
+
+func (c *overlayCursor) key() []byte {
+	if c.on == onBase {
+		return c.base.key()
+	}
+	return c.scratch
+}
+
+func (c *overlayCursor) next() {
+	if c.steps != c.o.steps { // somebody wrote while the cursor stood still
+		c.seek(append(bytes.Clone(c.key()), 0))
+		return
+	}
+	if c.on == onTop {
+		c.holdTop(c.top.Next())
+	} else {
+		c.base.next()
+	}
+	c.settle()
+}
+
+func (c *overlayCursor) value(fn func([]byte) error) error {
+	if c.on == onTop {
+		return fn(c.top.Value().value)
+	}
+	return c.base.value(fn)
+}
+
+func (c *overlayCursor) close() { c.base.close() }
