@@ -69,6 +69,35 @@ func testLimits(t *testing.T, f Factory) {
 		})
 	}
 	t.Run("MaxCommitBytes", func(t *testing.T) { maxCommitBytes(t, f) })
+	t.Run("MaxSources", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		for n := 1; n <= kg.MaxSources+1; n++ {
+			b.update(kg.Meta{}, add(q, kg.AgentID(fmt.Sprint("agent://", n))))
+			snap := open(t, b.Store, kg.View{Principal: tester})
+			sameStatements(t, b.model, snap, kg.Pattern{})
+			if got, want := len(snap.Sources()), min(n, kg.MaxSources); got != want {
+				t.Errorf("of %d sources: got %d, want %d", n, got, want)
+			}
+			snap.Close()
+		}
+	})
+	t.Run("MaxTokenBytes", func(t *testing.T) {
+		store := f(t, kg.Options{})
+		longest := 0
+		for n := range kg.MaxTokenBytes {
+			token := store.Seal(make([]byte, n), nil)
+			if len(token) > kg.MaxTokenBytes {
+				break
+			}
+			longest = n
+		}
+		if _, err := store.Unseal(store.Seal(make([]byte, longest), nil), nil); err != nil {
+			t.Errorf("the longest token: %v", err)
+		}
+		if _, err := store.Unseal(store.Seal(make([]byte, longest+1), nil), nil); kg.CodeOf(err) != kg.CodeCursorForeign {
+			t.Errorf("one byte more: got %v, want %s", err, kg.CodeCursorForeign)
+		}
+	})
 	t.Run("MaxChanges", func(t *testing.T) { maxChanges(t, f) })
 }
 

@@ -1,6 +1,8 @@
 package kgtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -118,6 +120,7 @@ func testPages(t *testing.T, f Factory) {
 			snap.Close()
 		}
 	})
+	t.Run("a scan ends with its context", func(t *testing.T) { scanEnds(t, f) })
 	t.Run("ids lead to terms and back", func(t *testing.T) {
 		snap := open(t, b.Store, kg.View{Principal: tester})
 		defer snap.Close()
@@ -144,6 +147,34 @@ func testPages(t *testing.T, f Factory) {
 			t.Errorf("ID of a term that is nowhere: got %v, %v", ok, err)
 		}
 	})
+}
+
+// scanEnds proves that a long scan ends soon when nobody wants it any more.
+func scanEnds(t *testing.T, f Factory) {
+	const many = 5000
+	store := f(t, kg.Options{})
+	patches := make([]kg.Patch, many)
+	for i := range patches {
+		patches[i] = add(quad(fmt.Sprint("s", i), "p", "o"), "")
+	}
+	if _, err := store.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	snap, err := store.View(ctx, kg.View{Principal: tester})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	rows := 0
+	for _, err = range snap.MatchIDs(kg.IDPattern{}, nil) {
+		cancel()
+		rows++
+	}
+	if !errors.Is(err, context.Canceled) || rows >= many {
+		t.Errorf("got %d rows, %v, want that it was cancelled", rows, err)
+	}
 }
 
 func rowTexts(rows []kg.Row) []string {

@@ -58,7 +58,7 @@ func testVerifier(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
 	t.Run("is asked about the changes", func(t *testing.T) {
 		v := &judge{answer: accept}
-		b := newBoth(t, f, kg.Options{Verifier: v})
+		b := newBoth(t, f, kg.Options{Verifier: v, Clock: NewClock().Now}) // a trial is of another moment
 		b.update(kg.Meta{TaskID: "first"}, add(q, "agent://a"), add(q, "agent://b"))
 		before := statementLines(b.model.Match(kg.View{}, kg.Pattern{}))
 		b.update(kg.Meta{TaskID: "second"}, replace(q2, ""))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -206,40 +207,38 @@ func testPast(t *testing.T, f Factory) {
 // memory while a snapshot reads what was there before.
 func outlives(t *testing.T, f Factory) {
 	store := f(t, kg.Options{MemTableBytes: 8 << 20})
-	d := newDice(10)
-	write := func() {
+	const rounds = 20 // of several megabytes, so that the index is compacted
+	text := "\"" + strings.Repeat("a large text ", 600)
+	write := func(round int) {
 		patches := make([]kg.Patch, 400)
 		for i := range patches {
-			noise := make([]byte, 4000)
-			for j := range noise {
-				noise[j] = byte('a' + d.IntN(26))
-			}
-			patches[i] = replace(quad(fmt.Sprint("s", i), "p", "\""+string(noise)), "")
+			patches[i] = replace(quad(fmt.Sprint("s", i), "p", fmt.Sprint(text, i, " ", round)), "")
 		}
 		if _, err := store.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write()
-	snap := open(t, store, kg.View{Principal: tester})
-	read := func() []string {
+	write(0)
+	used, unused := open(t, store, kg.View{Principal: tester}), open(t, store, kg.View{Principal: tester})
+	read := func(snap *kg.Snapshot) []string {
 		found, err := all(snap.Match(kg.Pattern{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return statementLines(found)
 	}
-	want := read()
-	for range 10 {
-		write()
+	want := read(used)
+	for round := range rounds {
+		write(1 + round)
 	}
-	if !slices.Equal(want, read()) {
-		t.Error("a snapshot shows something else than before")
-	}
-	snap.Close()
-	snap = open(t, store, kg.View{Principal: tester, At: 1})
-	if !slices.Equal(want, read()) {
-		t.Error("reading as of its revision shows something else")
+	for name, snap := range map[string]*kg.Snapshot{
+		"one that was read before": used, "one that was not": unused,
+		"one as of then": open(t, store, kg.View{Principal: tester, At: 1}),
+	} {
+		if got := read(snap); !slices.Equal(want, got) {
+			t.Errorf("%s shows %d statements, not the %d of then", name, len(got), len(want))
+		}
+		snap.Close()
 	}
 }
 
