@@ -347,7 +347,8 @@ type Entity implements Node {
   types: [IRI!]!
   """
   A name for people: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title or
-  what else the server is told to use, whichever comes first in this order. Null when there is none.
+  what else the server is told to use. Of several the one in the language liked best, then that of the
+  property that comes first here. Null when there is none.
   """
   label(
     """
@@ -401,8 +402,11 @@ type Entity implements Node {
 
 "A literal: a value that is no entity."
 type Literal {
-  "The value: a number or a boolean where the datatype is one, a string otherwise."
-  value: JSON!
+  """
+  The value: a number or a boolean where the datatype is one, a string otherwise. Never null: the type
+  is that of Entity.value, so that both can be asked for beside each other.
+  """
+  value: JSON
   "The value as it is written, with all its digits."
   lexical: String!
   "The datatype, such as http://www.w3.org/2001/XMLSchema#integer."
@@ -428,7 +432,7 @@ type Statement implements Node {
   graph: IRI
   "The greatest certainty, 0 to 1, among its assertions. Null when none of them states one: it is asserted as a fact, which counts as 1."
   certainty: Float
-  "The agents that assert it, in order."
+  "The agents that assert it."
   assertedBy: [String!]!
   "What each of these agents asserts."
   assertions: [Assertion!]!
@@ -1056,8 +1060,8 @@ type Commit {
 
 "Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches."
 type UpToDate {
-  "Where to resume from."
-  position: Position!
+  "Where to resume from. Never null: the type is that of StatementChange.position."
+  position: Position
   "The revision that was scanned to."
   revision: Revision!
 }
@@ -2988,10 +2992,10 @@ func (ec *executionContext) _Literal_value(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
-			return ec.marshalNJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Literal_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4554,11 +4558,11 @@ func (ec *executionContext) _UpToDate_position(ctx context.Context, field graphq
 			return obj.Position, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
-			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpToDate_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -7696,7 +7700,7 @@ func (ec *executionContext) _Literal(ctx context.Context, sel ast.SelectionSet, 
 			out.Values[i] = graphql.MarshalString("Literal")
 		case "value":
 			out.Values[i] = ec._Literal_value(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "lexical":
@@ -8561,7 +8565,7 @@ func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet,
 			out.Values[i] = graphql.MarshalString("UpToDate")
 		case "position":
 			out.Values[i] = ec._UpToDate_position(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "revision":

@@ -129,7 +129,8 @@ type Entity struct {
 	// The classes it is an instance of (rdf:type), each once, in the order of their IRIs.
 	Types []kg.Term `json:"types"`
 	// A name for people: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title or
-	// what else the server is told to use, whichever comes first in this order. Null when there is none.
+	// what else the server is told to use. Of several the one in the language liked best, then that of the
+	// property that comes first here. Null when there is none.
 	Label *string `json:"label"`
 	// The value of a property: of a literal its value (a number, a boolean or a string), of a resource its
 	// IRI. Of several values the one with the greatest certainty, then the newest, then the smallest. Null
@@ -269,7 +270,8 @@ type IRIFilter struct {
 
 // A literal: a value that is no entity.
 type Literal struct {
-	// The value: a number or a boolean where the datatype is one, a string otherwise.
+	// The value: a number or a boolean where the datatype is one, a string otherwise. Never null: the type
+	// is that of Entity.value, so that both can be asked for beside each other.
 	Value json.RawMessage `json:"value"`
 	// The value as it is written, with all its digits.
 	Lexical string `json:"lexical"`
@@ -405,7 +407,7 @@ type Statement struct {
 	Graph *kg.Term `json:"graph"`
 	// The greatest certainty, 0 to 1, among its assertions. Null when none of them states one: it is asserted as a fact, which counts as 1.
 	Certainty *float64 `json:"certainty"`
-	// The agents that assert it, in order.
+	// The agents that assert it.
 	AssertedBy []string `json:"assertedBy"`
 	// What each of these agents asserts.
 	Assertions []Assertion `json:"assertions"`
@@ -562,8 +564,8 @@ type TermCount struct {
 
 // Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches.
 type UpToDate struct {
-	// Where to resume from.
-	Position Position `json:"position"`
+	// Where to resume from. Never null: the type is that of StatementChange.position.
+	Position *Position `json:"position"`
 	// The revision that was scanned to.
 	Revision kg.Revision `json:"revision"`
 }
