@@ -88,7 +88,7 @@ func (e *Engine) SDL() string {
 // wrong is in the result's Errors, and Data is nil if nothing could be given.
 func (e *Engine) Execute(ctx context.Context, req operation.Request) (result operation.Result) {
 	started := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, e.limits.Duration, errTooSlow)
+	ctx, cancel := context.WithTimeout(ctx, e.limits.Duration)
 	defer cancel()
 	r := newRun(e, &req)
 	defer func() {

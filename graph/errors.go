@@ -33,8 +33,7 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 	case errors.As(err, &limit):
 		e.presentLimit(out, limit)
 	case errors.Is(err, context.DeadlineExceeded):
-		errors.As(e.limits.timeError(ctx), &limit)
-		e.presentLimit(out, limit)
+		e.presentLimit(out, e.limits.tooSlow())
 	case errors.Is(err, context.Canceled):
 		out.Message = "the request was given up"
 		extend(out, "code", string(kg.CodeClosed))

@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -81,16 +79,9 @@ func (e *LimitError) hint(text string) *LimitError {
 	return e
 }
 
-// errTooSlow is the cause with which the time of an operation ends.
-var errTooSlow = errors.New("graph: the operation took too long")
-
-// timeError is what a context that has ended means to the caller.
-func (l Limits) timeError(ctx context.Context) error {
-	if context.Cause(ctx) == errTooSlow || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return limitError("duration", "the operation took longer than %v", l.Duration).
-			hint("Ask for less: a smaller page, a narrower filter, no totalCount.")
-	}
-	return ctx.Err()
+func (l Limits) tooSlow() *LimitError {
+	return limitError("duration", "the operation took longer than %v", l.Duration).
+		hint("Ask for less: a smaller page, a narrower filter, no totalCount.")
 }
 
 func (l Limits) resultTooLarge() error {
