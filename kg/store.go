@@ -329,7 +329,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	h := s.head.Load()
 	st := Stats{
-		Revision: h.revision, Time: h.time,
+		Revision: h.revision, Time: h.time, Terms: h.nextNumber - 1,
 		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
 		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
@@ -338,8 +338,9 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		lsm, vlog := s.db.Size()
-		st.IndexBytes = lsm + vlog
+		for _, t := range s.db.Tables() {
+			st.IndexBytes += int64(t.OnDiskSize)
+		}
 	}
 	s.pins.Scan(func(_ Revision, n int) bool { st.Snapshots += n; return true })
 	return st
