@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/raft-wal/types"
@@ -19,12 +20,17 @@ func (o Options) WithFaults(f Faults) Options {
 	return o
 }
 
-// IndexRows lists all keys and values of the index as readers see them.
+// IndexRows lists all keys and values of the index as readers see them. How far
+// Badger is, under the prefix 0, is left out.
 func (s *Store) IndexRows() ([]string, error) {
-	kv := newBadgerKV(s.db, s.head.Load().revision)
-	defer kv.close()
+	p, err := s.pin(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer s.unpin(p)
+	kv := p.kv
 	var rows []string
-	for prefix := range 256 {
+	for prefix := 1; prefix < 256; prefix++ {
 		c := kv.scan([]byte{byte(prefix)})
 		for ; c.valid(); c.next() {
 			err := c.value(func(v []byte) error {
@@ -39,4 +45,11 @@ func (s *Store) IndexRows() ([]string, error) {
 		c.close()
 	}
 	return rows, nil
+}
+
+// SpoilMarker makes the index one of another layout.
+func (s *Store) SpoilMarker() error {
+	w := &indexTxn{db: s.db, at: uint64(s.head.Load().revision)}
+	w.set(markerKey, []byte{99})
+	return w.commit()
 }

@@ -54,12 +54,9 @@ func (s *Store) Seal(plain, bound []byte) string {
 func (s *Store) Unseal(token string, bound []byte) ([]byte, error) {
 	foreign := Errorf(CodeCursorForeign, "the cursor is not of this store, query, view and caller")
 	foreign.Hint = "start again from the first page"
-	if len(token) > MaxTokenBytes {
-		return nil, foreign
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(token)
+	raw, ok := decodeToken(token)
 	n := 1 + s.sealer.aead.NonceSize()
-	if err != nil || len(raw) < n || raw[0] != sealVersion {
+	if !ok || len(raw) < n || raw[0] != sealVersion {
 		return nil, foreign
 	}
 	plain, err := s.sealer.aead.Open(nil, raw[1:n], raw[n:], bound)
@@ -67,6 +64,16 @@ func (s *Store) Unseal(token string, bound []byte) ([]byte, error) {
 		return nil, foreign
 	}
 	return plain, nil
+}
+
+// decodeToken gives the bytes of a token in the one form in which it is written:
+// the decoder by itself overlooks line ends and spare bits.
+func decodeToken(token string) (raw []byte, ok bool) {
+	if len(token) > MaxTokenBytes {
+		return nil, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	return raw, err == nil && base64.RawURLEncoding.EncodeToString(raw) == token
 }
 
 const (
@@ -96,8 +103,8 @@ func (s *Store) signPosition(b []byte) []byte {
 // ParsePosition reads a token that FormatPosition made. Any other, and one of
 // another log, is CodePositionGone with the oldest position that can be had.
 func (s *Store) ParsePosition(token string) (Position, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != positionBytes || raw[0] != positionVersion ||
+	raw, ok := decodeToken(token)
+	if !ok || len(raw) != positionBytes || raw[0] != positionVersion ||
 		!hmac.Equal(raw, s.signPosition(append([]byte(nil), raw[:positionBytes-positionMAC]...))) {
 		return Position{}, s.errPositionGone("the position is not of this log")
 	}

@@ -58,10 +58,14 @@ func (r *Reader) Len() int { return len(r.b) }
 // Fail makes every further value zero.
 func (r *Reader) Fail() { r.bad, r.b = true, nil }
 
+// padded tells whether a number takes more bytes than it must. None is written
+// like that, and a number in two forms would let one thing have two keys.
+func padded(number []byte) bool { return len(number) > 1 && number[len(number)-1] == 0 }
+
 // Uvarint takes an unsigned number.
 func (r *Reader) Uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
+	if n <= 0 || padded(r.b[:n]) {
 		r.Fail()
 		return 0
 	}
@@ -72,7 +76,7 @@ func (r *Reader) Uvarint() uint64 {
 // Varint takes a signed number.
 func (r *Reader) Varint() int64 {
 	v, n := binary.Varint(r.b)
-	if n <= 0 {
+	if n <= 0 || padded(r.b[:n]) {
 		r.Fail()
 		return 0
 	}
