@@ -66,6 +66,13 @@ func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options
 	return &bench{t: t, store: store, engine: graph.NewEngine(deps, options), log: log}
 }
 
+// of is the same bench for a test inside of its test.
+func (b *bench) of(t testing.TB) *bench {
+	c := *b
+	c.t = t
+	return &c
+}
+
 // logBuffer is what the engine logged.
 type logBuffer struct{ strings.Builder }
 
