@@ -205,6 +205,10 @@ func TestSignsBesideTheIndex(t *testing.T) {
 	dir, want := small(t)
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"building": func(t *testing.T, dir string) { write(t, dir, "index.building", "") },
+		"building, index wrong": func(t *testing.T, dir string) {
+			spoilIndex(t, dir)
+			write(t, dir, "index.building", "")
+		},
 		"building, index in ruins": func(t *testing.T, dir string) {
 			write(t, dir, "index.building", "")
 			for _, path := range filesOf(t, filepath.Join(dir, "index", "*")) {
@@ -238,6 +242,25 @@ func TestSignsBesideTheIndex(t *testing.T) {
 			}
 			mustCheck(t, openStore(t, spoiled, tinyLog()))
 		})
+	}
+}
+
+// spoilIndex takes a fifth of the rows out of an index, which does not notice.
+func spoilIndex(t *testing.T, dir string) {
+	t.Helper()
+	s := openStore(t, dir, tinyLog())
+	rows, err := s.IndexRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := s.Head().Revision
+	mustClose(t, s)
+	var gone []string
+	for i := 0; i < len(rows); i += 5 {
+		gone = append(gone, rows[i])
+	}
+	if err := kg.ApplyRows(dir, tinyLog(), nil, gone, head); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,8 +2,14 @@ package kg
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/hashicorp/raft-wal/types"
 )
 
@@ -52,4 +58,31 @@ func (s *Store) SpoilMarker() error {
 	w := &indexTxn{db: s.db, at: uint64(s.head.Load().revision)}
 	w.set(markerKey, []byte{99})
 	return w.commit()
+}
+
+// ApplyRows writes rows of IndexRows into the index of a closed data directory
+// under a version, and deletes those of gone: what an apply would have done that
+// was cut short before it wrote how far it came.
+func ApplyRows(dir string, o Options, rows, gone []string, version Revision) error {
+	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
+	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, indexName)))
+	if err != nil {
+		return err
+	}
+	w := &indexTxn{db: db, at: uint64(version)}
+	for _, row := range gone {
+		w.set(parseRow(row)[0], nil)
+	}
+	for _, row := range rows {
+		kv := parseRow(row)
+		w.set(kv[0], kv[1])
+	}
+	return errors.Join(w.commit(), db.Close())
+}
+
+func parseRow(row string) (kv [2][]byte) {
+	key, value, _ := strings.Cut(row, " = ")
+	kv[0], _ = hex.DecodeString(key)
+	kv[1], _ = hex.DecodeString(value)
+	return kv
 }

@@ -61,11 +61,15 @@ func TestMemtableFilesLost(t *testing.T) {
 	s := openStore(t, dir, o)
 	w := newWorker(2, "w")
 	w.work(t, s, 5)
+	mustClose(t, s) // and so in order once, which must not count later
+	s = openStore(t, dir, o)
+	w.work(t, s, 5)
 	copyTree(t, filepath.Join(dir, "index"), early, nil)
 	if n := len(memtables(t, dir)); n != 1 {
 		t.Fatalf("%d memtable files at first, want 1", n)
 	}
-	for i := 0; filepath.Base(memtables(t, dir)[0]) == "00001.mem"; i++ {
+	first := filepath.Base(memtables(t, dir)[0])
+	for i := 0; filepath.Base(memtables(t, dir)[0]) == first; i++ {
 		if i == 200 {
 			t.Fatal("the memtable does not fill up")
 		}
@@ -83,7 +87,7 @@ func TestMemtableFilesLost(t *testing.T) {
 			copyTree(t, dir, again, inIndex)
 			copyTree(t, early, filepath.Join(again, "index"), nil)
 			if subset&1 == 0 {
-				remove(t, again, "index/00001.mem")
+				remove(t, again, "index/"+first)
 			}
 			for i, path := range late {
 				if subset&(2<<i) != 0 {
@@ -95,6 +99,71 @@ func TestMemtableFilesLost(t *testing.T) {
 			want.restored(t, openStore(t, again, o))
 		})
 	}
+}
+
+// The index has some of the keys of the last commits, but not how far it came: a
+// group was being written when the process ended. Badger takes keys in order, in
+// several pieces.
+func TestApplyCutShort(t *testing.T) {
+	dir, early := t.TempDir(), filepath.Join(t.TempDir(), "early")
+	o := smallLog(kg.Faults{})
+	s := openStore(t, dir, o)
+	w := newWorker(14, "w")
+	w.work(t, s, 40)
+	before, err := s.IndexRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	copyTree(t, filepath.Join(dir, "index"), early, nil)
+	s = openStore(t, dir, o)
+	w.work(t, s, 30)
+	want := recordOf(t, s)
+	after, err := s.IndexRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	gone := rowsWithout(before, after, func(row string) string { key, _, _ := strings.Cut(row, " = "); return key })
+	written := rowsWithout(after, before, func(row string) string { return row })
+	if len(gone) == 0 || len(written) < 100 {
+		t.Fatalf("%d rows went and %d came", len(gone), len(written))
+	}
+	const cuts = 12
+	for i := range cuts + 1 {
+		for _, deleted := range [][]string{nil, gone} {
+			n := i * len(written) / cuts
+			t.Run(fmt.Sprintf("%d of %d, %d of %d", n, len(written), len(deleted), len(gone)), func(t *testing.T) {
+				again := filepath.Join(t.TempDir(), "again")
+				copyTree(t, dir, again, inIndex)
+				copyTree(t, early, filepath.Join(again, "index"), nil)
+				if err := kg.ApplyRows(again, o, written[:n], deleted, want.head); err != nil {
+					t.Fatal(err)
+				}
+				s := openStore(t, again, o)
+				rows, err := s.IndexRows()
+				if err != nil {
+					t.Fatal(err)
+				}
+				equalLines(t, "the index", after, rows)
+				want.restored(t, s)
+			})
+		}
+	}
+}
+
+// rowsWithout lists the rows of a that are not in b, by what part says of them.
+func rowsWithout(a, b []string, part func(string) string) (rows []string) {
+	in := make(map[string]bool, len(b))
+	for _, row := range b {
+		in[part(row)] = true
+	}
+	for _, row := range a {
+		if !in[part(row)] {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // faulty is a store over a file system that fails when told to.
