@@ -3,6 +3,8 @@ package kg
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
 
 	"github.com/elastic/go-freelru"
 
@@ -14,27 +16,29 @@ import (
 // only grows, so that an entry once right stays right. It is safe for
 // concurrent use.
 type termCache struct {
-	byTerm   *freelru.ShardedLRU[Term, ID]
-	byNumber *freelru.ShardedLRU[uint64, Term]
+	byTerm *freelru.ShardedLRU[Term, ID]
+	// byNumber has one place for all numbers that are the same under the mask;
+	// the newest holds it. Numbers are dense, so that up to as many terms as
+	// there are places never meet, and a look-up is two loads without a lock.
+	byNumber []atomic.Pointer[numberedTerm]
 	hits     counter
 	misses   counter
 }
 
-func newTermCache(entries uint32) (*termCache, error) {
+type numberedTerm struct {
+	number uint64
+	term   Term
+}
+
+// newTermCache makes a cache of so many entries in each direction, rounded up to
+// a power of two.
+func newTermCache(entries int) (*termCache, error) {
 	seed := maphash.MakeSeed()
-	byTerm, err := freelru.NewSharded[Term, ID](entries, func(t Term) uint32 {
+	entries = 1 << bits.Len(uint(entries-1))
+	byTerm, err := freelru.NewSharded[Term, ID](uint32(entries), func(t Term) uint32 {
 		return uint32(maphash.String(seed, t.value)) ^ uint32(len(t.datatype)) ^ uint32(t.kind)<<16
 	})
-	if err != nil {
-		return nil, err
-	}
-	byNumber, err := freelru.NewSharded[uint64, Term](entries, func(n uint64) uint32 {
-		return uint32(n * 0x9e3779b97f4a7c15 >> 32)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &termCache{byTerm: byTerm, byNumber: byNumber}, nil
+	return &termCache{byTerm: byTerm, byNumber: make([]atomic.Pointer[numberedTerm], entries)}, err
 }
 
 // maxCachedTerm keeps long texts out of the cache, whose bound counts entries.
@@ -43,8 +47,21 @@ const maxCachedTerm = 1 << 10
 func (c *termCache) add(t Term, id ID) {
 	if len(t.value) <= maxCachedTerm {
 		c.byTerm.Add(t, id)
-		c.byNumber.Add(id.Number(), t)
+		n := id.Number()
+		c.place(n).Store(&numberedTerm{n, t})
 	}
+}
+
+func (c *termCache) place(number uint64) *atomic.Pointer[numberedTerm] {
+	return &c.byNumber[number&uint64(len(c.byNumber)-1)]
+}
+
+// term is the term of a number, nil when it is not in the cache.
+func (c *termCache) term(number uint64) *Term {
+	if e := c.place(number).Load(); e != nil && e.number == number {
+		return &e.term
+	}
+	return nil
 }
 
 // dictionary reads the two sides of the term dictionary from a view of the
@@ -162,9 +179,9 @@ func (d dictionary) numbered(number uint64) (Term, error) {
 			return t, nil
 		}
 	}
-	if t, ok := d.cache.byNumber.Get(number); ok {
+	if t := d.cache.term(number); t != nil {
 		d.cache.hits.add()
-		return t, nil
+		return *t, nil
 	}
 	d.cache.misses.add()
 	var t Term

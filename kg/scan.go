@@ -27,6 +27,14 @@ type scanner struct {
 	row   Row
 	err   error
 	steps int
+
+	// the state that was decoded last, and from what
+	state      state
+	stateBytes []byte
+	// the source that was decoded last: most statements of a scan have the same
+	sourceNumber uint64
+	source       AgentID
+	noted        AgentID // was noted last as a source of what is read
 }
 
 func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
@@ -177,7 +185,13 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	var st state
 	if here {
 		sc.err = c.value(func(v []byte) (err error) {
-			st, err = parseState(v, sc.s.dict.agent)
+			if len(v) > 0 && bytes.Equal(v, sc.stateBytes) {
+				st = sc.state // as for most statements of one commit
+				return nil
+			}
+			if st, err = parseState(v, sc.agent); err == nil {
+				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
+			}
 			return err
 		})
 	} else {
@@ -193,8 +207,29 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	if len(sc.row.shown) == 0 {
 		return false
 	}
+	sc.noteSources()
 	sc.s.read.Add(1)
 	return true
+}
+
+// noteSources notes whose assertions are shown, once for a run of the same.
+func (sc *scanner) noteSources() {
+	if list := sc.row.shown; len(list) != 1 || list[0].Source != sc.noted {
+		sc.noted = list[0].Source
+		sc.s.noteSources(list)
+	}
+}
+
+// agent is the agent of a dictionary number.
+func (sc *scanner) agent(number uint64) (AgentID, error) {
+	if number == sc.sourceNumber {
+		return sc.source, nil
+	}
+	a, err := sc.s.dict.agent(number)
+	if err == nil {
+		sc.sourceNumber, sc.source = number, a
+	}
+	return a, err
 }
 
 func compareIDs(a, b ID) int { return bytes.Compare(a[:], b[:]) }

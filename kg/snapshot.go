@@ -125,9 +125,10 @@ func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
 		}
 		sc := newScanner(s, IDQuad(ids), nil, true)
 		defer sc.close()
+		var d quadDecoder
 		for sc.next() {
-			st, err := s.Statement(sc.row)
-			if !yield(st, err) || err != nil {
+			q, err := d.decode(s, &sc.row.IDQuad)
+			if !yield(Statement{Quad: q, Assertions: sc.row.shown}, err) || err != nil {
 				return
 			}
 		}
@@ -157,29 +158,44 @@ func (s *Snapshot) patternIDs(p Pattern) (ids IDPattern, known bool, err error) 
 }
 
 // Quad decodes the terms of a row.
-func (s *Snapshot) Quad(row Row) (q Quad, err error) {
-	for _, part := range [...]struct {
-		id ID
-		t  *Term
-	}{{row.Subject, &q.Subject}, {row.Predicate, &q.Predicate}, {row.Object, &q.Object}, {row.Graph, &q.Graph}} {
-		if *part.t, err = s.dict.term(part.id); err != nil {
-			return q, err
+func (s *Snapshot) Quad(row Row) (Quad, error) {
+	var d quadDecoder
+	return d.decode(s, &row.IDQuad)
+}
+
+// quadDecoder decodes the quads of one scan, most of whose parts are those of
+// the quad before.
+type quadDecoder struct {
+	ids  IDQuad
+	quad Quad
+}
+
+func (d *quadDecoder) decode(s *Snapshot, ids *IDQuad) (Quad, error) {
+	old := quadParts(&d.quad, &d.ids)
+	for i, part := range [...]*ID{&ids.Subject, &ids.Predicate, &ids.Object, &ids.Graph} {
+		if *part == *old[i].id {
+			continue
 		}
+		t, err := s.dict.term(*part)
+		if err != nil {
+			return Quad{}, err
+		}
+		*old[i].term, *old[i].id = t, *part
 	}
-	return q, nil
+	return d.quad, nil
 }
 
 // Assertions gives those that back the row's statement and that the view
 // admits.
 func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
-	list := row.shown
-	if list == nil {
-		st, err := s.loadState(row)
-		if err != nil {
-			return nil, err
-		}
-		list = s.view.visible(st.assertions)
+	if row.shown != nil {
+		return row.shown, nil
 	}
+	st, err := s.loadState(row)
+	if err != nil {
+		return nil, err
+	}
+	list := s.view.visible(st.assertions)
 	s.noteSources(list)
 	return list, nil
 }

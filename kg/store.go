@@ -98,7 +98,7 @@ func (s *Store) open() (err error) {
 	if s.sealer, err = newSealer(s.dir.secret); err != nil {
 		return err
 	}
-	if s.cache, err = newTermCache(uint32(s.options.TermCache)); err != nil {
+	if s.cache, err = newTermCache(s.options.TermCache); err != nil {
 		return err
 	}
 	if err := s.openLog(); err != nil {
