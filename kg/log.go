@@ -77,6 +77,7 @@ func (s *Store) noteDamage(err error) error {
 // Commit is the commit of a revision with those changes that the principal may
 // read. A commit of which it may read nothing is CodeNotFound.
 func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
+	p.normalise()
 	if r == 0 || r > s.head.Load().revision {
 		return nil, Errorf(CodeNotFound, "there is no revision %d", r)
 	}

@@ -211,9 +211,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if v.At == 0 {
 		v.At = newest
 	}
-	if v.Principal.ID == "" {
-		v.Principal.ID = Anonymous
-	}
+	v.Principal.normalise()
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, catalogue: p.head.catalogue,
 		dict:     dictionary{kv: p.kv, cache: s.cache},

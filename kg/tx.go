@@ -281,10 +281,7 @@ func (m *Meta) actor() AgentID {
 // normalise checks the texts of a Meta and spells its agents out.
 func (m *Meta) normalise() error {
 	m.Actor = CanonicalAgent(string(m.actor()))
-	m.Principal.ID = CanonicalAgent(string(m.Principal.ID))
-	if m.Principal.ID == "" {
-		m.Principal.ID = Anonymous
-	}
+	m.Principal.normalise()
 	if err := m.Actor.Valid(); err != nil {
 		return err
 	}

@@ -15,6 +15,14 @@ type Principal struct {
 	Method string
 }
 
+// normalise spells the id out.
+func (p *Principal) normalise() {
+	p.ID = CanonicalAgent(string(p.ID))
+	if p.ID == "" {
+		p.ID = Anonymous
+	}
+}
+
 // Anonymous is the caller that gave no name.
 const Anonymous AgentID = "agent://anonymous"
 

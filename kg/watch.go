@@ -71,9 +71,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if s.isClosed() {
 		return nil, errClosed()
 	}
-	if f.View.Principal.ID == "" {
-		f.View.Principal.ID = Anonymous
-	}
+	f.View.Principal.normalise()
 	if from.Epoch != s.dir.epoch || from.Revision > s.head.Load().revision {
 		return nil, s.errPositionGone("the position is not of this log")
 	}
