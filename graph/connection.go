@@ -22,6 +22,7 @@ type connection struct {
 
 	first int
 	after *Cursor
+	limit int // bytes of an answer at which writing stops
 	bound cursorBound
 	view  kg.View // that cursors are bound to
 
@@ -150,7 +151,7 @@ func (p *planner) paging(c *connection, f graphql.CollectedField, args map[strin
 	if err != nil {
 		return err
 	}
-	c.view = p.view
+	c.view, c.limit = p.view, p.run.engine.limits.ResultBytes
 	c.bound, err = p.bind(f)
 	return err
 }
@@ -217,9 +218,15 @@ func (g *page) write(b []byte) []byte {
 	return append(b, '}')
 }
 
+// writeList stops when the answer has become too large, which reading.answer
+// then says: what was loaded once may be written many times, and names of
+// fields count as well.
 func (g *page) writeList(b []byte, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
 	for k := range g.size {
+		if len(b) > g.connection.limit {
+			break
+		}
 		if k > 0 {
 			b = append(b, ',')
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/internal/operation"
@@ -18,7 +19,7 @@ import (
 // serveEvents answers with an event stream (graphql-sse, distinct connections
 // mode): each result an event `next`, and `complete` at the end. What is
 // refused is refused with an ordinary response, before the first byte.
-func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operation.Request) {
+func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operation.Request, kind ast.Operation) {
 	_, wantsIDs := r.Header[http.CanonicalHeaderKey("Last-Event-ID")]
 	var f feed
 	stream, err := h.streams.Open(r.Context(), sse.StreamOptions{
@@ -39,7 +40,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 		}
 		req.Resume = operation.Resume{Start: operation.After, After: after}
 	}
-	events, ok := h.open(stream.Context(), w, req, &f)
+	events, ok := h.open(stream.Context(), w, req, kind, &f)
 	if !ok {
 		return
 	}
@@ -78,8 +79,8 @@ func (f *feed) close() {
 
 // open establishes what is streamed. When it may not be, it answers and says
 // false.
-func (h *Handler) open(ctx context.Context, w http.ResponseWriter, req operation.Request, f *feed) (iter.Seq2[sse.Event, error], bool) {
-	if !h.engine.isSubscription(&req) {
+func (h *Handler) open(ctx context.Context, w http.ResponseWriter, req operation.Request, kind ast.Operation, f *feed) (iter.Seq2[sse.Event, error], bool) {
+	if kind != ast.Subscription {
 		result := h.engine.Execute(ctx, req)
 		if result.Data == nil && len(result.Errors) > 0 {
 			h.refuseResult(w, result.Errors)
@@ -258,15 +259,4 @@ func (h *Handler) refuseStream(w http.ResponseWriter, err error) {
 // It is never 200: a client would take the body for a stream.
 func (h *Handler) refuseResult(w http.ResponseWriter, errs gqlerror.List) {
 	h.writeResult(w, formResponse, operation.Result{Errors: errs})
-}
-
-// isSubscription tells whether the request asks for a subscription. What does
-// not parse is none.
-func (e *Engine) isSubscription(req *operation.Request) bool {
-	doc, errs := e.documents.get(req.Query)
-	if len(errs) > 0 {
-		return false
-	}
-	op := doc.Operations.ForName(req.OperationName)
-	return op != nil && op.Operation == "subscription"
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
@@ -73,8 +75,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	who := caller.From(r.Context())
 	req.Principal, req.Actor = who.Principal, who.Actor
+	var kind ast.Operation
+	if req.QueriesOnly || form == formEvents {
+		kind = h.engine.kindOf(&req)
+	}
+	if req.QueriesOnly && kind == ast.Mutation {
+		e := &httpError{status: http.StatusMethodNotAllowed, code: kg.CodePermissionDenied, allow: "POST", message: "a mutation needs a POST request"}
+		e.write(w, form)
+		return
+	}
 	if form == formEvents {
-		h.serveEvents(w, r, req)
+		h.serveEvents(w, r, req, kind)
 		return
 	}
 	result := h.engine.Execute(r.Context(), req)
@@ -106,8 +117,6 @@ func statusOf(form responseForm, result *operation.Result) int {
 	}
 	code, _ := result.Errors[0].Extensions["code"].(string)
 	switch {
-	case result.Errors[0].Message == errQueriesOnly.Message:
-		return http.StatusMethodNotAllowed
 	case code == string(kg.CodeOverloaded):
 		return http.StatusTooManyRequests
 	case form == formJSON:

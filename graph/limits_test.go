@@ -106,7 +106,14 @@ var limitCases = []limited{
 		at: `{ statements(first: 1) { totalCount } }`, past: `{ statements(first: 10) { nodes { predicate } } }`,
 		message: "the answer is larger than 200 bytes",
 	},
+	{
+		name: "result bytes of names", limits: graph.Limits{ResultBytes: 2000}, limit: "resultBytes",
+		at: `{ statements(first: 1) { nodes { ` + long + `: revision } } }`, past: `{ statements(first: 2) { nodes { ` + long + `: revision } } }`,
+		message: "the answer is larger than 2000 bytes",
+	},
 }
+
+var long = strings.Repeat("a", 1000)
 
 // Each limit holds at its bound and refuses past it, saying which one it was.
 func TestLimits(t *testing.T) {

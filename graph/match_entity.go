@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -220,11 +221,7 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		d := drive{predicate: p.Predicate, fits: fits}
-		if t := onlyIRI(p.Iri); t != nil {
-			d.object = *t
-		}
-		m.drives = append(m.drives, d)
+		m.drives = append(m.drives, drive{predicate: p.Predicate, object: p.onlyObject(), fits: fits})
 	}
 	for i := range f.And {
 		if err := m.drive(&f.And[i]); err != nil {
@@ -232,6 +229,25 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		}
 	}
 	return nil
+}
+
+// onlyObject is the one term that a condition leaves, or the zero Term. A value
+// alone leaves many: a text in any language, a number in any datatype.
+func (f *PropertyFilter) onlyObject() (t kg.Term) {
+	if t := onlyIRI(f.Iri); t != nil {
+		return *t
+	}
+	var text string
+	if json.Unmarshal(f.Eq, &text) != nil || f.Eq == nil {
+		return t
+	}
+	switch {
+	case f.Language != nil && f.Language.Eq != nil:
+		return kg.LangString(text, *f.Language.Eq)
+	case f.Datatype != nil && f.Datatype.Eq != nil && f.Datatype.Eq.Value() == kg.XSDString:
+		return kg.String(text)
+	}
+	return t
 }
 
 func typeDrive(f *IRIFilter) drive {

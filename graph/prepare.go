@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
 
+	"koine/internal/operation"
 	"koine/kg"
 )
 
@@ -74,13 +75,25 @@ func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinit
 	return nil, err
 }
 
-// errQueriesOnly is how a mutation over HTTP GET is refused.
-var errQueriesOnly = kg.Errorf(kg.CodePermissionDenied, "a mutation needs a POST request")
+// kindOf tells what the request asks for; "" when it is not valid.
+func (e *Engine) kindOf(req *operation.Request) ast.Operation {
+	if !utf8.ValidString(req.Query) {
+		return ""
+	}
+	doc, errs := e.documents.get(req.Query)
+	if len(errs) > 0 {
+		return ""
+	}
+	if op := doc.Operations.ForName(req.OperationName); op != nil {
+		return op.Operation
+	}
+	return ""
+}
 
 func (e *Engine) refuseMutation(queriesOnly bool) error {
 	switch {
 	case queriesOnly:
-		return errQueriesOnly
+		return kg.Errorf(kg.CodePermissionDenied, "a mutation cannot be sent this way")
 	case e.options.NoMutations:
 		return kg.Errorf(kg.CodePermissionDenied, "mutations are switched off here")
 	}

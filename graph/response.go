@@ -43,11 +43,7 @@ func (h *Handler) writeResult(w http.ResponseWriter, form responseForm, result o
 			w.Header().Set("Retry-After", strconv.FormatInt((ms+999)/1000, 10))
 		}
 	}
-	status := statusOf(form, &result)
-	if status == http.StatusMethodNotAllowed {
-		w.Header().Set("Allow", "POST")
-	}
-	writeBody(w, form, status, h.appendResponse(make([]byte, 0, len(result.Data)+256), &result))
+	writeBody(w, form, statusOf(form, &result), h.appendResponse(make([]byte, 0, len(result.Data)+256), &result))
 }
 
 // refuse answers a request that carries no operation.
