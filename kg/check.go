@@ -37,12 +37,13 @@ type CheckReport struct {
 // Clean tells whether nothing was found.
 func (r *CheckReport) Clean() bool { return r.Total == 0 }
 
-// Check compares everything that says the same thing twice: every order of the
-// index with SPOG, both sides of the dictionary, the counts, the last changes,
-// the past, and all of it with what the log says when it is applied to a model
-// in memory, so that it takes memory in proportion to the store. It reads one
-// snapshot and may run beside everything else. The error is of the reading
-// itself; what is wrong with the store is in the report.
+// Check verifies the checksums of Badger's files and then compares everything
+// that says the same thing twice: every order of the index with SPOG, both sides
+// of the dictionary, the counts, the last changes, the past, and all of it with
+// what the log says when it is applied to a model in memory, so that it takes
+// memory in proportion to the store. It reads one snapshot and may run beside
+// everything else. The error is of the reading itself; what is wrong with the
+// store is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
 	p, err := s.pin(ctx)
@@ -56,6 +57,9 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 		report: &CheckReport{Revision: p.head.revision},
 		states: make(map[IDQuad]string), past: make(map[pastKey]string),
 		last: make(map[subjectInGraph]Revision), counts: make(map[string]uint64),
+	}
+	if c.tables(); !c.report.Clean() {
+		return c.report, nil // reading on is not safe
 	}
 	for _, part := range []func() error{
 		c.marker, c.dictionary, c.statements, c.orders, c.history, c.lastChanges, c.catalogue, c.log,
@@ -122,6 +126,18 @@ func (c *checker) tick(part string) error {
 		c.options.Progress(part, c.done)
 	}
 	return c.ctx.Err()
+}
+
+// tables verifies the checksums in Badger's own files.
+func (c *checker) tables() {
+	defer func() { // Badger's own way of saying that a block cannot be read
+		if p := recover(); p != nil {
+			c.problem("a file of the index is damaged: %v", p)
+		}
+	}()
+	if err := c.s.db.VerifyChecksum(); err != nil {
+		c.problem("a file of the index is damaged: %v", err)
+	}
 }
 
 // marker compares how far Badger says it is with how far it is read.

@@ -103,6 +103,72 @@ func TestFlippedByteOfTheLog(t *testing.T) {
 	}
 }
 
+// A byte of any file of the index goes bad while the store is closed. Whatever
+// Badger would make of it, everything is there again.
+func TestFlippedByteOfTheIndex(t *testing.T) {
+	dir, want := small(t)
+	outcomes := map[string]int{}
+	spots(t, filesOf(t, filepath.Join(dir, "index", "*")), func(path string, off int64) {
+		spoiled := filepath.Join(t.TempDir(), "spoiled")
+		copyTree(t, dir, spoiled, nil)
+		if err := waltest.Flip(filepath.Join(spoiled, "index", filepath.Base(path)), off, 1<<(off%8)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := kg.Open(spoiled, tinyLog())
+		if err != nil {
+			t.Fatalf("byte %d of %s: Open: %v", off, filepath.Base(path), err)
+		}
+		outcomes[fmt.Sprintf("%d commits applied anew", s.Stats().ReplayedOpen)]++
+		mustCheck(t, s)
+		want.agrees(t, s)
+		if s.Head().Revision != want.head {
+			t.Errorf("byte %d of %s: at revision %d, want %d", off, filepath.Base(path), s.Head().Revision, want.head)
+		}
+		mustClose(t, s)
+		remove(t, spoiled, ".")
+	})
+	t.Log(outcomes)
+}
+
+// A byte of a table goes bad while the store is open: Check says so, and opening
+// with a rebuild makes the index anew.
+func TestCheckFindsDamagedTable(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, smallOptions())
+	if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(10_000), kg.LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	s = openStore(t, dir, smallOptions())
+	mustCheck(t, s)
+	mustClose(t, s)
+	s = openStore(t, dir, smallOptions()) // with nothing in its cache
+	var largest string
+	var size int64
+	for _, path := range filesOf(t, filepath.Join(dir, "index", "*.sst")) {
+		if n, err := waltest.Written(path); err == nil && n > size {
+			largest, size = path, n
+		}
+	}
+	if err := waltest.Flip(largest, size/2, 1); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Check(within(t), kg.CheckOptions{})
+	if err != nil || report.Clean() || !strings.Contains(report.Problems[0], "damaged") {
+		t.Fatalf("Check: %+v, %v; want a damaged file", report, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Logf("Close: %v", err)
+	}
+	o := smallOptions()
+	o.Rebuild = true
+	s = openStore(t, dir, o)
+	mustCheck(t, s)
+	if n := s.Stats().Statements; n != 10_000 {
+		t.Errorf("%d statements, want 10000", n)
+	}
+}
+
 func afterFlip(t *testing.T, dir, what string, want *record, lost bool) (outcome string) {
 	t.Helper()
 	s, err := kg.Open(dir, tinyLog())

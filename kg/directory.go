@@ -21,7 +21,7 @@ import (
 //	secret          seals tokens; 32 random bytes
 //	log/            the truth
 //	index/          what the log means now; may be thrown away
-//	index/CLEAN     there only while the index is closed in order
+//	index/CLEAN     there only while the index is closed in order: checksums of its files
 //	index.building  there while a bulk load or a rebuild writes the index
 //	checkpoints/    states from which, with the log behind them, to rebuild
 const (

@@ -64,6 +64,9 @@ func (s *Store) SpoilMarker() error {
 // under a version, and deletes those of gone: what an apply would have done that
 // was cut short before it wrote how far it came.
 func ApplyRows(dir string, o Options, rows, gone []string, version Revision) error {
+	if err := removeFile(filepath.Join(dir, indexName, cleanName)); err != nil {
+		return err
+	}
 	s := &Store{options: o.withDefaults(), log: slog.New(slog.DiscardHandler)}
 	db, err := badger.OpenManaged(s.badgerOptions(filepath.Join(dir, indexName)))
 	if err != nil {

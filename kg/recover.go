@@ -77,7 +77,7 @@ func (s *Store) openBadger() error {
 		if err := setAside(path); err != nil {
 			return err
 		}
-	} else if err := removeFile(filepath.Join(path, cleanName)); err != nil {
+	} else if err := takeClean(path); err != nil {
 		return err
 	}
 	db, err := badger.OpenManaged(s.badgerOptions(path))
@@ -127,7 +127,7 @@ func (s *Store) closeIndex() error {
 	if s.broken() {
 		return nil // what was applied is not known: let opening find out
 	}
-	return writeFile(filepath.Join(s.dir.join(indexName), cleanName), nil)
+	return writeClean(s.dir.join(indexName))
 }
 
 // broken tells that a write failed half way.
