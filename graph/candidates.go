@@ -71,22 +71,34 @@ func cheapest(s *kg.Snapshot, drives []drive) (best *drive, err error) {
 		if len(drives) == 1 {
 			return d, nil
 		}
-		p := kg.Pattern{Predicate: d.predicate}
-		if d.predicate == rdfType {
-			p.Object = d.object
-		}
-		n, err := s.Count(p)
+		n, err := d.estimate(s)
 		if err != nil {
 			return nil, err
-		}
-		if !d.object.IsZero() && d.predicate != rdfType {
-			n /= 16 // one object of many
 		}
 		if best == nil || n < least {
 			best, least = d, n
 		}
 	}
 	return best, nil
+}
+
+// estimate is about how many statements the drive reads.
+func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
+	for _, predicate := range d.predicates {
+		p := kg.Pattern{Predicate: predicate}
+		if predicate == rdfType {
+			p.Object = d.object // the catalogue counts classes as well
+		}
+		n, err := s.Count(p)
+		if err != nil {
+			return 0, err
+		}
+		if !d.object.IsZero() && predicate != rdfType {
+			n /= 16 // one object of many
+		}
+		sum += n
+	}
+	return sum, nil
 }
 
 // ids yields the ids of the entities that the drive gives, in order.
@@ -133,7 +145,7 @@ func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
 // in order.
 func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicate, Object: d.object})
+		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicates[0], Object: d.object})
 		if !known || err != nil {
 			if err != nil {
 				yield(kg.ID{}, err)
@@ -157,37 +169,47 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 	}
 }
 
-// scanned reads all statements with the predicate and keeps the subjects of
-// those whose object fits. The same object comes in a row: it is tested once.
+// scanned reads all statements with the predicates and keeps the subjects of
+// those whose object fits.
 func (d *drive) scanned(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		p, known, err := idPattern(s, kg.Pattern{Predicate: d.predicate})
-		if !known || err != nil {
-			if err != nil {
-				yield(kg.ID{}, err)
-			}
-			return
-		}
 		var ids []kg.ID
-		var tested kg.ID
-		fits := d.fits == nil
-		for row, err := range s.MatchIDs(p, nil) {
-			if err == nil && d.fits != nil && row.Object != tested {
-				var t kg.Term
-				if t, err = s.Term(row.Object); err == nil {
-					tested, fits = row.Object, d.fits(t)
-				}
-			}
-			if err != nil {
+		for _, predicate := range d.predicates {
+			var err error
+			if ids, err = d.scan(s, predicate, ids); err != nil {
 				yield(kg.ID{}, err)
 				return
-			}
-			if fits {
-				ids = append(ids, row.Subject)
 			}
 		}
 		yieldSorted(ids, after, yield)
 	}
+}
+
+// scan adds the subjects of one predicate. The same object comes in a row: it is
+// tested once.
+func (d *drive) scan(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
+	p, known, err := idPattern(s, kg.Pattern{Predicate: predicate})
+	if !known || err != nil {
+		return ids, err
+	}
+	var tested kg.ID
+	fits := d.fits == nil
+	for row, err := range s.MatchIDs(p, nil) {
+		if err != nil {
+			return ids, err
+		}
+		if d.fits != nil && row.Object != tested {
+			t, err := s.Term(row.Object)
+			if err != nil {
+				return ids, err
+			}
+			tested, fits = row.Object, d.fits(t)
+		}
+		if fits {
+			ids = append(ids, row.Subject)
+		}
+	}
+	return ids, nil
 }
 
 // idPattern turns a pattern into ids; false when a term of it is not in the

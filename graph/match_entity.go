@@ -22,12 +22,12 @@ type entityMatch struct {
 type entityTest func(*subject) (bool, error)
 
 // drive is a condition that all matches fulfil and that gives them: one of
-// these iris, or a statement with the predicate and an object that fits.
+// these iris, or a statement with one of the predicates and an object that fits.
 type drive struct {
-	iris      []kg.Term
-	predicate kg.Term
-	object    kg.Term  // zero: any that fits
-	fits      termTest // nil: any
+	iris       []kg.Term
+	predicates []kg.Term
+	object     kg.Term  // zero: any that fits; set only with one predicate
+	fits       termTest // nil: any
 }
 
 var rdfType = kg.IRI(kg.RDFType)
@@ -44,7 +44,7 @@ func matchEntity(f *EntityFilter, labels []kg.Term) (*entityMatch, error) {
 		return nil, err
 	}
 	m.test = test
-	return m, m.drive(f)
+	return m, m.drive(f, labels)
 }
 
 // want is the index of a predicate in wanted.
@@ -155,15 +155,13 @@ func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
 }
 
 func (m *entityMatch) labelTest(f *StringFilter, labels []kg.Term) entityTest {
-	inner := *f
-	inner.Exists = nil
-	fits := matchText(&inner)
+	fits := labelFits(f)
 	some := make([]entityTest, len(labels))
 	for i, l := range labels {
-		some[i] = m.someValue(l, func(t kg.Term) bool { return t.IsLiteral() && fits(t.Value(), true) })
+		some[i] = m.someValue(l, fits)
 	}
 	absent := f.Exists != nil && !*f.Exists
-	onlyAbsent := fits("", false)
+	onlyAbsent := matchText(f)("", false)
 	return func(s *subject) (bool, error) {
 		for _, test := range some {
 			if ok, err := test(s); ok || err != nil {
@@ -172,6 +170,14 @@ func (m *entityMatch) labelTest(f *StringFilter, labels []kg.Term) entityTest {
 		}
 		return absent && onlyAbsent, nil
 	}
+}
+
+// labelFits is the condition on one label, whether or not there must be one.
+func labelFits(f *StringFilter) termTest {
+	text := *f
+	text.Exists = nil
+	fits := matchText(&text)
+	return func(t kg.Term) bool { return t.IsLiteral() && fits(t.Value(), true) }
 }
 
 // values is the part of a condition on a property that is about one value.
@@ -201,7 +207,7 @@ func (m *entityMatch) property(f *PropertyFilter) (entityTest, error) {
 
 // drive collects what the condition lets an index look up. Only what must hold
 // for all matches counts: not the branches of `or`, nothing under `not`.
-func (m *entityMatch) drive(f *EntityFilter) error {
+func (m *entityMatch) drive(f *EntityFilter, labels []kg.Term) error {
 	if f.Iri != nil {
 		if t := onlyIRI(f.Iri); t != nil {
 			m.drives = append(m.drives, drive{iris: []kg.Term{*t}})
@@ -212,6 +218,9 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 	if f.Type != nil {
 		m.drives = append(m.drives, typeDrive(f.Type))
 	}
+	if f.Label != nil && (f.Label.Exists == nil || *f.Label.Exists) {
+		m.drives = append(m.drives, drive{predicates: labels, fits: labelFits(f.Label)})
+	}
 	for i := range f.Property {
 		p := &f.Property[i]
 		if p.Exists != nil && !*p.Exists {
@@ -221,10 +230,10 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		m.drives = append(m.drives, drive{predicate: p.Predicate, object: p.onlyObject(), fits: fits})
+		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), fits: fits})
 	}
 	for i := range f.And {
-		if err := m.drive(&f.And[i]); err != nil {
+		if err := m.drive(&f.And[i], labels); err != nil {
 			return err
 		}
 	}
@@ -251,7 +260,7 @@ func (f *PropertyFilter) onlyObject() (t kg.Term) {
 }
 
 func typeDrive(f *IRIFilter) drive {
-	d := drive{predicate: rdfType, fits: matchIRI(f)}
+	d := drive{predicates: []kg.Term{rdfType}, fits: matchIRI(f)}
 	if t := onlyIRI(f); t != nil {
 		d.object = *t
 	}

@@ -55,6 +55,8 @@ func naiveEntity(f map[string]any, about []plain) bool {
 			ok = naiveIRI(v.(map[string]any), about[0].Subject)
 		case "type":
 			ok = someObject(about, kg.RDFType, func(t kg.Term) bool { return naiveIRI(v.(map[string]any), t) })
+		case "label":
+			ok = naiveLabel(v.(map[string]any), about)
 		case "property":
 			for _, p := range v.([]any) {
 				ok = ok && naiveProperty(p.(map[string]any), about)
@@ -77,6 +79,14 @@ func naiveEntity(f map[string]any, about []plain) bool {
 
 func someObject(about []plain, predicate string, fits func(kg.Term) bool) bool {
 	return slices.ContainsFunc(about, func(st plain) bool { return st.Predicate.Value() == predicate && fits(st.Object) })
+}
+
+func naiveLabel(f map[string]any, about []plain) bool {
+	fits := func(t kg.Term) bool { return t.IsLiteral() && naiveText(f, t.Value()) }
+	if f["exists"] == false {
+		return len(f) == 1 && !someObject(about, kg.RDFSLabel, kg.Term.IsLiteral)
+	}
+	return someObject(about, kg.RDFSLabel, fits)
 }
 
 func naiveProperty(f map[string]any, about []plain) bool {
@@ -245,7 +255,7 @@ func (r *random) resource() kg.Term {
 }
 
 func (r *random) predicate() kg.Term {
-	return pick(r, iri("p"), iri("q"), iri("r"), kg.IRI(kg.RDFType))
+	return pick(r, iri("p"), iri("q"), iri("r"), kg.IRI(kg.RDFType), kg.IRI(kg.RDFSLabel))
 }
 
 func (r *random) literal() kg.Term {
@@ -347,7 +357,9 @@ func (r *random) combine(f map[string]any, inner func() any) {
 func (r *random) entityFilter(depth int) map[string]any {
 	f := map[string]any{}
 	for range r.IntN(3) {
-		switch key := pick(r, "iri", "type", "property", "property"); key {
+		switch key := pick(r, "iri", "type", "label", "property", "property"); key {
+		case "label":
+			f[key] = pick(r, map[string]any{"eq": "a"}, map[string]any{"exists": true, "ne": "a"}, map[string]any{"exists": false}, map[string]any{"exists": true}, map[string]any{"in": []any{"ab", "1"}})
 		case "iri", "type":
 			f[key] = r.iri()
 		case "property":
