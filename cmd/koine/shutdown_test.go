@@ -13,9 +13,9 @@ import (
 )
 
 // startServer runs the program with a data directory of its own.
-func startServer(t *testing.T) (s *server, url string) {
+func startServer(t *testing.T, args ...string) (s *server, url string) {
 	t.Helper()
-	cmd := exec.Command("koine", "serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir())
+	cmd := exec.Command("koine", append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir()}, args...)...)
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
