@@ -31,7 +31,7 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultMaxHeaderBytes  = 64 << 10
 	DefaultMaxRequests     = 4096
-	DefaultHome            = "/playground"
+	DefaultHome            = "playground"
 )
 
 // Options of a Server. Store and Streams are required; the zero value of each
@@ -44,7 +44,7 @@ type Options struct {
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.
 	Insecure bool
-	// Home is where a browser is sent that asks for /.
+	// Home is where a browser is sent that asks for /, relative to it.
 	Home string
 
 	// HeaderTimeout bounds how long a request's header may take.

@@ -31,8 +31,12 @@ type health struct {
 // home sends a browser to the page made for it, and tells everybody else what
 // is here.
 func (s *Server) home(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		http.Redirect(w, r, s.options.Home, http.StatusFound)
+		// Not http.Redirect: it would make a relative address absolute, and so
+		// lose the prefix that a proxy may have put before it.
+		w.Header().Set("Location", s.options.Home)
+		w.WriteHeader(http.StatusFound)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -30,7 +30,7 @@ func TestPaths(t *testing.T) {
 		{"POST", "/a2a", nil, 200, "", "/a2a agent://anonymous open"},
 		{"POST", "/a2a/", nil, 200, "", "/a2a/ agent://anonymous open"},
 		{"POST", "/a2a/x", nil, 404, "", "there is nothing at this path"},
-		{"GET", "/", []string{"Accept: text/html,*/*"}, 302, "/playground", ""},
+		{"GET", "/", []string{"Accept: text/html,*/*"}, 302, "playground", ""},
 		{"GET", "/", nil, 200, "", "koine: one knowledge graph"},
 		{"GET", "/healthz", nil, 200, "", `{"status":"ok"}`},
 		{"GET", "/readyz", nil, 503, "", `{"status":"not ready","reason":"READ_ONLY: the disk is gone"}`},

@@ -1,16 +1,16 @@
-// Opens the playground in headless Chromium with every outside host unresolvable,
-// and does what its example tabs invite to: each query and mutation is run and must
-// be answered without errors; each subscription must show a change that the page
-// itself makes with the first mutation tab.
+// Opens a server with the demo graph in headless Chromium, with every outside host
+// unresolvable, and does what the playground's example tabs invite to: each query and
+// mutation is run and must be answered without errors and with something in it; each
+// subscription must show a change that the page itself makes with the first mutation tab.
 //
-//   node e2e/playground.mjs --url http://127.0.0.1:8080/playground [--screenshots DIR]
+//   node e2e/playground.mjs --url http://127.0.0.1:8080/ [--screenshots DIR]
 //
 // Ends with status 0 and a line per step, or with 1 and what was wrong.
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parse, visit } from 'graphql';
+import { parse } from 'graphql';
 import { chromium } from 'playwright-core';
 
 const { values: options } = parseArgs({
@@ -102,7 +102,11 @@ function isStream(request) {
 }
 
 async function load() {
-  await page.goto(options.url, { waitUntil: 'load' });
+  const response = await page.goto(options.url, { waitUntil: 'load' });
+  const home = new URL('playground', options.url).href;
+  if (page.url() !== home) throw new Error(`a browser is sent to ${page.url()}, want ${home}`);
+  const policy = response.headers()['content-security-policy'] ?? '';
+  if (!policy.startsWith("default-src 'none'")) throw new Error(`content security policy: ${policy}`);
   await page.locator('.graphiql-query-editor .view-line').first().waitFor();
   await page.locator('.graphiql-execute-button').waitFor();
   const title = await page.title();
@@ -133,13 +137,13 @@ async function open(tab) {
   await page.locator('.graphiql-query-editor').getByText(tab.title).first().waitFor();
 }
 
-/** Runs a query or mutation tab; its answer must have data, no errors, and be shown. */
+/** Runs a query or mutation tab; its answer must have data, none of it missing, no errors, and be shown. */
 async function run(tab) {
   await open(tab);
   const answered = page.waitForResponse((r) => r.request().method() === 'POST' && r.request().postDataJSON()?.operationName === tab.title);
   await page.locator('.graphiql-execute-button').click();
   const answer = await (await answered).json();
-  if (!answer.data || answer.errors) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
+  if (isEmpty(answer)) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
   await shown('"data"');
   await screenshot(tab.title);
   console.log(`${tab.operation} ${tab.title}: answered`);
@@ -152,36 +156,17 @@ async function follow(tab, mutation) {
   await page.locator('.graphiql-execute-button').click();
   const type = (await streaming).headers()['content-type'];
   if (!type?.startsWith('text/event-stream')) throw new Error(`${tab.title}: answered with ${type}`);
-  const before = await resultText();
-  const fresh = literals(mutation.document).filter((text) => !before.includes(text));
-  await change(mutation);
-  await page.waitForFunction(
-    (texts) => {
-      const pane = document.querySelector('.graphiql-response .view-lines')?.textContent ?? '';
-      return texts.some((text) => pane.replaceAll('\u00a0', ' ').includes(text));
-    },
-    fresh,
-  );
+  const comment = `Seen at ${Date.now()}`;
+  await change(mutation, comment);
+  await shown(comment);
   await screenshot(tab.title);
   await page.locator('.graphiql-execute-button').click();
   await page.getByRole('button', { name: /^Execute query/ }).waitFor();
   console.log(`subscription ${tab.title}: saw the change, stopped`);
 }
 
-/** The longer texts in an operation, of which a change that it makes must show one. */
-function literals(document) {
-  const found = [];
-  visit(document, { StringValue: (node) => void (node.value.length > 8 && found.push(node.value)) });
-  return found;
-}
-
-/**
- * Sends the mutation as the page would. A variable $certainty gets a new value each
- * time: saying the same thing twice is no change.
- */
-async function change(mutation) {
-  const declared = mutation.document.definitions[0].variableDefinitions.map((v) => v.variable.name.value);
-  const variables = declared.includes('certainty') ? { certainty: Math.random() } : {};
+/** Sends the mutation as the page would, with a text of its own, so that it is a change each time. */
+async function change(mutation, comment) {
   const answer = await page.evaluate(
     async (body) => {
       const response = await fetch('graphql', {
@@ -191,14 +176,16 @@ async function change(mutation) {
       });
       return response.json();
     },
-    { query: mutation.query, operationName: mutation.title, variables },
+    { query: mutation.query, operationName: mutation.title, variables: { comment } },
   );
-  if (!answer.data || answer.errors) throw new Error(`${mutation.title}: ${JSON.stringify(answer, null, 2)}`);
+  if (isEmpty(answer)) throw new Error(`${mutation.title}: ${JSON.stringify(answer, null, 2)}`);
 }
 
-async function resultText() {
-  const text = (await page.locator('.graphiql-response .view-lines').textContent()) ?? '';
-  return text.replaceAll('\u00a0', ' ');
+/** Whether an answer lacks something: it has errors, a root field that is null, or a list without elements. */
+function isEmpty({ data, errors }) {
+  const hollow = (value) => Array.isArray(value) ? value.length === 0 || value.some(hollow)
+    : value !== null && typeof value === 'object' && Object.values(value).some(hollow);
+  return errors || !data || Object.values(data).some((root) => root === null || hollow(root));
 }
 
 async function shown(text) {

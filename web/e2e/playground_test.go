@@ -1,26 +1,26 @@
-// Package e2e_test opens the playground in a real browser.
+// Package e2e_test opens the playground of a running koine in a real browser.
 package e2e_test
 
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
-	"strings"
+	"path/filepath"
 	"testing"
 	"time"
-
-	"koine/web"
 )
 
 // Bounds for a busy machine.
 const (
-	browserTime = 3 * time.Minute // a whole walk through the page
-	buildTime   = 3 * time.Minute
+	browserTime  = 3 * time.Minute // a whole walk through the page
+	buildTime    = 3 * time.Minute
+	shutdownTime = 30 * time.Second
 )
 
 // requireTools fails the test where the browser or the node packages are missing.
@@ -39,7 +39,7 @@ func requireTools(t *testing.T) {
 	}
 }
 
-// walkPlayground runs playground.mjs against the page at address. With the directory
+// walkPlayground runs playground.mjs against the server at address. With the directory
 // KOINE_SCREENSHOTS in the environment it leaves pictures of the steps there.
 func walkPlayground(t *testing.T, address string) {
 	t.Helper()
@@ -56,32 +56,61 @@ func walkPlayground(t *testing.T, address string) {
 	}
 }
 
-// startToy starts the GraphQL server of toy.mjs, which ends with the test, and
-// returns its address.
-func startToy(t *testing.T) *url.URL {
+// buildKoine returns the path of the program.
+func buildKoine(t *testing.T) string {
 	t.Helper()
-	command := exec.Command("node", "toy.mjs")
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	program := filepath.Join(t.TempDir(), "koine")
+	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	defer cancel()
+	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "koine/cmd/koine").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
 	}
-	output, err := command.StdoutPipe()
+	return program
+}
+
+// startKoine runs the program with the demo graph until the test ends, and
+// returns its address.
+func startKoine(t *testing.T, program string) *url.URL {
+	t.Helper()
+	command := exec.Command(program, "serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir())
+	command.Env = append(os.Environ(), "KOINE_LOG_FORMAT=json")
+	output, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		input.Close() // it ends with its input
-		command.Wait()
-	})
-	port, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatalf("toy.mjs names no port: %v", err)
+	lines := bufio.NewScanner(output)
+	t.Cleanup(func() { stop(t, command, lines) })
+	for lines.Scan() {
+		var line struct{ Msg, URL string }
+		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Msg != "listening" {
+			continue
+		}
+		address, err := url.Parse(line.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
 	}
-	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
+	t.Fatal("koine ended before it listened")
+	return nil
+}
+
+// stop interrupts the program, which must end well, and logs what else it said.
+func stop(t *testing.T, command *exec.Cmd, lines *bufio.Scanner) {
+	killer := time.AfterFunc(shutdownTime, func() { command.Process.Kill() })
+	defer killer.Stop()
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	for lines.Scan() {
+		t.Log(lines.Text())
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("koine: %v", err)
+	}
 }
 
 // npm runs a script of web/package.json.
@@ -109,18 +138,15 @@ func TestScripts(t *testing.T) {
 
 func TestPlaygroundInBrowser(t *testing.T) {
 	requireTools(t)
-	mux := http.NewServeMux()
-	mux.Handle("/graphql", httputil.NewSingleHostReverseProxy(startToy(t)))
-	mux.Handle("/", web.Handler())
-
+	program := buildKoine(t)
 	t.Run("at the root", func(t *testing.T) {
-		server := httptest.NewServer(mux)
-		defer server.Close()
-		walkPlayground(t, server.URL+"/playground")
+		walkPlayground(t, startKoine(t, program).String()+"/")
 	})
 	t.Run("below a prefix", func(t *testing.T) {
-		server := httptest.NewServer(http.StripPrefix("/some/prefix", mux))
-		defer server.Close()
-		walkPlayground(t, server.URL+"/some/prefix/playground")
+		// It leaves the Host as it came: koine compares it with the Origin.
+		koine := httputil.NewSingleHostReverseProxy(startKoine(t, program))
+		proxy := httptest.NewServer(http.StripPrefix("/some/prefix", koine))
+		defer proxy.Close()
+		walkPlayground(t, proxy.URL+"/some/prefix/")
 	})
 }
