@@ -15,7 +15,7 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-var flips = flag.Int("kg.flips", 40, "how many bytes of the log, and of the index, the tests of the store let go bad in turn (0: every one)")
+var flips = flag.Int("kg.flips", 24, "how many bytes of the log, and of the index, the tests of the store let go bad in turn (0: every one)")
 
 // small is a store of few commits in a log of several files, closed.
 func small(t *testing.T) (dir string, want *record) {
@@ -76,6 +76,7 @@ func filesOf(t *testing.T, pattern string) []string {
 // lost. Then either all is there and everything agrees, or the store says
 // LOG_DAMAGED, takes no updates, and what it still says is right.
 func TestFlippedByteOfTheLog(t *testing.T) {
+	t.Parallel()
 	dir, want := small(t)
 	if n := len(filesOf(t, filepath.Join(dir, "log", "*.wal"))); n < 3 {
 		t.Fatalf("%d files of the log, want 3 or more", n)
@@ -106,6 +107,7 @@ func TestFlippedByteOfTheLog(t *testing.T) {
 // A byte of any file of the index goes bad while the store is closed. Whatever
 // Badger would make of it, everything is there again.
 func TestFlippedByteOfTheIndex(t *testing.T) {
+	t.Parallel()
 	dir, want := small(t)
 	outcomes := map[string]int{}
 	spots(t, filesOf(t, filepath.Join(dir, "index", "*")), func(path string, off int64) {
@@ -133,6 +135,7 @@ func TestFlippedByteOfTheIndex(t *testing.T) {
 // A byte of a table goes bad while the store is open: Check says so, and opening
 // with a rebuild makes the index anew.
 func TestCheckFindsDamagedTable(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
 	if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(10_000), kg.LoadOptions{}); err != nil {
@@ -202,6 +205,7 @@ func afterFlip(t *testing.T, dir, what string, want *record, lost bool) (outcome
 // A file of the log is gone, or the log is that of an earlier moment, or another
 // one with the same epoch.
 func TestLogIsNotTheOne(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())
 	w := newWorker(8, "w")
@@ -268,6 +272,7 @@ func TestLogIsNotTheOne(t *testing.T) {
 // means that the index is made anew, also when it seems fine; without the one
 // that it was closed in order the memtables do not count.
 func TestSignsBesideTheIndex(t *testing.T) {
+	t.Parallel()
 	dir, want := small(t)
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"building": func(t *testing.T, dir string) { write(t, dir, "index.building", "") },
@@ -351,6 +356,7 @@ func write(t *testing.T, dir, name, text string) {
 // What is left decides: the newest checkpoint, an older one from which the log
 // still leads on, or a plain refusal.
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())
 	w := newWorker(10, "w")

@@ -113,8 +113,8 @@ func (w *worker) update() (kg.Meta, []kg.Patch) {
 
 func (w *worker) patch() kg.Patch {
 	p := kg.Patch{Quad: kg.Quad{
-		Subject: kg.IRI(fmt.Sprint("urn:s", w.IntN(8))), Predicate: kg.IRI(fmt.Sprint("urn:p", w.IntN(3))), Object: w.object(),
-		Graph: []kg.Term{kg.DefaultGraph, kg.IRI("urn:g1"), kg.IRI("urn:g2")}[w.IntN(3)],
+		Subject: kg.IRI(fmt.Sprint("urn:s", w.IntN(3))), Predicate: kg.IRI(fmt.Sprint("urn:p", w.IntN(2))), Object: w.object(),
+		Graph: []kg.Term{kg.DefaultGraph, kg.IRI("urn:g")}[w.IntN(2)],
 	}, Source: kg.AgentID(fmt.Sprint("agent://a", w.IntN(4)))}
 	switch n := w.IntN(10); {
 	case n < 6:
@@ -140,7 +140,7 @@ func (w *worker) patch() kg.Patch {
 }
 
 func (w *worker) object() kg.Term {
-	n := w.IntN(4)
+	n := w.IntN(2)
 	return []kg.Term{
 		kg.IRI(fmt.Sprint("urn:s", n)), kg.Blank(fmt.Sprint("b", n)), kg.String(fmt.Sprint("v", n)), kg.Integer(int64(n)),
 		kg.String(strings.Repeat("a text that no id holds ", 3+n)), kg.LangString(fmt.Sprint("Wort ", n), "de"),

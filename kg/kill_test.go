@@ -28,7 +28,7 @@ var killSeed = flag.Uint64("kg.killseed", 0, "seed of TestKill (0: a new one for
 
 // defaultKills is how often TestKill kills a child; -kg.kills or, for all of
 // .ci/run, the environment variable KOINE_KG_KILLS say otherwise.
-const defaultKills = 6
+const defaultKills = 5
 
 var kills = flag.Int("kg.kills", killsOf(os.Getenv("KOINE_KG_KILLS")), "how many child processes TestKill kills")
 
@@ -61,6 +61,7 @@ func killOptions() kg.Options {
 // are those of the commits; and a subscriber that goes on from its last position
 // each time has seen each change exactly once.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()

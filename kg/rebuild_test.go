@@ -3,6 +3,8 @@ package kg_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"koine/kg"
@@ -13,6 +15,7 @@ import (
 // the dictionary's numbers, and the export of the present and of older
 // revisions byte for byte.
 func TestRebuildIsIdentical(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, s *kg.Store){
 		"updates": func(*testing.T, *kg.Store) {},
 		"bulk load first": func(t *testing.T, s *kg.Store) {
@@ -32,6 +35,7 @@ func TestRebuildIsIdentical(t *testing.T) {
 			if r, err := s.Checkpoint(within(t)); err != nil || r != s.Head().Revision {
 				t.Fatalf("Checkpoint: %d, %v", r, err)
 			}
+			mustHavePast(t, s)
 			w.work(t, s, 20)
 			at = append(at, s.Head().Revision-7, s.Head().Revision)
 			want := imageOf(t, s, at)
@@ -55,6 +59,18 @@ func TestRebuildIsIdentical(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// mustHavePast fails the test when there is no past to be restored.
+func mustHavePast(t *testing.T, s *kg.Store) {
+	t.Helper()
+	rows, err := s.IndexRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "18") }) {
+		t.Fatal("the store has no past")
 	}
 }
 
