@@ -11,7 +11,6 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
 
-	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"
 )
 
@@ -222,67 +221,6 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}, nil
 }
 
-// pinned is the newest revision, held readable.
-type pinned struct {
-	head *head
-	kv   kv        // all layers
-	base *badgerKV // the lowest
-	at   Revision  // of base
-}
-
-// pin holds the newest revision readable until unpin.
-func (s *Store) pin(ctx context.Context) (pinned, error) {
-	if err := s.enter(ctx); err != nil {
-		return pinned{}, err
-	}
-	defer s.mu.Unlock()
-	at := s.layers.flushed
-	n, _ := s.pins.Get(at)
-	s.pins.Set(at, n+1)
-	s.users.Add(1)
-	base := newBadgerKV(s.db, at)
-	return pinned{s.head.Load(), s.layers.over(base, s.layers.readerMem()), base, at}, nil
-}
-
-func (s *Store) unpin(p pinned) {
-	p.base.close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, _ := s.pins.Get(p.at); n > 1 {
-		s.pins.Set(p.at, n-1)
-	} else {
-		s.pins.Delete(p.at)
-	}
-	s.gate.left(s.pins.Len())
-	s.users.Done()
-}
-
-// publish shows a head whose keys Badger has.
-func (s *Store) publish(h *head) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.layers.flushed = h.revision
-	s.discardOld()
-	s.showHead(h)
-}
-
-// showHead moves readers forward. Called with mu held.
-func (s *Store) showHead(h *head) {
-	s.head.Store(h)
-	close(s.moved)
-	s.moved = make(chan struct{})
-}
-
-// discardOld lets older versions of Badger's keys go that nobody reads any more.
-// Called with mu held.
-func (s *Store) discardOld() {
-	oldest := s.layers.flushed
-	if r, _, ok := s.pins.Min(); ok {
-		oldest = min(oldest, r)
-	}
-	s.db.SetDiscardTs(uint64(oldest))
-}
-
 // WaitFor waits until the newest revision is at least this one.
 func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 	for {
@@ -303,43 +241,4 @@ func (s *Store) WaitFor(ctx context.Context, r Revision) error {
 			return Errorf(CodeTimeout, "revision %d did not come in time: %w", r, ctx.Err())
 		}
 	}
-}
-
-// Stats is the store in numbers.
-type Stats struct {
-	Revision     Revision
-	Time         time.Time // of the newest commit
-	Statements   uint64    // in all graphs
-	Terms        uint64    // in the dictionary
-	LogBytes     int64
-	IndexBytes   int64
-	QueueLength  int
-	Watchers     int
-	Snapshots    int
-	CacheHits    uint64
-	CacheMisses  uint64
-	OldestInLog  Revision
-	ReplayedOpen uint64 // commits applied again when the store was opened
-}
-
-// Stats gives the numbers of the moment. They are of the whole store, for its
-// operator: not for callers who may not see all of it.
-func (s *Store) Stats() Stats {
-	h := s.head.Load()
-	st := Stats{
-		Revision: h.revision, Time: h.time, Terms: h.nextNumber - 1,
-		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
-		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
-		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
-	}
-	h.catalogue.each(keys.PrefixPredicate, func(_, _ ID, n uint64) { st.Statements += n })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		for _, t := range s.db.Tables() {
-			st.IndexBytes += int64(t.OnDiskSize)
-		}
-	}
-	s.pins.Scan(func(_ Revision, n int) bool { st.Snapshots += n; return true })
-	return st
 }
