@@ -1,10 +1,16 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"koine/graph"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -92,6 +98,54 @@ func BenchmarkOneEntity(b *testing.B) {
 			b.Fatal(r.Errors)
 		}
 	}
+}
+
+// BenchmarkHTTP measures a one-entity query over loopback with 16 clients for
+// each processor, and its twin: a handler that answers the same bytes.
+func BenchmarkHTTP(b *testing.B) {
+	t := newBench(b, graph.Options{})
+	t.team()
+	streams := sse.New(sse.Options{})
+	defer func() { _ = streams.Shutdown(b.Context()) }()
+	body := `{"query":"{ entity(iri: \"ex:ada\") { iri label age: value(predicate: \"ex:age\") } }"}`
+	handlers := map[string]http.Handler{"engine": graph.NewHandler(t.engine, streams, graph.HandlerOptions{})}
+	reply := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	handlers["engine"].ServeHTTP(reply, request)
+	if reply.Code != 200 || !strings.Contains(reply.Body.String(), `"label":"Ada"`) {
+		b.Fatal(reply.Body)
+	}
+	handlers["echo"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var v any
+		if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+			b.Error(err)
+		}
+		w.Header().Set("Content-Type", asJSON)
+		_, _ = w.Write(reply.Body.Bytes())
+	})
+	for _, name := range []string{"engine", "echo"} {
+		b.Run(name, func(b *testing.B) { benchHTTP(b, handlers[name], body) })
+	}
+}
+
+func benchHTTP(b *testing.B, h http.Handler, body string) {
+	server := httptest.NewServer(h)
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			res, err := client.Post(server.URL+"/graphql", "application/json", strings.NewReader(body))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 }
 
 // BenchmarkNested measures three levels: of a hub its things, of each what it

@@ -142,6 +142,7 @@ type entityNode struct {
 	subject subject
 	batch   *entityBatch
 	slots   []slot // what was loaded for each of the plan's fields
+	found   bool   // a statement with it was seen on the way
 }
 
 // slot is what was loaded for a field: its text in the batch's arena, or a page.

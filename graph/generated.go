@@ -313,7 +313,7 @@ type Subscription {
   what the view shows before and after a change. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   statementChanged(
-    "Only the changes of statements that this holds for."
+    "Only the changes of statements that this holds for. What it says of certainty, source, time and revision is about the assertion that changed."
     where: StatementFilter
     "Only these kinds of changes. All of them if not said."
     ops: [ChangeOp!]

@@ -118,6 +118,7 @@ func (l *loader) read(n *entityNode, w *wants, g *gathered) error {
 	}
 	if n.subject.id != (kg.ID{}) {
 		err := gather(l.snapshot, n.subject.id, w, func(i int, row kg.Row) error {
+			n.found = true
 			for _, u := range n.plan.uses[i] {
 				// The same value in another graph comes right behind.
 				if c := g.of[u.field]; len(c) > 0 && sameTriple(c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {

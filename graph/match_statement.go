@@ -9,63 +9,6 @@ import (
 	"koine/kg"
 )
 
-// fact is a statement under test. What a test asks for is decoded once.
-type fact struct {
-	snapshot   *kg.Snapshot
-	row        kg.Row
-	have       uint8
-	quad       kg.Quad
-	assertions []kg.Assertion
-}
-
-const (
-	haveSubject = 1 << iota
-	havePredicate
-	haveObject
-	haveGraph
-	haveAssertions
-	haveAll = haveSubject | havePredicate | haveObject | haveGraph | haveAssertions
-)
-
-func factOf(s kg.Statement) *fact {
-	return &fact{quad: s.Quad, assertions: s.Assertions, have: haveAll}
-}
-
-func (f *fact) at(row kg.Row) { f.row, f.have, f.assertions = row, 0, nil }
-
-func (f *fact) term(part uint8, id kg.ID, to *kg.Term) (kg.Term, error) {
-	if f.have&part == 0 {
-		t, err := f.snapshot.Term(id)
-		if err != nil {
-			return t, err
-		}
-		*to = t
-		f.have |= part
-	}
-	return *to, nil
-}
-
-func (f *fact) subject() (kg.Term, error) {
-	return f.term(haveSubject, f.row.Subject, &f.quad.Subject)
-}
-func (f *fact) predicate() (kg.Term, error) {
-	return f.term(havePredicate, f.row.Predicate, &f.quad.Predicate)
-}
-func (f *fact) object() (kg.Term, error) { return f.term(haveObject, f.row.Object, &f.quad.Object) }
-func (f *fact) graph() (kg.Term, error)  { return f.term(haveGraph, f.row.Graph, &f.quad.Graph) }
-
-func (f *fact) statement() (kg.Statement, error) {
-	if f.have&haveAssertions == 0 {
-		list, err := f.snapshot.Assertions(f.row)
-		if err != nil {
-			return kg.Statement{}, err
-		}
-		f.assertions = list
-		f.have |= haveAssertions
-	}
-	return kg.Statement{Quad: f.quad, Assertions: f.assertions}, nil
-}
-
 // factTest tells whether a condition holds for a statement.
 type factTest func(*fact) (bool, error)
 

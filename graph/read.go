@@ -71,12 +71,14 @@ func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
 	if err != nil {
 		return err
 	}
-	if there, err := l.shows(ref); err != nil || !there {
-		return err
-	}
 	nodes, err := l.entities(plan, []entityRef{ref})
 	if err != nil {
 		return err
+	}
+	if !nodes[0].found {
+		if there, err := l.shows(ref); err != nil || !there {
+			return err
+		}
 	}
 	return r.answer(nodes[0].write)
 }

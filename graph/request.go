@@ -80,8 +80,11 @@ func decodeQuery(r *http.Request) (operation.Request, *httpError) {
 		if text == "" {
 			continue
 		}
-		if e := decodeJSON([]byte(text), to, "the parameter "+name); e != nil {
+		if _, e := decodeObject([]byte(text), "the parameter "+name); e != nil {
 			return req, e
+		}
+		if err := decodeNumbers([]byte(text), to); err != nil {
+			return req, badRequest("the parameter " + name + " must be a JSON object")
 		}
 	}
 	return req, nil
@@ -101,8 +104,8 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 	if err != nil {
 		return req, badRequest("the body could not be read")
 	}
-	var fields map[string]json.RawMessage
-	if e := decodeJSON(body, &fields, "the body"); e != nil {
+	fields, e := decodeObject(body, "the body")
+	if e != nil {
 		return req, e
 	}
 	return decodeFields(fields)
@@ -123,9 +126,7 @@ func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *
 		if raw == nil || string(raw) == "null" {
 			continue
 		}
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber()
-		if err := dec.Decode(m.to); err != nil {
+		if err := decodeNumbers(raw, m.to); err != nil {
 			return req, badRequest(m.name + " must be " + m.kind)
 		}
 	}
@@ -135,24 +136,31 @@ func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *
 	return req, nil
 }
 
-// decodeJSON reads one JSON object, keeping the digits of numbers.
-func decodeJSON(text []byte, to any, what string) *httpError {
+// decodeObject reads the members of one JSON object.
+func decodeObject(text []byte, what string) (fields map[string]json.RawMessage, e *httpError) {
 	switch {
 	case !utf8.Valid(text):
-		return badRequest(what + " is not valid UTF-8")
+		return nil, badRequest(what + " is not valid UTF-8")
 	case len(bytes.TrimSpace(text)) == 0:
-		return badRequest(what + " is empty")
+		return nil, badRequest(what + " is empty")
 	case jsonDepth(text) > MaxBodyDepth:
-		return &httpError{status: http.StatusBadRequest, code: kg.CodeLimitExceeded, message: what + " is nested too deeply"}
-	case !json.Valid(text):
-		return badRequest(what + " is not JSON")
+		return nil, &httpError{status: http.StatusBadRequest, code: kg.CodeLimitExceeded, message: what + " is nested too deeply"}
 	}
+	err := json.Unmarshal(text, &fields)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, badRequest(what + " is not JSON")
+	}
+	if err != nil {
+		return nil, badRequest(what + " must be a JSON object")
+	}
+	return fields, nil
+}
+
+// decodeNumbers decodes a valid text and keeps the digits of numbers.
+func decodeNumbers(text []byte, to any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	if err := dec.Decode(to); err != nil {
-		return badRequest(what + " must be a JSON object")
-	}
-	return nil
+	return dec.Decode(to)
 }
 
 // jsonDepth is the greatest nesting in a JSON text; of what is no JSON it may
