@@ -2,6 +2,7 @@ package kg
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
 
 	"koine/kg/internal/keys"
@@ -100,7 +101,9 @@ func (sc *scanner) close() {
 	}
 }
 
-// checkEvery is after how many keys a scan looks whether it is still wanted.
+// checkEvery is after how many keys (about a millisecond) a long scan looks
+// whether it is still wanted, and lets others run first, so that light reads stay
+// light beside it.
 const checkEvery = 1024
 
 // next moves to the next row that is shown.
@@ -110,6 +113,7 @@ func (sc *scanner) next() bool {
 			if sc.err = sc.s.ctx.Err(); sc.err != nil {
 				return false
 			}
+			runtime.Gosched()
 		}
 		pastFirst, any := sc.pick()
 		switch {
