@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +74,10 @@ func counter(t *testing.T, f Factory) {
 // writes, that a check finds nothing wrong at any moment, and that all watchers
 // see the same.
 func everybody(t *testing.T, f Factory) {
-	b := newBoth(t, f, kg.Options{})
+	var ticks atomic.Int64 // of a clock that goes back as often as forward
+	start := NewClock().Now()
+	clock := func() time.Time { return start.Add(time.Duration(ticks.Add(1)%7) * time.Second) }
+	b := newBoth(t, f, kg.Options{Clock: clock})
 	var recorders []*Recorder
 	for range 8 {
 		recorders = append(recorders, Record(t, b.Store, everything(), b.Head()))

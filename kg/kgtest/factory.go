@@ -11,7 +11,7 @@ import (
 
 // patience bounds every wait in the suite: a store that never answers fails
 // its test instead of holding it up.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Factory makes an empty store for one test. It takes care of closing it when
 // the test is over, and of checking it then.

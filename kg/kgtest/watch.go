@@ -81,6 +81,31 @@ func testWatch(t *testing.T, f Factory) {
 			t.Errorf("got %v, %v", eventLines(h.Events), err)
 		}
 	})
+	t.Run("an event counts as read when the next is asked for", func(t *testing.T) {
+		b := newBoth(t, f, kg.Options{})
+		b.update(kg.Meta{}, add(quad("s", "p", "o1"), ""), add(quad("s", "p", "o2"), ""), add(quad("s", "p", "o3"), ""))
+		b.update(kg.Meta{}, add(quad("s", "p", "o4"), ""))
+		want := b.Oldest()
+		w, err := b.Watch(within(t), everything(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if got := w.Position(); got != want {
+			t.Errorf("before the first event: got %s, want %s", at(got), at(want))
+		}
+		for e, err := range w.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Position(); got != want {
+				t.Errorf("at the event of %s: got %s, want %s", at(e.Position), at(got), at(want))
+			}
+			if want = e.Position; want == b.Head() {
+				break
+			}
+		}
+	})
 	t.Run("moves on while nothing fits", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		w, err := b.Watch(within(t), kg.Filter{Pattern: kg.Pattern{Subject: kg.IRI("urn:other")}, View: kg.View{Principal: tester}}, b.Head())
