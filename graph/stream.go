@@ -3,143 +3,43 @@ package graph
 import (
 	"context"
 	"iter"
-	"slices"
-	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/follow"
 	"koine/internal/operation"
 	"koine/kg"
 )
 
-// Stream is an established subscription to the changes of statements.
+// Stream is an established subscription to the changes of statements. It is
+// what is followed, with what the operation selected of it.
 type Stream struct {
+	*follow.Following
 	ctx     context.Context // that of the stream
 	engine  *Engine
 	request *operation.Request
 	plan    *eventPlan
 	filter  kg.Filter
-
-	watcher  *kg.Watcher
-	snapshot *kg.Snapshot // what stands first; nil without
-	standing atomic.Bool  // the snapshot is not all handed out yet
 }
 
-// register takes the snapshot, if there is to be one, and then the place in the
-// log behind it.
-func (s *Stream) register(start operation.Resume) error {
-	store := s.engine.deps.Store
-	from := start.After
-	switch start.Start {
-	case operation.Unsaid, operation.Latest:
-		from = store.Head()
-	case operation.Earliest:
-		from = store.Oldest()
-	case operation.Snapshot:
-		if s.filter.View.At != 0 || s.filter.View.MaxAge != 0 {
-			return errNotWatchable()
-		}
-		snapshot, err := store.View(s.ctx, s.filter.View)
-		if err != nil {
-			return err
-		}
-		s.snapshot, from = snapshot, snapshot.Position()
-		s.standing.Store(true)
+// register takes the stream's place in the log.
+func (s *Stream) register(start operation.Resume) (err error) {
+	if s.filter.View.At != 0 || s.filter.View.MaxAge != 0 {
+		return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
 	}
-	watcher, err := store.Watch(s.ctx, s.filter, from)
-	if err != nil {
-		s.closeSnapshot()
-		return err
-	}
-	s.watcher = watcher
-	return nil
-}
-
-func errNotWatchable() error {
-	return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
-}
-
-// Position is the one scanned to, and inside a snapshot, which cannot be
-// resumed, the zero Position. Any goroutine may ask.
-func (s *Stream) Position() kg.Position {
-	if s.standing.Load() {
-		return kg.Position{}
-	}
-	return s.watcher.Position()
-}
-
-// Close gives the place back. Events must have ended.
-func (s *Stream) Close() {
-	s.watcher.Close()
-	s.closeSnapshot()
-}
-
-func (s *Stream) closeSnapshot() {
-	if s.snapshot != nil {
-		s.snapshot.Close()
-		s.snapshot = nil
-	}
+	s.Following, err = follow.Start(s.ctx, s.engine.deps.Store, s.filter, start)
+	return err
 }
 
 // Events yields what stands, if that was asked for, and then the changes. It
 // ends with an error: the context's, or a *kg.Error (CodeResync, CodeClosed).
 func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		if s.snapshot != nil && !s.snapshotEvents(yield) {
-			return
-		}
-		for change, err := range s.watcher.Events() {
-			if err != nil {
-				yield(operation.Event{}, err)
-				return
+		for e, err := range s.Following.Events() {
+			if err == nil {
+				e.Result = s.result(&e)
 			}
-			e := operation.Event{Change: &change, Position: change.Position}
-			e.Result = s.result(&e)
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-// snapshotEvents yields the statements of the snapshot, the last of them
-// marked, and tells whether to go on.
-func (s *Stream) snapshotEvents(yield func(operation.Event, error) bool) bool {
-	defer s.closeSnapshot()
-	var held *operation.Event // not yielded yet: it may be the last
-	emit := func(e *operation.Event) bool {
-		e.Result = s.result(e)
-		return yield(*e, nil)
-	}
-	for statement, err := range s.stands() {
-		if err != nil {
-			yield(operation.Event{}, err)
-			return false
-		}
-		if held != nil && !emit(held) {
-			return false
-		}
-		held = &operation.Event{Snapshot: true, Change: &kg.Event{Op: kg.Add, Statement: statement, Position: s.snapshot.Position()}}
-	}
-	if held == nil {
-		held = &operation.Event{UpToDate: true}
-	}
-	held.SnapshotEnd = held.Snapshot
-	held.Position = s.snapshot.Position()
-	defer s.standing.Store(false)
-	return emit(held)
-}
-
-func (s *Stream) stands() iter.Seq2[kg.Statement, error] {
-	return func(yield func(kg.Statement, error) bool) {
-		if s.filter.Ops != nil && !slices.Contains(s.filter.Ops, kg.Add) {
-			return
-		}
-		for statement, err := range s.snapshot.Match(s.filter.Pattern) {
-			if err == nil && s.filter.Keep != nil && !s.filter.Keep(statement) {
-				continue
-			}
-			if !yield(statement, err) || err != nil {
+			if !yield(e, err) {
 				return
 			}
 		}
@@ -200,7 +100,7 @@ func (s *Stream) loader(r *run, e *operation.Event) (*loader, error) {
 	case !s.plan.change.reads:
 		return newLoader(s.ctx, r, nil), nil
 	case e.Snapshot:
-		return newLoader(s.ctx, r, s.snapshot), nil
+		return newLoader(s.ctx, r, s.Snapshot()), nil
 	}
 	view := s.filter.View
 	view.At = e.Change.Commit.Revision

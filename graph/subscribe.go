@@ -34,7 +34,7 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	if len(errs) > 0 {
 		return nil, &operation.InvalidError{Errors: errs}
 	}
-	// The resolver of the field does the work; see follow below.
+	// The resolver of the field does the work; see newStream.
 	f := &following{}
 	ctx = context.WithValue(r.context(ctx, opCtx), followingKey{}, f)
 	errs = e.establish(ctx)
@@ -80,11 +80,11 @@ type followingKey struct{}
 // followStatements establishes Subscription.statementChanged.
 func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
-	f.subscription, f.err = follow(ctx, where, ops, resume, view)
+	f.subscription, f.err = newStream(ctx, where, ops, resume, view)
 	return f.err
 }
 
-func follow(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (*Stream, error) {
+func newStream(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (*Stream, error) {
 	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
 	v, err := r.view(view)
 	if err != nil {

@@ -90,8 +90,9 @@ type Event struct {
 
 // Subscription is an established one: valid, authorised and registered. Events
 // is used once, from one goroutine, and ends with an error when the stream
-// cannot go on; Position may be called at any time and gives the position
-// scanned to. Close frees it.
+// cannot go on. Position may be called at any time and gives the position
+// scanned to, and the zero Position until the snapshot is out: one that is cut
+// short can only be begun again. Close frees it.
 type Subscription interface {
 	Events() iter.Seq2[Event, error]
 	Position() kg.Position
