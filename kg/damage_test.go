@@ -172,6 +172,33 @@ func TestCheckFindsDamagedTable(t *testing.T) {
 	}
 }
 
+// A rebuild that is asked for over a log with a bad byte in the middle is refused:
+// it would throw away what only the index still has.
+func TestRebuildOverDamagedLog(t *testing.T) {
+	dir, want := small(t)
+	segment := filesOf(t, filepath.Join(dir, "log", "*.wal"))[1]
+	n, err := waltest.Written(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waltest.Flip(segment, n/2, 1); err != nil {
+		t.Fatal(err)
+	}
+	o := tinyLog()
+	o.Rebuild = true
+	if _, err := kg.Open(dir, o); kg.CodeOf(err) != kg.CodeLogDamaged {
+		t.Fatalf("Open with a rebuild: %v, want LOG_DAMAGED", err)
+	}
+	s := openStore(t, dir, tinyLog())
+	if s.Head().Revision != want.head {
+		t.Errorf("at revision %d, want %d", s.Head().Revision, want.head)
+	}
+	if report, err := s.Check(within(t), kg.CheckOptions{}); err != nil || report.Clean() {
+		t.Errorf("Check: %+v, %v; want problems", report, err)
+	}
+	refused(t, s, kg.CodeLogDamaged, want)
+}
+
 func afterFlip(t *testing.T, dir, what string, want *record, lost bool) (outcome string) {
 	t.Helper()
 	s, err := kg.Open(dir, tinyLog())
