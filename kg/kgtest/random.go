@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ type run struct {
 func newRun(t *testing.T, f Factory, seed uint64) *run {
 	clock := NewClock()
 	options := kg.Options{
-		Clock: clock.Now, TermCache: 16, RingCommits: 8, RingBytes: 4 << 10, GroupCommits: 3, MemTableBytes: 8 << 20,
+		Clock: clock.Now, TermCache: 16, RingCommits: 8, RingBytes: 4 << 10, GroupCommits: 3, MemTableBytes: kg.MinMemTableBytes,
 		Access: &policies{rules: map[kg.Term]map[kg.AgentID]kg.Right{
 			graphs[1]: {tester.ID: kg.Manage, reader.ID: kg.Read},
 			graphs[2]: {tester.ID: kg.Manage},
@@ -115,6 +116,8 @@ func (r *run) step() {
 		}
 	case n < 930:
 		r.pages()
+	case n < 955:
+		r.ballast()
 	case n < 980:
 		r.clock.Move(time.Duration(r.dice.IntN(3000)-500) * time.Millisecond)
 	case n < 990:
@@ -235,6 +238,17 @@ func (r *run) concurrent() {
 	if got := r.store.Head().Revision; got != r.model.Head() {
 		r.t.Fatalf("Head: got revision %d, want %d", got, r.model.Head())
 	}
+}
+
+// ballast makes the index so large now and then that what is kept in memory
+// goes to disk.
+func (r *run) ballast() {
+	q := r.dice.quad()
+	q.Object = kg.String(strings.Repeat(fmt.Sprint(r.dice.Uint64(), " "), 20_000))
+	meta, patches := kg.Meta{Principal: tester}, []kg.Patch{add(q, ""), remove(q, "")}
+	got, err := r.store.Update(within(r.t), meta, apply(patches))
+	sameAnswer(r.t, r.model.Update(meta, patches, Stamp{r.model.Head() + 1, got.Time}), got, err)
+	sameCommit(within(r.t), r.t, r.model, r.store, r.model.Head())
 }
 
 func (r *run) read(v kg.View) {

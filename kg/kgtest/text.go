@@ -1,6 +1,7 @@
 package kgtest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,16 @@ func assertionsText(as []kg.Assertion) string {
 }
 
 func quadText(q kg.Quad) string {
-	return fmt.Sprintf("%s %s %s %s", q.Graph, q.Subject, q.Predicate, q.Object)
+	return fmt.Sprintf("%s %s %s %s", termText(q.Graph), termText(q.Subject), termText(q.Predicate), termText(q.Object))
+}
+
+// termText has a hash in place of what nobody would read.
+func termText(t kg.Term) string {
+	s := t.String()
+	if len(s) <= 200 {
+		return s
+	}
+	return fmt.Sprintf("%.40s… (%d bytes, %x)", s, len(s), sha256.Sum256([]byte(s)))
 }
 
 func statementText(s kg.Statement) string {

@@ -206,7 +206,7 @@ func testPast(t *testing.T, f Factory) {
 // outlives writes more over a few hundred statements than the index keeps in
 // memory while a snapshot reads what was there before.
 func outlives(t *testing.T, f Factory) {
-	store := f(t, kg.Options{MemTableBytes: 8 << 20})
+	store := f(t, kg.Options{MemTableBytes: kg.MinMemTableBytes})
 	const rounds = 20 // of several megabytes, so that the index is compacted
 	text := "\"" + strings.Repeat("a large text ", 600)
 	write := func(round int) {
