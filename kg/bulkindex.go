@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
@@ -43,6 +44,15 @@ func (b *bulk) dictionary(out *streamOut) {
 	slices.SortFunc(rows, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
 	for _, r := range rows {
 		out.put(r.key, r.value)
+	}
+	languages := make(map[string]bool)
+	for _, t := range b.terms {
+		if t.lang != "" {
+			languages[t.lang] = true
+		}
+	}
+	for _, lang := range slices.Sorted(maps.Keys(languages)) {
+		out.put(keys.Language(lang), nil)
 	}
 }
 

@@ -168,6 +168,11 @@ func (c *checker) dictionary() error {
 			c.problem("dictionary: term %d: %v", n, err)
 			return
 		}
+		if t.lang != "" {
+			if found, err := c.kv.get(keys.Language(t.lang), func([]byte) error { return nil }); !found || err != nil {
+				c.problem("dictionary: the language %s is not listed: %v", t.lang, err)
+			}
+		}
 		if _, inline := inlineID(t); inline {
 			c.problem("dictionary: term %d needs no number: %s", n, clip(t.String()))
 		}

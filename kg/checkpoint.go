@@ -33,6 +33,7 @@ import (
 //	P  four ids, from, to, state     an interval of the past
 //	L  two ids, revision             last change of a subject in a graph
 //	C  catalogue key, tally          a count
+//	G  language tag                  of some literal
 //	I  hash, row                     a remembered answer
 //	E  number of records             the end
 const (
@@ -143,6 +144,7 @@ var sections = []struct {
 	{'L', keys.LastPrefix()},
 	{'C', []byte{keys.PrefixPredicate}},
 	{'D', []byte{keys.PrefixClass}},
+	{'G', keys.LanguagePrefix()},
 	{'I', keys.IdempotencyPrefix()},
 }
 

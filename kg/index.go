@@ -90,6 +90,9 @@ func (w *indexWriter) create(t Term) ID {
 	key, _ := keys.Term(record, hash16)
 	w.o.put(key, binary.AppendUvarint(nil, id.Number()))
 	w.o.put(keys.Number(id.Number()), record)
+	if t.lang != "" {
+		w.o.put(keys.Language(t.lang), nil)
+	}
 	return id
 }
 

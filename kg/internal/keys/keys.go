@@ -20,6 +20,7 @@
 //	20  last change 20 | g(9) s(9)               value: revision
 //	30  count       30 | g(9) p(9)               value: revision, statements of a predicate
 //	31  count       31 | g(9) c(9)               value: revision, subjects of a class
+//	32  language    32 | tag                     no value: some literal has it
 //	40  idempotency 40 | hash(16)                value: revision, content hash
 //	80…ff           reserved
 //
@@ -46,6 +47,7 @@ const (
 	prefixLast      = 0x20
 	PrefixPredicate = 0x30
 	PrefixClass     = 0x31
+	prefixLanguage  = 0x32
 	prefixIdem      = 0x40
 )
 
@@ -228,6 +230,12 @@ func Last(graph, subject ID) []byte { return pair(prefixLast, graph, subject) }
 // Predicate and Class are the keys of the catalogue's counts.
 func Predicate(graph, predicate ID) []byte { return pair(PrefixPredicate, graph, predicate) }
 func Class(graph, class ID) []byte         { return pair(PrefixClass, graph, class) }
+
+// Language is the key that says that some literal has the language tag.
+func Language(tag string) []byte { return append([]byte{prefixLanguage}, tag...) }
+
+// LanguagePrefix begins all of them.
+func LanguagePrefix() []byte { return []byte{prefixLanguage} }
 
 // LastPrefix begins all keys of last changes.
 func LastPrefix() []byte { return []byte{prefixLast} }
