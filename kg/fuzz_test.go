@@ -57,6 +57,7 @@ func FuzzParseTerm(f *testing.F) {
 	}
 	f.Add([]byte{formLang, 0x82, 0x00, 'd', 'e'}) // a length that takes more bytes than it must
 	f.Add([]byte{formTyped, 0})
+	f.Add(codec.AppendString([]byte{formTyped}, XSDInteger)) // spelled out
 	f.Add(append([]byte{formXSD, 6}, "string"...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		term, err := parseTerm(b)
@@ -176,6 +177,19 @@ func FuzzParseEntry(f *testing.F) {
 	}
 	f.Add(whole)
 	f.Add(appendEntry(nil, &Commit{Time: time.UnixMilli(0), Principal: "agent://1"}))
+	one := appendEntry(nil, &Commit{Time: time.UnixMilli(0), Changes: []Change{fuzzCommit().Changes[0]}})
+	body := bytes.LastIndex(one, []byte{byte(Add), 0, 1, 2, 3, 0}) // four terms and an agent
+	for i := 1; i <= 5; i++ {
+		beyond := bytes.Clone(one)
+		beyond[body+i] = 4
+		if i == 5 {
+			beyond[body+i] = 1
+		}
+		if _, err := parseEntry(beyond, 9); CodeOf(err) != CodeLogDamaged {
+			f.Fatalf("index %d beyond its table: %v, want LOG_DAMAGED", i, err)
+		}
+		f.Add(beyond)
+	}
 	for cut := 0; cut < len(whole); cut += 5 {
 		f.Add(whole[:cut])
 		spoiled := bytes.Clone(whole)
@@ -308,6 +322,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	f.Add(codec.AppendBytes(codec.AppendBytes([]byte{'S'}, bytes.Repeat([]byte{2}, 36)), []byte{1}))
 	f.Add(binary.AppendUvarint([]byte{'T'}, maxRecordBytes+1))
 	f.Add(binary.AppendUvarint([]byte{'T'}, maxRecordBytes))
+	f.Add(binary.AppendUvarint([]byte{'T'}, 1<<39)) // more than there is memory
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bufio.NewReader(bytes.NewReader(b))
 		if _, err := readCheckpointHead(r); err == nil {
