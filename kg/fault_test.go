@@ -331,11 +331,8 @@ func copyFile(from, to string) error {
 	}
 }
 
-// inLog and inIndex name parts of a data directory for copyTree.
-func inLog(path string) bool { return path == "log" || strings.HasPrefix(path, "log/") }
-func inIndex(path string) bool {
-	return path == "index" || strings.HasPrefix(path, "index/")
-}
+// inIndex names the part of a data directory that is the index, for copyTree.
+func inIndex(path string) bool { return path == "index" || strings.HasPrefix(path, "index/") }
 
 // remove deletes files of a data directory.
 func remove(t testing.TB, dir string, names ...string) {
