@@ -93,7 +93,7 @@ func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if !d.object.IsZero() && predicate != rdfType {
+		if (!d.object.IsZero() || d.text != nil) && predicate != rdfType {
 			n /= 16 // one object of many
 		}
 		sum += n
@@ -108,6 +108,8 @@ func (d *drive) ids(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 		return d.named(s, after)
 	case !d.object.IsZero():
 		return d.subjectsOf(s, after)
+	case d.text != nil:
+		return d.worded(s, after)
 	}
 	return d.scanned(s, after)
 }
@@ -167,6 +169,44 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 			}
 		}
 	}
+}
+
+// worded looks the text up in every language and datatype that there is.
+func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		literals, err := s.Literals(*d.text)
+		var ids []kg.ID
+		for _, t := range literals {
+			if d.fits != nil && !d.fits(t) {
+				continue
+			}
+			for _, predicate := range d.predicates {
+				if ids, err = subjects(s, kg.Pattern{Predicate: predicate, Object: t}, ids); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			yield(kg.ID{}, err)
+			return
+		}
+		yieldSorted(ids, after, yield)
+	}
+}
+
+// subjects adds the subjects of the statements that fit the pattern.
+func subjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
+	p, known, err := idPattern(s, pattern)
+	if !known || err != nil {
+		return ids, err
+	}
+	for row, err := range s.MatchIDs(p, nil) {
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, row.Subject)
+	}
+	return ids, nil
 }
 
 // scanned reads all statements with the predicates and keeps the subjects of

@@ -651,9 +651,8 @@ input PropertyFilter {
   "With true: there is a value. With false: there is none."
   exists: Boolean
   """
-  The value is equal, as ValueFilter.eq says. A text is looked up in the index when ` + "`" + `language` + "`" + ` (eq) or
-  ` + "`" + `datatype` + "`" + ` (eq "xsd:string", for one without a language) stands beside it; otherwise the values of
-  the property are read.
+  The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
+  as a date; other values of the property are read.
   """
   eq: JSON
   "The value is another one, of whatever kind."

@@ -27,6 +27,7 @@ type drive struct {
 	iris       []kg.Term
 	predicates []kg.Term
 	object     kg.Term  // zero: any that fits; set only with one predicate
+	text       *string  // set: the object is a literal with this text, and fits
 	fits       termTest // nil: any
 }
 
@@ -219,7 +220,7 @@ func (m *entityMatch) drive(f *EntityFilter, labels []kg.Term) error {
 		m.drives = append(m.drives, typeDrive(f.Type))
 	}
 	if f.Label != nil && (f.Label.Exists == nil || *f.Label.Exists) {
-		m.drives = append(m.drives, drive{predicates: labels, fits: labelFits(f.Label)})
+		m.drives = append(m.drives, drive{predicates: labels, text: f.Label.Eq, fits: labelFits(f.Label)})
 	}
 	for i := range f.Property {
 		p := &f.Property[i]
@@ -230,7 +231,7 @@ func (m *entityMatch) drive(f *EntityFilter, labels []kg.Term) error {
 		if err != nil {
 			return err
 		}
-		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), fits: fits})
+		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
 	}
 	for i := range f.And {
 		if err := m.drive(&f.And[i], labels); err != nil {
@@ -257,6 +258,16 @@ func (f *PropertyFilter) onlyObject() (t kg.Term) {
 		return kg.String(text)
 	}
 	return t
+}
+
+// onlyText is the text that a condition leaves, or nil. One that reads as a date
+// also fits values of that date that are written otherwise.
+func (f *PropertyFilter) onlyText() *string {
+	o, err := parseOperand(f.Eq)
+	if err != nil || o.kind != textValue || o.hasMoment {
+		return nil
+	}
+	return &o.text
 }
 
 func typeDrive(f *IRIFilter) drive {

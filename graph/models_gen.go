@@ -332,9 +332,8 @@ type PropertyFilter struct {
 	Predicate kg.Term `json:"predicate"`
 	// With true: there is a value. With false: there is none.
 	Exists *bool `json:"exists"`
-	// The value is equal, as ValueFilter.eq says. A text is looked up in the index when `language` (eq) or
-	// `datatype` (eq "xsd:string", for one without a language) stands beside it; otherwise the values of
-	// the property are read.
+	// The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
+	// as a date; other values of the property are read.
 	Eq json.RawMessage `json:"eq"`
 	// The value is another one, of whatever kind.
 	Ne json.RawMessage `json:"ne"`

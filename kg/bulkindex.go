@@ -45,14 +45,14 @@ func (b *bulk) dictionary(out *streamOut) {
 	for _, r := range rows {
 		out.put(r.key, r.value)
 	}
-	languages := make(map[string]bool)
+	kinds := make(map[string]bool)
 	for _, t := range b.terms {
-		if t.lang != "" {
-			languages[t.lang] = true
+		if t.lang != "" || t.datatype != "" {
+			kinds[string(literalKindKey(t))] = true
 		}
 	}
-	for _, lang := range slices.Sorted(maps.Keys(languages)) {
-		out.put(keys.Language(lang), nil)
+	for _, key := range slices.Sorted(maps.Keys(kinds)) {
+		out.put([]byte(key), nil)
 	}
 }
 

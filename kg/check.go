@@ -168,9 +168,9 @@ func (c *checker) dictionary() error {
 			c.problem("dictionary: term %d: %v", n, err)
 			return
 		}
-		if t.lang != "" {
-			if found, err := c.kv.get(keys.Language(t.lang), func([]byte) error { return nil }); !found || err != nil {
-				c.problem("dictionary: the language %s is not listed: %v", t.lang, err)
+		if key := literalKindKey(t); key != nil {
+			if found, err := c.kv.get(key, func([]byte) error { return nil }); !found || err != nil {
+				c.problem("dictionary: the language or datatype of term %d is not listed: %v", n, err)
 			}
 		}
 		if _, inline := inlineID(t); inline {

@@ -34,6 +34,7 @@ import (
 //	L  two ids, revision             last change of a subject in a graph
 //	C  catalogue key, tally          a count
 //	G  language tag                  of some literal
+//	H  datatype                      of some literal
 //	I  hash, row                     a remembered answer
 //	E  number of records             the end
 const (
@@ -145,6 +146,7 @@ var sections = []struct {
 	{'C', []byte{keys.PrefixPredicate}},
 	{'D', []byte{keys.PrefixClass}},
 	{'G', keys.LanguagePrefix()},
+	{'H', keys.DatatypePrefix()},
 	{'I', keys.IdempotencyPrefix()},
 }
 

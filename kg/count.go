@@ -151,16 +151,3 @@ func (s *Snapshot) knownPredicates() []ID {
 	slices.SortFunc(out, compareIDs)
 	return out
 }
-
-// Languages lists the language tags that literals in the store have or had, in
-// order. They may be those of statements that the view does not show: they are
-// for finding terms, not for telling.
-func (s *Snapshot) Languages() []string {
-	c := s.kv.scan(keys.LanguagePrefix())
-	defer c.close()
-	var tags []string
-	for ; c.valid(); c.next() {
-		tags = append(tags, string(c.key()[1:]))
-	}
-	return tags
-}

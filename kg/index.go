@@ -90,10 +90,22 @@ func (w *indexWriter) create(t Term) ID {
 	key, _ := keys.Term(record, hash16)
 	w.o.put(key, binary.AppendUvarint(nil, id.Number()))
 	w.o.put(keys.Number(id.Number()), record)
-	if t.lang != "" {
-		w.o.put(keys.Language(t.lang), nil)
+	if key := literalKindKey(t); key != nil {
+		w.o.put(key, nil)
 	}
 	return id
+}
+
+// literalKindKey is the key under which the language or datatype of a literal is
+// listed, nil for one that has none.
+func literalKindKey(t Term) []byte {
+	switch {
+	case t.lang != "":
+		return keys.Language(t.lang)
+	case t.datatype != "":
+		return keys.Datatype(t.datatype)
+	}
+	return nil
 }
 
 // state reads what stands of a statement now; no assertions when it is absent.

@@ -21,6 +21,7 @@
 //	30  count       30 | g(9) p(9)               value: revision, statements of a predicate
 //	31  count       31 | g(9) c(9)               value: revision, subjects of a class
 //	32  language    32 | tag                     no value: some literal has it
+//	33  datatype    33 | IRI                     no value: some literal has it
 //	40  idempotency 40 | hash(16)                value: revision, content hash
 //	80…ff           reserved
 //
@@ -48,6 +49,7 @@ const (
 	PrefixPredicate = 0x30
 	PrefixClass     = 0x31
 	prefixLanguage  = 0x32
+	prefixDatatype  = 0x33
 	prefixIdem      = 0x40
 )
 
@@ -236,6 +238,13 @@ func Language(tag string) []byte { return append([]byte{prefixLanguage}, tag...)
 
 // LanguagePrefix begins all of them.
 func LanguagePrefix() []byte { return []byte{prefixLanguage} }
+
+// Datatype is the key that says that some literal, numbered in the dictionary,
+// has the datatype.
+func Datatype(iri string) []byte { return append([]byte{prefixDatatype}, iri...) }
+
+// DatatypePrefix begins all of them.
+func DatatypePrefix() []byte { return []byte{prefixDatatype} }
 
 // LastPrefix begins all keys of last changes.
 func LastPrefix() []byte { return []byte{prefixLast} }

@@ -1,0 +1,92 @@
+package kg_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"koine/kg"
+)
+
+// Literals finds a text in every language and datatype, however the literals
+// came in, and after every way of making the index again.
+func TestLiterals(t *testing.T) {
+	dir := t.TempDir()
+	open := func(o kg.Options) *kg.Store {
+		s, err := kg.Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	quad := func(object kg.Term) kg.Quad {
+		return kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: object}
+	}
+	expect := func(s *kg.Store, text string, want ...kg.Term) {
+		t.Helper()
+		snap, err := s.View(context.Background(), kg.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snap.Close()
+		got, err := snap.Literals(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, kg.Term.Compare)
+		slices.SortFunc(want, kg.Term.Compare)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b kg.Term) bool { return a == b })); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+		report, err := s.Check(context.Background(), kg.CheckOptions{})
+		if err != nil || !report.Clean() {
+			t.Errorf("%v %v", report, err)
+		}
+	}
+	// A short text and a boolean are known whether or not anybody said them: they
+	// are in no dictionary.
+	year := []kg.Term{kg.String("1999"), kg.LangString("1999", "en"), kg.Integer(1999), kg.Double(1999), kg.Typed("1999", kg.XSD+"gYear")}
+	all := func(s *kg.Store) {
+		t.Helper()
+		expect(s, "a text of some length", kg.LangString("a text of some length", "de"), kg.LangString("a text of some length", "en"), kg.String("a text of some length"))
+		expect(s, "1999", year...)
+		expect(s, "nobody ever said this")
+		expect(s, "01", kg.String("01"), kg.Typed("01", kg.XSDInteger))
+	}
+	loaded := append([]kg.Term{kg.LangString("a text of some length", "DE"), kg.String("a text of some length")}, year...)
+	s := open(kg.Options{})
+	_, err := s.Load(context.Background(), kg.Meta{}, func(yield func(kg.Quad, error) bool) {
+		for _, object := range loaded {
+			if !yield(quad(object), nil) {
+				return
+			}
+		}
+	}, kg.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []kg.Term{kg.LangString("a text of some length", "en"), kg.Typed("01", kg.XSDInteger)} {
+		if _, err := s.Update(context.Background(), kg.Meta{}, func(tx *kg.Tx) error {
+			return tx.Apply(kg.Patch{Op: kg.Add, Quad: quad(object)})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all(s)
+	if _, err := s.Checkpoint(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []kg.Options{{}, {Rebuild: true}} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(o)
+		all(s)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
