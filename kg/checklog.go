@@ -45,13 +45,12 @@ func (c *checker) log() error {
 
 // logModel is what the log says, in maps.
 type logModel struct {
-	c       *checker
-	states  map[Quad]state
-	gone    map[Quad]bool
-	past    map[pastQuad][]Assertion
-	last    map[[2]Term]Revision
-	time    int64
-	touched int
+	c      *checker
+	states map[Quad]state
+	gone   map[Quad]bool
+	past   map[pastQuad][]Assertion
+	last   map[[2]Term]Revision
+	time   int64
 }
 
 type pastQuad struct {
