@@ -89,3 +89,6 @@ func parseRow(row string) (kv [2][]byte) {
 	kv[1], _ = hex.DecodeString(value)
 	return kv
 }
+
+// Scrubbed is closed when the log has been read through after opening.
+func (s *Store) Scrubbed() <-chan struct{} { return s.scrubbed }

@@ -33,8 +33,9 @@ type Store struct {
 	diskFull atomic.Bool
 
 	queue     chan *update
-	exclusive chan func() // runs between two groups
-	flushed   chan error  // a write of memory to Badger has ended
+	exclusive chan func()   // runs between two groups
+	flushed   chan error    // a write of memory to Badger has ended
+	scrubbed  chan struct{} // closed when the log has been read through
 	stop      chan struct{}
 	stopped   sync.WaitGroup
 	closeOnce sync.Once
@@ -81,14 +82,16 @@ func Open(dir string, o Options) (*Store, error) {
 		queue:     make(chan *update, o.QueueLength),
 		exclusive: make(chan func()),
 		flushed:   make(chan error),
+		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
-	s.stopped.Add(2)
+	s.stopped.Add(3)
 	go s.commitLoop()
+	go s.scrub()
 	go s.tailer.run(&s.stopped)
 	return s, nil
 }

@@ -1,0 +1,33 @@
+package kg
+
+import (
+	"context"
+	"errors"
+
+	"koine/kg/internal/wal"
+)
+
+// scrub reads the log once beside everything else when the store has been
+// opened: opening itself reads only the newest part, and old damage would
+// otherwise be noticed by whoever comes across it. Damage ends updates.
+func (s *Store) scrub() {
+	defer s.stopped.Done()
+	defer close(s.scrubbed)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.wal.Verify(ctx, nil) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-s.stop:
+		cancel()
+		<-done
+		return
+	}
+	if errors.Is(err, wal.ErrDamaged) {
+		_ = s.noteDamage(errLog(err)) // it refuses updates, which is all that there is to do
+	} else if err != nil {
+		s.log.Warn("the log could not be read through", "error", err)
+	}
+}
