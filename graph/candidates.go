@@ -11,7 +11,7 @@ import (
 // their ids, behind after if that is set, with what the test needs of them.
 func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		w, err := resolve(s, m.wanted)
+		w, err := resolve(m.wanted, s.ID)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -55,6 +56,24 @@ func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) 
 	h.Write([]byte(f.ObjectDefinition.Name + "." + f.Name + "\n"))
 	h.Write(text)
 	return cursorBound(h.Sum(nil)), nil
+}
+
+// viewKey names what a view shows: equal keys, equal views.
+func viewKey(v kg.View) string {
+	b := fmt.Appendf(nil, "%q %d %t %v %d %d", v.Principal.ID, v.At, v.AllGraphs, v.MinCertainty, v.MaxAge, v.Now.UnixNano())
+	if len(v.Principal.Roles) > 0 {
+		b = fmt.Appendf(b, " roles %q", v.Principal.Roles)
+	}
+	if v.Graphs != nil { // an empty list is not the same as none
+		b = append(b, " graphs"...)
+		for _, g := range v.Graphs {
+			b = append(append(b, ' '), g.String()...)
+		}
+	}
+	if v.Believed != nil {
+		b = fmt.Appendf(b, " believed %q", v.Believed)
+	}
+	return string(b)
 }
 
 // of is the bound of the same list of one entity.

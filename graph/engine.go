@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"time"
@@ -52,6 +53,7 @@ type Engine struct {
 	limits    Limits
 	options   Options
 	labels    []kg.Term
+	absent    absent // of the labels
 	schema    *executableSchema
 	documents *documents
 }
@@ -68,6 +70,7 @@ func NewEngine(deps Deps, options Options) *Engine {
 	for _, p := range options.LabelPredicates {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
+	e.absent = newAbsent(e.labels)
 	config := Config{Resolvers: &Resolver{engine: e}}
 	e.schema = &executableSchema{Resolvers: config.Resolvers}
 	e.documents = newDocuments(e.schema.Schema(), e.limits, options.CachedDocuments)
@@ -121,9 +124,16 @@ func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
 		}
 	}()
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
-	response = e.schema.Exec(ctx)(ctx)
-	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
-	return response
+	op, ec := graphql.GetOperationContext(ctx).Operation, runOf(ctx).ec
+	// Not executableSchema.Exec: for each operation it makes a map of all input
+	// types, for unmarshalers written by hand, of which there are none.
+	run := ec._Query
+	if op.Operation == ast.Mutation {
+		run = ec._Mutation
+	}
+	var data bytes.Buffer
+	run(ctx, op.SelectionSet).MarshalGQL(&data)
+	return &graphql.Response{Data: data.Bytes(), Errors: graphql.GetErrors(ctx)}
 }
 
 // present is the list of one error that belongs to no field.

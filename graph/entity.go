@@ -47,7 +47,8 @@ type entityField struct {
 }
 
 func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
-	plan := &entityPlan{}
+	n := len(set) + len(p.run.engine.labels)
+	plan := &entityPlan{fields: make([]entityField, 0, len(set)), wanted: make([]kg.Term, 0, n), uses: make([][]use, 0, n)}
 	err := p.eachField(set, entityImplementors, func(f graphql.CollectedField, key []byte) error {
 		field := entityField{key: key}
 		if err := p.entityField(plan, f, &field); err != nil {

@@ -84,7 +84,7 @@ func sortEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 
 // rankEntity finds the place of a cursor's entity again.
 func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error) {
-	w, err := resolve(s, c.entityMatch.wanted)
+	w, err := resolve(c.entityMatch.wanted, s.ID)
 	if err != nil {
 		return nil, err
 	}

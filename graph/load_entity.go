@@ -61,7 +61,7 @@ func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, er
 }
 
 func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) error {
-	w, err := resolve(l.snapshot, plan.wanted)
+	w, err := resolve(plan.wanted, l.predicate)
 	if err != nil {
 		return err
 	}

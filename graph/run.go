@@ -2,7 +2,7 @@ package graph
 
 import (
 	"context"
-	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +23,7 @@ type run struct {
 	bytes   atomic.Int64      // of what was loaded for the answer
 
 	mu        sync.Mutex // guards what follows
-	snapshots map[string]*kg.Snapshot
+	snapshots []opened
 	pinned    bool        // revision is set
 	revision  kg.Revision // that the operation reads where nothing else is asked for
 	now       time.Time   // the evaluation time of all its reads
@@ -32,7 +32,14 @@ type run struct {
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
-	return &run{engine: e, request: req, snapshots: map[string]*kg.Snapshot{}}
+	return &run{engine: e, request: req}
+}
+
+// opened is a snapshot with the view that was asked for, its revision and
+// evaluation time filled in.
+type opened struct {
+	view     kg.View
+	snapshot *kg.Snapshot
 }
 
 type runKey struct{}
@@ -57,9 +64,10 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	if view.Now.IsZero() {
 		view.Now = r.now
 	}
-	key := viewKey(view)
-	if s := r.snapshots[key]; s != nil {
-		return s, nil
+	for _, o := range r.snapshots {
+		if reflect.DeepEqual(o.view, view) {
+			return o.snapshot, nil
+		}
 	}
 	s, err := r.engine.deps.Store.View(ctx, view)
 	if err != nil {
@@ -76,7 +84,7 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	if p := s.Position(); r.lowest == nil || p.Compare(*r.lowest) < 0 {
 		r.lowest = &p
 	}
-	r.snapshots[viewKey(view)] = s
+	r.snapshots = append(r.snapshots, opened{view, s})
 	return s, nil
 }
 
@@ -85,7 +93,8 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 func (r *run) close(result *operation.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.snapshots {
+	for _, o := range r.snapshots {
+		s := o.snapshot
 		result.StatementsRead += s.StatementsRead()
 		for _, a := range s.Sources() {
 			if len(result.Sources) < kg.MaxSources && !slices.Contains(result.Sources, a) {
@@ -95,7 +104,7 @@ func (r *run) close(result *operation.Result) {
 		s.Close()
 	}
 	slices.Sort(result.Sources)
-	clear(r.snapshots)
+	r.snapshots = nil
 	switch {
 	case r.written != nil:
 		result.Position = *r.written
@@ -112,22 +121,4 @@ func (r *run) charge(n int) error {
 		return r.engine.limits.resultTooLarge()
 	}
 	return nil
-}
-
-// viewKey names what a view shows: equal keys, equal views.
-func viewKey(v kg.View) string {
-	b := fmt.Appendf(nil, "%q %d %t %v %d %d", v.Principal.ID, v.At, v.AllGraphs, v.MinCertainty, v.MaxAge, v.Now.UnixNano())
-	if len(v.Principal.Roles) > 0 {
-		b = fmt.Appendf(b, " roles %q", v.Principal.Roles)
-	}
-	if v.Graphs != nil { // an empty list is not the same as none
-		b = append(b, " graphs"...)
-		for _, g := range v.Graphs {
-			b = append(append(b, ' '), g.String()...)
-		}
-	}
-	if v.Believed != nil {
-		b = fmt.Appendf(b, " believed %q", v.Believed)
-	}
-	return string(b)
 }

@@ -38,10 +38,10 @@ type wants struct {
 
 // resolve finds the ids of predicates; those that the store does not know have
 // no rows.
-func resolve(s *kg.Snapshot, predicates []kg.Term) (w wants, err error) {
+func resolve(predicates []kg.Term, find func(kg.Term) (id kg.ID, known bool, err error)) (w wants, err error) {
 	w.n = len(predicates)
 	for i, p := range predicates {
-		id, known, err := s.ID(p)
+		id, known, err := find(p)
 		if err != nil {
 			return w, err
 		}
