@@ -47,7 +47,8 @@ func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
 		c := kv.scan([]byte{byte(prefix)})
 		for ; c.valid() && len(kept) <= maxKeptKeys; c.next() {
 			err := c.value(func(v []byte) error {
-				kept = append(kept, keyValue{bytes.Clone(c.key()), bytes.Clone(v)})
+				// Badger gives nil for an empty value, and nil would mean a deletion.
+				kept = append(kept, keyValue{bytes.Clone(c.key()), append([]byte{}, v...)})
 				return nil
 			})
 			if err != nil {

@@ -67,6 +67,7 @@ func testLoad(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
+	t.Run("beside koine's own", func(t *testing.T) { loadsBesideOwn(t, f, n, false) })
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, kg.Filter{Pattern: kg.Pattern{Predicate: kg.IRI("urn:p:4")}, View: kg.View{Principal: tester}}, b.Head())
