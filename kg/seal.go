@@ -125,7 +125,8 @@ func (s *Store) CommitID(r Revision) string {
 	return s.uuid(binary.BigEndian.AppendUint64([]byte{'c'}, uint64(r)))
 }
 
-// ChangeID is the UUID of the change at a position.
+// ChangeID is the UUID of the change at the position of its Event: the last
+// change of a commit is at EndOfCommit.
 func (s *Store) ChangeID(p Position) string {
 	b := binary.BigEndian.AppendUint64([]byte{'p'}, uint64(p.Revision))
 	return s.uuid(binary.BigEndian.AppendUint32(b, p.Index))
