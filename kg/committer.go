@@ -140,26 +140,40 @@ func (s *Store) collect(u *update) []*update {
 	return updates
 }
 
-// commit takes updates through execute, append and apply, and answers them.
+// commit takes updates through execute, append and apply, in as many groups as
+// they need, and answers them.
 func (s *Store) commit(updates []*update) {
+	for len(updates) > 0 {
+		updates = updates[s.commitGroup(updates):]
+	}
+}
+
+// commitGroup makes one group of the first updates and says how many it took.
+func (s *Store) commitGroup(updates []*update) int {
 	g := s.newGroup()
-	g.updates = updates
 	if err := s.writable(); err != nil {
+		g.updates = updates
 		failAll(updates, err)
 	} else {
-		s.make(g)
+		s.make(g, updates)
 	}
 	g.snapshot.close()
-	for _, u := range updates {
+	for _, u := range g.updates {
 		close(u.done)
 	}
 	s.tailer.tell()
 	s.flushIfFull()
+	return len(g.updates)
 }
 
-// make executes a group's updates, appends what they come to, and applies it.
-func (s *Store) make(g *group) {
-	for _, u := range g.updates {
+// make executes updates until the group is full, appends what they come to, and
+// applies it.
+func (s *Store) make(g *group, updates []*update) {
+	for i, u := range updates {
+		if g.bytes >= maxGroupBytes {
+			break
+		}
+		g.updates = updates[:i+1]
 		switch {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
 		case u.ctx.Err() != nil:

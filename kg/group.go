@@ -8,6 +8,11 @@ import (
 	"koine/kg/internal/wal"
 )
 
+// maxGroupBytes is from how many bytes for the log on a group takes no further
+// update. With one more of wal.MaxEntryBytes it is far below wal.MaxBatchBytes,
+// past which an append fails and the store takes no updates any more.
+const maxGroupBytes = 32 << 20
+
 // group is the updates that are executed together, share one fsync, and become
 // visible at once.
 type group struct {
@@ -20,6 +25,7 @@ type group struct {
 	time      time.Time
 	commits   []*Commit
 	frames    []wal.Prepared
+	bytes     int      // of frames
 	hash      [32]byte // of the last log entry
 }
 
@@ -142,6 +148,7 @@ func (g *group) finish(tx *Tx) (Receipt, error) {
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
 	g.frames = append(g.frames, frame)
+	g.bytes += frame.Bytes()
 	return receiptOf(c, g.s.dir.epoch), nil
 }
 
