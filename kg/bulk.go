@@ -3,7 +3,6 @@ package kg
 import (
 	"bytes"
 	"errors"
-	"os"
 	"slices"
 	"time"
 
@@ -263,10 +262,14 @@ func (b *bulk) append() error {
 	if len(b.pending) == 0 {
 		return nil
 	}
+	first := b.revision - Revision(len(b.pending)) + 1
 	if err := b.s.writable(); err != nil {
+		if first == b.first {
+			b.pending, b.commits = nil, 0 // as if it had never begun
+			return err
+		}
 		return errors.Join(err, b.failed(err))
 	}
-	first := b.revision - Revision(len(b.pending)) + 1
 	err := b.s.wal.AppendPrepared(uint64(first), b.pending)
 	b.pending = nil
 	if err != nil {
@@ -295,23 +298,27 @@ func (b *bulk) finish(l *load) error {
 	b.close()
 	l.report.Commits += b.commits
 	switch {
+	case b.commits == 0:
+		l.report = LoadReport{}
+		return errors.Join(err, removeFile(b.s.dir.join(buildingName)))
 	case err != nil:
 		return err
-	case b.commits == 0:
-		return os.Remove(b.s.dir.join(buildingName))
 	}
 	l.report.Bulk = true
 	if !b.s.shutGate() {
 		return b.finishOnline()
 	}
-	defer b.s.openGate()
 	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
-	if err := b.stream(); err != nil {
-		return b.failed(err)
+	err = b.stream()
+	if err == nil {
+		err = b.rest(m)
 	}
-	if err := b.rest(m); err != nil {
-		return b.failed(err)
+	if err != nil {
+		err = b.failed(err)
+		b.s.openGate(b.s.refused.Load()) // what was there is gone from the index
+		return err
 	}
+	defer b.s.openGate(nil)
 	return b.show(m)
 }
 
@@ -325,8 +332,6 @@ func (b *bulk) finishOnline() error {
 	if err := b.s.replay(b.first, b.revision); err != nil {
 		return b.failed(err)
 	}
-	h := b.s.head.Load()
-	b.s.publish(h)
 	b.s.tailer.tell()
 	return removeFile(b.s.dir.join(buildingName))
 }

@@ -10,6 +10,7 @@ import (
 type gate struct {
 	shut  chan struct{} // closed when the gate opens again; nil while it is open
 	empty chan struct{} // closed by the last reader that leaves a shut gate
+	lost  *Error        // why there is nothing to be read any more; nil while there is
 }
 
 // drainTime is how long a bulk load waits for open snapshots before it goes the
@@ -34,15 +35,17 @@ func (s *Store) shutGate() bool {
 	case <-timeout.C:
 	case <-s.stop:
 	}
-	s.openGate()
+	s.openGate(nil)
 	return false
 }
 
-func (s *Store) openGate() {
+// openGate lets readers in again, or, where the index was lost meanwhile, tells
+// them so: what is left of it must not pass for the store.
+func (s *Store) openGate(lost *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.gate.shut)
-	s.gate = gate{}
+	s.gate = gate{lost: lost}
 }
 
 // left notes that a reader has gone. Called with mu held.
@@ -65,11 +68,14 @@ func (s *Store) enter(ctx context.Context) error {
 			s.mu.Unlock()
 			return errClosed()
 		}
-		shut := s.gate.shut
-		if shut == nil {
+		shut, lost := s.gate.shut, s.gate.lost
+		if shut == nil && lost == nil {
 			return nil
 		}
 		s.mu.Unlock()
+		if lost != nil {
+			return lost
+		}
 		select {
 		case <-shut:
 		case <-s.stop:

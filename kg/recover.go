@@ -171,6 +171,7 @@ func (s *Store) catchUp(m marker) error {
 	}
 	s.log.Info("applying the log to the index", "from", m.revision+1, "to", last)
 	err := s.replay(m.revision+1, last)
+	s.replayed = uint64(s.head.Load().revision - m.revision)
 	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {
 		return nil // what came before the damage is shown
 	}
@@ -198,7 +199,6 @@ func (s *Store) replay(from, to Revision) error {
 			return err
 		}
 		r.last = c
-		s.replayed++
 		if r.w.o.bytes >= replayBytes {
 			if err := r.flush(); err != nil {
 				return err
@@ -242,8 +242,9 @@ func (r *replayer) flush() error {
 	if err := writeIndex(r.s.db, r.w.o.written, m); err != nil {
 		return err
 	}
-	r.s.head.Store(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, hash})
-	r.s.layers.flushed = r.last.Revision
+	// With readers, who may be there when a load is applied from the log, both of
+	// what they take move at once.
+	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, hash})
 	r.base.close()
 	*r = *r.s.newReplay()
 	return nil
