@@ -116,10 +116,15 @@ func (g *group) now() time.Time {
 func call(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Error{Code: CodeInternal, Message: "internal error", Err: fmt.Errorf("panic in an update: %v\n%s", p, debug.Stack())}
+			err = errPanic("an update", p)
 		}
 	}()
 	return fn(tx)
+}
+
+// errPanic is the error that a panic in what a caller handed in becomes.
+func errPanic(where string, p any) *Error {
+	return &Error{Code: CodeInternal, Message: "internal error", Err: fmt.Errorf("panic in %s: %v\n%s", where, p, debug.Stack())}
 }
 
 // finish takes an executed update into the group as a commit.

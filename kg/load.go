@@ -10,7 +10,8 @@ import (
 // LoadOptions configures Store.Load.
 type LoadOptions struct {
 	// Progress is called after each batch with how many quads have been taken
-	// in. It runs on the loader's goroutine. May be nil.
+	// in. Nothing is loaded meanwhile, and during a bulk load nothing committed:
+	// it must be fast and not call the store. May be nil.
 	Progress func(loaded uint64)
 	// CommitQuads bounds the quads of one commit; DefaultLoadCommit when 0, and
 	// at most that.
@@ -89,6 +90,11 @@ type batch struct {
 func (l *load) gather(quads iter.Seq2[Quad, error]) {
 	defer close(l.done)
 	defer close(l.batches)
+	defer func() { // here nobody else would, and the process would end
+		if p := recover(); p != nil {
+			l.send(batch{err: errPanic("the source of a load", p)})
+		}
+	}()
 	var b batch
 	bytes := 0
 	for q, err := range quads {
@@ -103,7 +109,9 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 			b.quads = make([]Quad, 0, l.options.CommitQuads)
 		}
 		b.quads = append(b.quads, q)
-		bytes += len(q.Subject.value) + len(q.Predicate.value) + len(q.Object.value)
+		for _, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
+			bytes += len(t.value) + len(t.datatype) + len(t.lang)
+		}
 		if len(b.quads) == l.options.CommitQuads || bytes >= loadCommitBytes {
 			if !l.send(b) {
 				return
@@ -129,18 +137,34 @@ func (l *load) run() error {
 		err = l.bulk()
 	}
 	// One commit is made while the one before it is on its way to the index.
-	for b := range l.batches {
-		if err == nil {
-			err = l.online(b)
-		}
-		if err != nil {
+	for err == nil {
+		var b batch
+		var more bool
+		if b, more, err = l.next(); !more {
 			break
 		}
-	}
-	if err == nil {
-		err = l.ctx.Err()
+		err = l.online(b)
 	}
 	return errors.Join(err, l.await())
+}
+
+// next waits for the next batch; more is false at the end, and with an error.
+func (l *load) next() (b batch, more bool, err error) {
+	select {
+	case b, more = <-l.batches:
+		if !more && l.ctx.Err() != nil {
+			err = l.errGivenUp()
+		}
+		return b, more, err
+	case <-l.ctx.Done():
+		return b, false, l.errGivenUp()
+	case <-l.s.stop:
+		return b, false, errClosed()
+	}
+}
+
+func (l *load) errGivenUp() *Error {
+	return Errorf(CodeTimeout, "the load was given up before its end: %w", l.ctx.Err())
 }
 
 // online hands a batch in like any update, and waits for the one before.
@@ -227,7 +251,7 @@ func (l *load) bulk() (err error) {
 	case <-l.s.stop:
 		return errClosed()
 	case <-l.ctx.Done():
-		return l.ctx.Err()
+		return l.errGivenUp()
 	}
 }
 
@@ -243,7 +267,14 @@ func (l *load) bulkExclusive() error {
 	if err != nil {
 		return err
 	}
-	for batch := range l.batches {
+	for {
+		batch, more, err := l.next()
+		if err != nil {
+			return b.abandon(l, err)
+		}
+		if !more {
+			return b.finish(l)
+		}
 		n, err := b.add(batch.quads)
 		if err == errNotInBulk {
 			if err := b.finish(l); err != nil {
@@ -263,7 +294,6 @@ func (l *load) bulkExclusive() error {
 			return batch.err
 		}
 	}
-	return b.finish(l)
 }
 
 // ownGraph tells whether koine keeps the graph for itself.

@@ -1,0 +1,246 @@
+package kg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+// integers are so many quads of one subject and predicate.
+func integers(n int) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		for i := range n {
+			if !yield(integer(i), nil) {
+				return
+			}
+		}
+	}
+}
+
+func integer(i int) kg.Quad {
+	return kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(i))}
+}
+
+func addOne(s *kg.Store, ctx context.Context, q kg.Quad) error {
+	_, err := s.Update(ctx, kg.Meta{}, func(tx *kg.Tx) error { return tx.Apply(kg.Patch{Op: kg.Add, Quad: q}) })
+	return err
+}
+
+// TestLoadBesideReaders proves that snapshots taken while a bulk load is applied
+// under a reader who stays are whole: what they scan is what their revision's
+// counts say.
+func TestLoadBesideReaders(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	stays, err := s.View(within(t), kg.View{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stays.Close()
+	loaded := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for more := true; more; {
+				select {
+				case <-loaded:
+					more = false
+				default:
+				}
+				if err := countsFit(t.Context(), s.Store); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	report, err := s.Load(within(t), kg.Meta{}, integers(50_000), kg.LoadOptions{})
+	close(loaded)
+	readers.Wait()
+	if err != nil || !report.Bulk {
+		t.Errorf("got %+v, %v, want a bulk load", report, err)
+	}
+	if n := s.Stats().ReplayedOpen; n != 0 {
+		t.Errorf("%d commits count as applied again when the store was opened", n)
+	}
+}
+
+func countsFit(ctx context.Context, s *kg.Store) error {
+	snap, err := s.View(ctx, kg.View{})
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	want, err := snap.Count(kg.Pattern{})
+	if err != nil {
+		return err
+	}
+	var n uint64
+	for _, err := range snap.MatchIDs(kg.IDPattern{}, nil) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n != want {
+		return fmt.Errorf("at revision %d there are %d statements, the counts say %d", snap.Revision(), n, want)
+	}
+	return nil
+}
+
+// hanging is a source that gives some quads, says so, and then nothing until it
+// is let go.
+func hanging() (source iter.Seq2[kg.Quad, error], hangs, letGo chan struct{}) {
+	hangs, letGo = make(chan struct{}), make(chan struct{})
+	return func(yield func(kg.Quad, error) bool) {
+		for q := range integers(kg.DefaultLoadCommit + 1) {
+			if !yield(q, nil) {
+				return
+			}
+		}
+		close(hangs)
+		<-letGo
+	}, hangs, letGo
+}
+
+// TestLoadFromASourceThatHangs proves that giving up a load, or closing the
+// store, does not wait for the source, which holds up only who called Load.
+func TestLoadFromASourceThatHangs(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		online bool
+		end    func(t *testing.T, s *kg.Store, cancel func()) error
+		code   kg.Code
+	}{
+		{"given up", false, giveUp, kg.CodeTimeout},
+		{"given up, online", true, giveUp, kg.CodeTimeout},
+		{"closed", false, func(_ *testing.T, s *kg.Store, _ func()) error { return s.Close() }, kg.CodeClosed},
+		{"closed, online", true, func(_ *testing.T, s *kg.Store, _ func()) error { return s.Close() }, kg.CodeClosed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir, kg.Options{})
+			ctx, cancel := context.WithCancel(within(t))
+			defer cancel()
+			source, hangs, letGo := hanging()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := s.Load(ctx, kg.Meta{}, source, kg.LoadOptions{Online: row.online})
+				ended <- err
+			}()
+			<-hangs
+			done := make(chan error, 1)
+			go func() { done <- row.end(t, s, cancel) }()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-within(t).Done():
+				t.Error("the store waits for the source")
+			}
+			close(letGo)
+			if err := <-ended; kg.CodeOf(err) != row.code {
+				t.Errorf("Load: got %v, want %s", err, row.code)
+			}
+			mustClose(t, s)
+			s = openStore(t, dir, kg.Options{})
+			mustCheck(t, s)
+		})
+	}
+}
+
+func giveUp(t *testing.T, s *kg.Store, cancel func()) error {
+	cancel()
+	return addOne(s, within(t), integer(-1))
+}
+
+// TestLoadFromASourceThatPanics proves that the panic is the load's error, and
+// that what was read before it in whole commits stands.
+func TestLoadFromASourceThatPanics(t *testing.T) {
+	for _, online := range []bool{false, true} {
+		s := kgtest.Disk(t, kg.Options{})
+		source := func(yield func(kg.Quad, error) bool) {
+			for q := range integers(kg.DefaultLoadCommit + 1) {
+				if !yield(q, nil) {
+					return
+				}
+			}
+			panic("at the disco")
+		}
+		report, err := s.Load(within(t), kg.Meta{}, source, kg.LoadOptions{Online: online})
+		if kg.CodeOf(err) != kg.CodeInternal || report.Statements != kg.DefaultLoadCommit {
+			t.Errorf("online %v: got %+v, %v", online, report, err)
+		}
+		if err := addOne(s.Store, within(t), integer(-1)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLoadCommitsAreBoundedInBytes proves it for texts in each part of a quad.
+func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
+	const quads = 20 // of half a MiB: 10 MiB, in commits of at least 4
+	for _, part := range []string{"subject", "predicate", "object", "graph"} {
+		t.Run(part, func(t *testing.T) {
+			s := kgtest.Disk(t, kg.Options{})
+			source := func(yield func(kg.Quad, error) bool) {
+				for i := range quads {
+					q, long := integer(i), kg.IRI(fmt.Sprint("urn:", i, strings.Repeat("x", kg.MaxTermBytes-8)))
+					switch part {
+					case "subject":
+						q.Subject = long
+					case "predicate":
+						q.Predicate = long
+					case "object":
+						q.Object = long
+					case "graph":
+						q.Graph = long
+					}
+					if !yield(q, nil) {
+						return
+					}
+				}
+			}
+			report, err := s.Load(within(t), kg.Meta{}, source, kg.LoadOptions{})
+			if err != nil || report.Commits != 3 || report.Statements != quads {
+				t.Errorf("got %+v, %v, want %d statements in 3 commits", report, err, quads)
+			}
+		})
+	}
+}
+
+// TestLoadIntoAFullDisk proves that a load of which nothing is in the log yet
+// leaves the store as it was.
+func TestLoadIntoAFullDisk(t *testing.T) {
+	var full atomic.Bool
+	s := kgtest.Disk(t, kg.Options{FreeBytes: func(string) (uint64, error) {
+		if full.Load() {
+			return 0, nil
+		}
+		return 1 << 40, nil
+	}})
+	source := func(yield func(kg.Quad, error) bool) {
+		for q := range integers(3 * kg.DefaultLoadCommit) {
+			if !yield(q, nil) {
+				return
+			}
+		}
+		full.Store(true)
+	}
+	report, err := s.Load(within(t), kg.Meta{}, source, kg.LoadOptions{})
+	if kg.CodeOf(err) != kg.CodeDiskFull || errors.Is(err, context.Canceled) || report != (kg.LoadReport{}) {
+		t.Errorf("got %+v, %v, want %s", report, err, kg.CodeDiskFull)
+	}
+	full.Store(false)
+	if report, err := s.Load(within(t), kg.Meta{}, integers(10), kg.LoadOptions{}); err != nil || !report.Bulk || report.Revision != 1 {
+		t.Errorf("later: got %+v, %v, want a bulk load of one commit", report, err)
+	}
+}
