@@ -27,7 +27,10 @@ func (s *Snapshot) Literals(text string) ([]Term, error) {
 		}
 	}
 	known := candidates[:0]
-	for _, t := range candidates {
+	for i, t := range candidates {
+		if i%checkEvery == 0 && s.ctx != nil && s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
 		_, ok, err := s.dict.id(t)
 		if err != nil {
 			return nil, err

@@ -42,6 +42,11 @@ const (
 // no bound of its own).
 const MaxTermBytes = 512 << 10
 
+// MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
+// is a key of the index, and a key beyond Badger's 64 KiB ends the process while
+// it is written, and again whenever the log is applied.
+const MaxLiteralKindBytes = 1 << 10
+
 // Term is an IRI, a blank node, a literal, or the name of the default graph
 // (RDF 1.1 Concepts, section 3). Terms are values: they compare with == and
 // serve as map keys. Two literals are the same term only when lexical form,
@@ -184,6 +189,9 @@ func (t Term) Valid() error {
 	case KindBlank:
 		return validBlankLabel(t.value)
 	case KindLiteral:
+		if n := max(len(t.lang), len(t.datatype)); n > MaxLiteralKindBytes {
+			return Errorf(CodeLimitExceeded, "a datatype or language tag of %d bytes is longer than the %d that are stored", n, MaxLiteralKindBytes)
+		}
 		if t.lang != "" {
 			return validLang(t.lang)
 		}
