@@ -230,7 +230,9 @@ func TestSameFieldManyTimes(t *testing.T) {
 	if len(r.Errors) > 0 || !strings.HasPrefix(string(r.Data), `{"entity":{"value":36,"out":{"nodes":[{"subject":{"value":36}}`) {
 		t.Errorf("got %.200s %v", r.Data, r.Errors)
 	}
-	if d := time.Since(started); d > 3*time.Second {
+	// Compared pair by pair it would take minutes. The bound leaves room for a slow
+	// machine and the race detector.
+	if d := time.Since(started); d > 30*time.Second {
 		t.Errorf("it took %v", d)
 	}
 }
