@@ -88,21 +88,26 @@ func NewHandler(d Deps, o Options) http.Handler {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var err error
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		err = h.export(w, r)
-	case http.MethodPost:
-		err = h.importing(w, r, h.load)
-	case http.MethodPut:
-		err = h.importing(w, r, h.replace)
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST, PUT")
-		err = refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of GET, POST and PUT", r.Method)
-	}
-	if err != nil {
+	if err := h.serve(w, r); err != nil {
 		h.fail(w, r, err)
 	}
+}
+
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
+	if _, ok := parameters[r.Method]; !ok {
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT")
+		return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of GET, POST and PUT", r.Method)
+	}
+	if err := known(r); err != nil {
+		return err
+	}
+	switch r.Method {
+	case http.MethodPost:
+		return h.importing(w, r, h.load)
+	case http.MethodPut:
+		return h.importing(w, r, h.replace)
+	}
+	return h.export(w, r)
 }
 
 // graph is the graph that ?graph= names: an IRI, a registered prefix:name, or

@@ -265,6 +265,31 @@ func TestExportRefusals(t *testing.T) {
 	}
 }
 
+// A misspelt parameter is told with those that there are: it must neither write
+// into the default graph nor show everything.
+func TestUnknownParameters(t *testing.T) {
+	f := start(t, rdfdata.Options{})
+	for _, c := range []struct{ method, query, field, known string }{
+		{"GET", "?grph=urn:g", "grph", "graph, at, minCertainty, format"},
+		{"GET", "?graph=urn:g&continueOnError=true", "continueOnError", "graph, at, minCertainty, format"},
+		{"GET", "?Graph=urn:g", "Graph", "graph, at, minCertainty, format"},
+		{"POST", "?grap=urn:g", "grap", "graph, continueOnError"},
+		{"POST", "?format=turtle", "format", "graph, continueOnError"},
+		{"PUT", "?graph=urn:g&at=3", "at", "graph, continueOnError"},
+		{"POST", "?" + strings.Repeat("x", 65), strings.Repeat("x", 64) + "…", "graph, continueOnError"},
+		{"POST", "?graph=urn:g;x", "", ""},
+	} {
+		a := f.ask(c.method, c.query, strings.NewReader("<urn:s> <urn:p> <urn:o> ."), "Content-Type: text/turtle")
+		p := a.problem(t)
+		if p.Status != 400 || p.Reason != "INVALID" || p.Field != c.field || !strings.Contains(p.Message, c.field) || !strings.Contains(p.Hint, c.known) {
+			t.Errorf("%s %s: got %s", c.method, c.query, a.body)
+		}
+	}
+	if r := f.store.Head().Revision; r != 0 {
+		t.Errorf("something was written: revision %d", r)
+	}
+}
+
 // Lines that are no statements are skipped and told when the client asks for
 // it.
 func TestContinueOnError(t *testing.T) {
