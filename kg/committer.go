@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -26,6 +27,15 @@ type update struct {
 type judged struct {
 	verdict  Verdict
 	revision Revision
+	changes  []Change
+}
+
+// holds tells whether the verdict is on what the update comes to now: the same
+// changes, of subjects that have not changed since.
+func (j *judged) holds(tx *Tx) bool {
+	return !tx.changedSince(j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
+		return a.Op == b.Op && a.Quad == b.Quad && a.Assertion.Source == b.Assertion.Source && a.Assertion.same(b.Assertion)
+	})
 }
 
 // Update runs fn and commits what it applied: all of it or, when fn fails or

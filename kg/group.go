@@ -60,7 +60,7 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	if u.judged != nil && tx.changedSince(u.judged.revision) {
+	if u.judged != nil && !u.judged.holds(tx) {
 		verdict, err := g.judgeAgain(u, tx)
 		if err == nil {
 			err = verdict.err()
@@ -92,6 +92,9 @@ func (g *group) run(u *update) (*Tx, error) {
 		clear(g.w.deltas)
 	}
 	err := call(u.fn, tx)
+	if err == nil {
+		err = tx.failed
+	}
 	if err == nil && u.meta.HasExpected {
 		err = tx.expect(u.meta.ExpectedRevision)
 	}

@@ -1,8 +1,9 @@
 package kg
 
 // trial runs an update on its caller's goroutine against a snapshot and judges
-// it there, so that the committer need not: it judges again only when a subject
-// that the update is about has changed since. For a dry run this is all.
+// it there, so that the committer need not: it judges again only when the update
+// comes to something else meanwhile, or a subject that it is about has changed.
+// For a dry run this is all.
 func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	p, err := s.pin(u.ctx)
 	if err != nil {
@@ -21,7 +22,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	j := &judged{revision: h.revision}
+	j := &judged{revision: h.revision, changes: tx.changes}
 	receipt := Receipt{
 		Revision: h.revision, Position: g.position(),
 		Affected: len(tx.changes), Subjects: subjects(tx.changes),

@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 	"time"
@@ -23,7 +24,10 @@ type Tx struct {
 	// changed before it; nil when nobody will ask.
 	touched map[subjectInGraph]Revision
 	bytes   int // rough size of the changes in the log
-	undo    func()
+	// failed is the first error of Apply: what it may have done by halves must
+	// not become a commit, whatever the update's function makes of the error.
+	failed error
+	undo   func()
 }
 
 type subjectInGraph struct{ graph, subject ID }
@@ -37,10 +41,18 @@ func (tx *Tx) Revision() Revision { return tx.revision }
 // Time is the commit's time.
 func (tx *Tx) Time() time.Time { return tx.time }
 
-// Apply does what a patch asks for. An error must be returned from the update's
-// function, which undoes the whole update. A patch that changes nothing is no
-// error.
+// Apply does what a patch asks for. An error undoes the whole update and comes
+// back from it, unless the update's function returns another. A patch that
+// changes nothing is no error.
 func (tx *Tx) Apply(p Patch) error {
+	err := tx.apply(p)
+	if tx.failed == nil {
+		tx.failed = err
+	}
+	return err
+}
+
+func (tx *Tx) apply(p Patch) error {
 	if err := p.Normalise(tx.meta.actor()); err != nil {
 		return err
 	}
@@ -82,7 +94,8 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 	}
 	a := Assertion{
 		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
-		Provenance: p.Provenance, Time: tx.time, Revision: tx.revision,
+		Provenance: bytes.Clone(p.Provenance), // watchers read it when the caller has its own back
+		Time:       tx.time, Revision: tx.revision,
 	}
 	old, had := findSource(before.assertions, a.Source)
 	if had && old.same(a) {
