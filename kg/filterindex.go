@@ -2,6 +2,7 @@ package kg
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"time"
 )
 
@@ -48,6 +49,9 @@ type hashes [4]uint64
 func (x *filterIndex) hash(q Quad) (h hashes) {
 	for i, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
 		h[i] = maphash.String(x.seed, t.value) + uint64(t.kind)
+		if kind := t.datatype + t.lang; kind != "" { // one of them is empty
+			h[i] = bits.RotateLeft64(h[i], 1) ^ maphash.String(x.seed, kind)
+		}
 	}
 	return h
 }
@@ -94,8 +98,9 @@ func (x *filterIndex) remove(w *Watcher) {
 	x.masks[mask][k] = list
 }
 
-// match calls fn for every watcher that the commit may concern, perhaps more
-// than once. A nil commit may concern everybody.
+// match calls fn once for every watcher that the commit may concern, and not for
+// each change: many may wait for everything while many things change at once. A
+// nil commit may concern everybody.
 func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
 	if c == nil {
 		for _, byKey := range x.masks {
@@ -110,14 +115,22 @@ func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
 	if len(x.used) == 0 {
 		return
 	}
+	type bound struct {
+		mask uint8
+		key  uint64
+	}
+	told := make(map[bound]bool)
 	for i := range c.Changes {
-		q := &c.Changes[i].Quad
-		h := x.hash(*q)
+		h := x.hash(c.Changes[i].Quad)
 		for _, mask := range x.used {
-			for _, w := range x.masks[mask][h.key(mask)] {
-				if w.filter.Pattern.Matches(*q) {
-					fn(w)
-				}
+			b := bound{mask, h.key(mask)}
+			list := x.masks[mask][b.key]
+			if len(list) == 0 || told[b] {
+				continue
+			}
+			told[b] = true
+			for _, w := range list {
+				fn(w)
 			}
 		}
 	}

@@ -59,7 +59,11 @@ func (t *tailer) run(wg *sync.WaitGroup) {
 
 // matchNew matches all commits up to the head of the store.
 func (t *tailer) matchNew() {
-	for r := t.position().Revision + 1; r <= t.s.head.Load().revision; r++ {
+	for {
+		r, more := t.next()
+		if !more {
+			return
+		}
 		c, err := t.commit(r)
 		if err != nil {
 			// The log cannot be read: whoever needs this commit finds out for
@@ -74,6 +78,24 @@ func (t *tailer) matchNew() {
 	}
 }
 
+// next is the next commit to match; more is false when all are, and when nobody
+// waits for it any more: without watchers there is nothing to match, and one that
+// comes reads from the log what was there before it.
+func (t *tailer) next() (r Revision, more bool) {
+	head := t.s.head.Load().revision
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count == 0 {
+		t.head = max(t.head, head)
+	}
+	select {
+	case <-t.s.stop:
+		return 0, false
+	default:
+		return t.head + 1, t.head < head
+	}
+}
+
 // note tells a watcher that the commit may concern it.
 func (w *Watcher) note(r Revision) {
 	w.mu.Lock()
@@ -82,13 +104,6 @@ func (w *Watcher) note(r Revision) {
 	}
 	w.mu.Unlock()
 	w.signal()
-}
-
-// position is up to where the filters have been matched.
-func (t *tailer) position() Position {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return Position{t.s.dir.epoch, t.head, EndOfCommit}
 }
 
 // commit is the commit of a revision, from the ring or from the log.
@@ -165,8 +180,12 @@ func (c *Commit) size() int {
 	n := 300 + len(c.Justification)
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		n += perChange + len(ch.Quad.Subject.value) + len(ch.Quad.Object.value) + len(ch.Assertion.Provenance)
-		n += perAssertion * (len(ch.Before) + len(ch.After))
+		q := &ch.Quad
+		n += perChange + len(q.Subject.value) + len(q.Predicate.value) + len(q.Object.value) + len(q.Graph.value)
+		n += perAssertion*(len(ch.Before)+len(ch.After)) + len(ch.Assertion.Provenance)
+		for _, a := range ch.Before { // After shares them
+			n += len(a.Provenance)
+		}
 	}
 	return n
 }

@@ -115,8 +115,8 @@ func (w *Watcher) Position() Position {
 	defer t.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.idle && w.wakeAt == 0 {
-		return Position{w.s.dir.epoch, max(t.head, w.pos.Revision), EndOfCommit}
+	if w.idle && w.wakeAt == 0 && t.head > w.pos.Revision {
+		return Position{w.s.dir.epoch, t.head, EndOfCommit}
 	}
 	return w.pos
 }

@@ -1,0 +1,130 @@
+package kg
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+)
+
+func numbered(i int) Quad {
+	return Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: String(fmt.Sprint("object ", i)), Graph: DefaultGraph}
+}
+
+func commitOf(t *testing.T, s *Store, quads ...Quad) {
+	t.Helper()
+	_, err := s.Update(context.Background(), Meta{}, func(tx *Tx) error {
+		for _, q := range quads {
+			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTailerReadsForWatchersOnly proves that commits are not read from the log
+// when nobody watches, nor while the store closes.
+func TestTailerReadsForWatchersOnly(t *testing.T) {
+	var out bytes.Buffer
+	s, err := Open(t.TempDir(), Options{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		commitOf(t, s, numbered(i))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for watchers, want := range map[int]Revision{0: 3, 1: 1} { // reading a closed log would be an error
+		late := newTailer(s)
+		late.head, late.count = 1, watchers
+		late.matchNew()
+		if late.head != want || out.Len() > 0 {
+			t.Errorf("%d watchers: matched up to %d, want %d; logged %q", watchers, late.head, want, out.String())
+		}
+	}
+}
+
+// TestWatchersAreToldOnce proves that a commit of many changes is not many calls
+// for a watcher of all of them.
+func TestWatchersAreToldOnce(t *testing.T) {
+	x := newFilterIndex()
+	patterns := []Pattern{{}, {Subject: IRI("urn:s")}, {Object: numbered(3).Object}, {Object: LangString("object 3", "en")}, {Subject: IRI("urn:other")}}
+	for _, p := range patterns {
+		x.add(&Watcher{filter: Filter{Pattern: p}})
+	}
+	c := &Commit{}
+	for i := range 100 {
+		c.Changes = append(c.Changes, Change{Quad: numbered(i)})
+	}
+	told := make(map[Pattern]int)
+	x.match(c, func(w *Watcher) { told[w.filter.Pattern]++ })
+	for i, want := range []int{1, 1, 1, 0, 0} {
+		if got := told[patterns[i]]; got != want {
+			t.Errorf("a watcher of %v was told %d times, want %d", patterns[i], got, want)
+		}
+	}
+}
+
+// TestRingIsBoundedInBytes proves that what is kept for watchers is counted with
+// the assertions from before each change.
+func TestRingIsBoundedInBytes(t *testing.T) {
+	const most = 4 << 20
+	r := ring{maxCommits: 1000, maxBytes: most}
+	for i := range 100 {
+		before := make([]Assertion, MaxAssertions)
+		for j := range before {
+			before[j].Provenance = make([]byte, MaxProvenanceBytes)
+		}
+		r.add(&Commit{Revision: Revision(i + 1), Changes: []Change{{Quad: numbered(i), Before: before}}})
+	}
+	if kept := len(r.commits) * MaxAssertions * MaxProvenanceBytes; kept > most || kept == 0 {
+		t.Errorf("it keeps %d bytes in %d commits, want some, and at most %d", kept, len(r.commits), most)
+	}
+}
+
+// TestPositionInsideACommitThatIsNotMatchedYet proves that a watcher which begins
+// within a commit does not claim the rest of it before the tailer has come there.
+func TestPositionInsideACommitThatIsNotMatchedYet(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commitOf(t, s, numbered(1), numbered(2), numbered(3))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir, Options{}); err != nil { // nothing more comes to its tailer
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.tailer.mu.Lock()
+	s.tailer.head = 0
+	s.tailer.mu.Unlock()
+	from := Position{s.Epoch(), 1, 0}
+	w, err := s.Watch(context.Background(), Filter{}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, _, err := w.advance(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Position(); got != from {
+		t.Errorf("got %v, want %v", got, from)
+	}
+	s.tailer.tell()
+	for e, err := range w.Events() {
+		if err != nil || e.Position.Index != 1 {
+			t.Errorf("the first event is %v, %v, want the change with index 1", e.Position, err)
+		}
+		break
+	}
+}
