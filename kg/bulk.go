@@ -34,7 +34,7 @@ func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
 	defer kv.close()
 	d := dictionary{kv: kv, cache: s.cache}
 	ok = true
-	s.head.Load().catalogue.each(keys.PrefixPredicate, func(graph, _ ID, n uint64) {
+	s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
 		t, termErr := d.term(graph)
 		err = errors.Join(err, termErr)
 		ok = ok && (n == 0 || ownGraph(t))
@@ -309,11 +309,7 @@ func (b *bulk) finish(l *load) error {
 		return b.finishOnline()
 	}
 	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
-	err = b.stream()
-	if err == nil {
-		err = b.rest(m)
-	}
-	if err != nil {
+	if err = b.stream(m); err != nil {
 		err = b.failed(err)
 		b.s.openGate(b.s.refused.Load()) // what was there is gone from the index
 		return err

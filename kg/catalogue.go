@@ -2,6 +2,7 @@ package kg
 
 import (
 	"encoding/binary"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -58,10 +59,15 @@ func (c *catalogue) add(d deltas, revision Revision, changed func(key string, t 
 }
 
 // each calls fn for every count of the kind (keys.PrefixPredicate or
-// keys.PrefixClass), those that went down to zero included.
-func (c *catalogue) each(kind byte, fn func(graph, id ID, count uint64)) {
-	c.tallies.Ascend(string([]byte{kind}), func(key string, t tally) bool {
-		if key[0] != kind {
+// keys.PrefixClass) in the graph, or in all of them when it is zero; those that
+// went down to zero are included.
+func (c *catalogue) each(kind byte, in ID, fn func(graph, id ID, count uint64)) {
+	prefix := string([]byte{kind})
+	if !in.IsZero() {
+		prefix += string(in[:])
+	}
+	c.tallies.Ascend(prefix, func(key string, t tally) bool {
+		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
 		if graph, id, ok := keys.ParsePair([]byte(key)); ok {

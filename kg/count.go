@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"errors"
 	"slices"
 
 	"koine/kg/internal/keys"
@@ -31,15 +32,29 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 	if s.exact() {
 		if kind, id, ok := s.tallied(p); ok {
 			var n uint64
-			s.catalogue.each(kind, func(graph, counted ID, count uint64) {
-				if (p.Graph.IsZero() || p.Graph == graph) && (id.IsZero() || id == counted) && s.admits(graph) {
+			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
+				if id.IsZero() || id == counted {
 					n += count
 				}
 			})
-			return n, nil
+			return n, err
 		}
 	}
 	return s.scanCount(p)
+}
+
+// eachShown is catalogue.each for the graphs that the view shows.
+func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
+	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
+		var shown bool
+		if err == nil {
+			shown, err = s.admits(graph)
+		}
+		if shown {
+			fn(graph, id, count)
+		}
+	})
+	return err
 }
 
 // tallied tells which of the catalogue's counts answer the pattern, if any.
@@ -101,19 +116,16 @@ func (s *Snapshot) Graphs() ([]TermCount, error) {
 func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]TermCount, error) {
 	sums := make(map[ID]uint64)
 	var failed error
-	s.catalogue.each(kind, func(graph, id ID, count uint64) {
-		if failed != nil || !s.admits(graph) {
-			return
-		}
+	err := s.eachShown(kind, ID{}, func(graph, id ID, count uint64) {
 		into, pattern := key(graph, id)
-		if !s.exact() {
+		if !s.exact() && failed == nil {
 			pattern.Graph = graph
 			count, failed = s.scanCount(pattern)
 		}
 		sums[into] += count
 	})
-	if failed != nil {
-		return nil, failed
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
 	}
 	out := make([]TermCount, 0, len(sums))
 	for id, n := range sums {
@@ -130,17 +142,23 @@ func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]T
 	return out, nil
 }
 
-// knownPredicates lists the predicates that the readable graphs have or had, in
-// the order of their ids.
-func (s *Snapshot) knownPredicates() []ID {
+// knownPredicates lists the predicates that the graph, or any for the zero ID,
+// has or had, as far as the view shows it, in the order of their ids.
+func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	seen := make(map[ID]bool)
-	s.catalogue.each(keys.PrefixPredicate, func(graph, id ID, _ uint64) {
-		if !seen[id] && s.admits(graph) {
-			seen[id] = true
-		}
-	})
+	if err := s.eachShown(keys.PrefixPredicate, graph, func(_, id ID, _ uint64) { seen[id] = true }); err != nil {
+		return nil, err
+	}
 	for key := range s.pending {
-		if graph, id, ok := keys.ParsePair([]byte(key)); ok && key[0] == keys.PrefixPredicate && s.admits(graph) {
+		in, id, ok := keys.ParsePair([]byte(key))
+		if !ok || key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
+			continue
+		}
+		shown, err := s.admits(in)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
 			seen[id] = true
 		}
 	}
@@ -149,5 +167,5 @@ func (s *Snapshot) knownPredicates() []ID {
 		out = append(out, id)
 	}
 	slices.SortFunc(out, compareIDs)
-	return out
+	return out, nil
 }

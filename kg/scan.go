@@ -41,7 +41,7 @@ type scanner struct {
 func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
 	sc := &scanner{s: s, pattern: pattern, after: after, states: states}
 	if keys.NeedsPredicates(pattern) {
-		sc.predicates = s.knownPredicates()
+		sc.predicates, sc.err = s.knownPredicates(pattern.Graph)
 		if after != nil {
 			i, _ := slices.BinarySearchFunc(sc.predicates, after.Predicate, compareIDs)
 			sc.predicates = sc.predicates[i:]
@@ -156,7 +156,7 @@ func (sc *scanner) takePresent() bool {
 		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.key())
 		return false
 	}
-	if !keys.Matches(sc.pattern, q) || !sc.s.admits(q.Graph) {
+	if !keys.Matches(sc.pattern, q) || !sc.admits(q.Graph) {
 		return false
 	}
 	sc.row = Row{IDQuad: q}
@@ -176,11 +176,17 @@ func (sc *scanner) takePast() bool {
 		return false
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.s.admits(q.Graph) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(q.Graph) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
 	return sc.decode(sc.past, sc.order == keys.SPOG) && sc.err == nil
+}
+
+// admits is that of the snapshot; an error ends the scan.
+func (sc *scanner) admits(graph ID) (shown bool) {
+	shown, sc.err = sc.s.admits(graph)
+	return shown
 }
 
 // decode reads the state of the row, from the cursor where it holds it, and

@@ -226,13 +226,17 @@ func (s *Snapshot) loadState(row Row) (st state, err error) {
 	return st, err
 }
 
-// admits tells whether the view shows anything of the graph.
-func (s *Snapshot) admits(graph ID) bool {
+// admits tells whether the view shows anything of the graph. A graph whose name
+// cannot be read is an error: to pass over it would look like one that is empty.
+func (s *Snapshot) admits(graph ID) (bool, error) {
 	if d, ok := s.graphs.Load(graph); ok {
-		return d.(bool)
+		return d.(bool), nil
 	}
 	t, err := s.dict.term(graph)
-	decision := err == nil && s.view.shows(t) && s.access.Allowed(s.view.Principal, t, Read)
+	if err != nil {
+		return false, err
+	}
+	decision := s.view.shows(t) && s.access.Allowed(s.view.Principal, t, Read)
 	s.graphs.Store(graph, decision)
-	return decision
+	return decision, nil
 }

@@ -33,7 +33,7 @@ func (s *Store) Stats() Stats {
 		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
 	}
-	h.catalogue.each(keys.PrefixPredicate, func(_, _ ID, n uint64) { st.Statements += n })
+	h.catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { st.Statements += n })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
