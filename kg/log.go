@@ -75,18 +75,25 @@ func (s *Store) noteDamage(err error) error {
 }
 
 // Commit is the commit of a revision with those changes that the principal may
-// read. A commit of which it may read nothing is CodeNotFound.
+// read. A commit of which it may read nothing is CodeNotFound; one without any
+// change is shown to who made it and to who reads the system graph.
 func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
 	p.normalise()
 	if r == 0 || r > s.head.Load().revision {
-		return nil, Errorf(CodeNotFound, "there is no revision %d", r)
+		return nil, errNoRevision(r)
 	}
 	c, err := s.readCommit(r)
 	if err != nil {
 		return nil, err
 	}
-	return visibleCommit(c, func(graph Term) bool { return s.options.Access.Allowed(p, graph, Read) })
+	readable := func(graph Term) bool { return s.options.Access.Allowed(p, graph, Read) }
+	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
+		return nil, errNoRevision(r) // nothing tells which graph it was about
+	}
+	return visibleCommit(c, readable)
 }
+
+func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no revision %d", r) }
 
 // visibleCommit leaves out the changes in graphs that may not be read. Indexes
 // between changes are those of the log, so they keep their meaning only where
@@ -97,7 +104,7 @@ func visibleCommit(c *Commit, readable func(graph Term) bool) (*Commit, error) {
 		return c, nil
 	}
 	out := *c
-	out.Changes = nil
+	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of the hidden part too
 	for _, ch := range c.Changes {
 		if readable(ch.Quad.Graph) {
 			ch.Replaces, ch.ReplacedBy = nil, -1
@@ -105,7 +112,7 @@ func visibleCommit(c *Commit, readable func(graph Term) bool) (*Commit, error) {
 		}
 	}
 	if len(out.Changes) == 0 {
-		return nil, Errorf(CodeNotFound, "there is no revision %d", c.Revision)
+		return nil, errNoRevision(c.Revision)
 	}
 	return &out, nil
 }

@@ -116,8 +116,9 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
-// Close ends all watchers and snapshots in order, waits for the updates under
-// way and closes the directory. Calls that come later fail with CodeClosed.
+// Close ends all watchers and refuses the updates that wait, waits for the one
+// under way and for snapshots to be closed by who has them, and closes the
+// directory. Calls that come later fail with CodeClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.mu.Lock()
