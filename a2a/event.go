@@ -25,19 +25,34 @@ type wireChange struct {
 	// statement what it is.
 	Revision kg.Revision `json:"revision"`
 	CommitID string      `json:"commitId,omitempty"`
-	// Source is the agent whose assertion the statement is shown with.
+	// Actor is the agent that made the change; absent in a snapshot.
+	Actor kg.AgentID `json:"actor,omitempty"`
+	// Source is the agent whose assertion the statement is shown with: of a
+	// remove, the one that went.
 	Source        kg.AgentID `json:"source"`
 	Justification string     `json:"justification,omitempty"`
 	TaskID        string     `json:"taskId,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
 	// Previous are the statements that a replace took away.
-	Previous         []wireStatement `json:"previous,omitempty"`
-	StatementRemains bool            `json:"statementRemains,omitempty"`
-	Snapshot         bool            `json:"snapshot,omitempty"`
-	SnapshotEnd      bool            `json:"snapshotEnd,omitempty"`
+	Previous         []wirePrevious `json:"previous,omitempty"`
+	StatementRemains bool           `json:"statementRemains,omitempty"`
+	Snapshot         bool           `json:"snapshot,omitempty"`
+	SnapshotEnd      bool           `json:"snapshotEnd,omitempty"`
 	// Data and Errors are what the subscription selected.
 	Data   json.RawMessage `json:"data,omitempty"`
 	Errors json.RawMessage `json:"errors,omitempty"`
+}
+
+// wirePrevious is a statement that went, with the strongest of the assertions
+// that went with it and the agent whose that was.
+type wirePrevious struct {
+	wireStatement
+	Source kg.AgentID `json:"source"`
+}
+
+func encodePrevious(s kg.Statement) wirePrevious {
+	a := strongest(s)
+	return wirePrevious{wireStatement: encodeStatement(s.Quad, a), Source: a.Source}
 }
 
 // encoder turns the events of one stream into their wire form. It belongs to
@@ -61,7 +76,7 @@ func (e *encoder) event(ev *operation.Event) (wireEvent, string, error) {
 	}
 	meta := &out.ChangeMetadata
 	for _, previous := range c.Previous {
-		meta.Previous = append(meta.Previous, encodeStatement(previous.Quad, strongest(previous)))
+		meta.Previous = append(meta.Previous, encodePrevious(previous))
 	}
 	if len(ev.Result.Errors) > 0 {
 		var err error
@@ -81,7 +96,7 @@ func (e *encoder) event(ev *operation.Event) (wireEvent, string, error) {
 	commit := c.Commit
 	out.ChangeID = e.store.ChangeID(c.Position)
 	out.Timestamp = timestamp(commit.Time)
-	meta.Revision, meta.CommitID = commit.Revision, e.store.CommitID(commit.Revision)
+	meta.Revision, meta.CommitID, meta.Actor = commit.Revision, e.store.CommitID(commit.Revision), commit.Actor
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
 	e.types.echo(commit, c, &out.Statement)
 	return out, meta.Position, nil

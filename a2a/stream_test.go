@@ -38,7 +38,11 @@ func TestSubscribeBlocks(t *testing.T) {
 	const bare = `"statement":{"subject":{"id":"order 66"},"predicate":{"id":"http://xmlns.com/foaf/0.1/topic"},"object":{"value":"a <b> \"c\" \r é"}`
 	const typed = `"statement":{"subject":{"id":"order 66","type":"http://xmlns.com/foaf/0.1/Document"},"predicate":{"id":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type"},"object":{"id":"http://xmlns.com/foaf/0.1/Document"}`
 	meta := func(revision int, rest string) string {
-		return fmt.Sprintf(`"changeMetadata":{"position":"<position>","revision":%d,"commitId":"<uuid>",%s}}}`, revision, rest)
+		actor := "agent://anonymous"
+		if revision == 1 || revision == 3 { // params.sourceAgentId
+			actor = "agent://a"
+		}
+		return fmt.Sprintf(`"changeMetadata":{"position":"<position>","revision":%d,"commitId":"<uuid>","actor":%q,%s}}}`, revision, actor, rest)
 	}
 	const selected = `"data":{"statementChanged":{"__typename":"StatementChange"}}`
 	for _, step := range []struct {
@@ -55,7 +59,7 @@ func TestSubscribeBlocks(t *testing.T) {
 		}},
 		{"another certainty", `{"mutations":[{"op":"add","statement":{` + statement + `,"certainty":1}}],"sourceAgentId":"a"}`, []string{
 			`{"op":"replace",` + bare + `,"certainty":1},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` +
-				meta(3, `"source":"agent://a","previous":[{`+strings.TrimPrefix(bare, `"statement":{`)+`,"certainty":0.5}],`+selected),
+				meta(3, `"source":"agent://a","previous":[{`+strings.TrimPrefix(bare, `"statement":{`)+`,"certainty":0.5,"source":"agent://a"}],`+selected),
 		}},
 		{"one withdraws", `{"mutations":[{"op":"remove","statement":{` + statement + `,"provenance":{"sourceAgentId":"a"}}}]}`, []string{
 			`{"op":"remove",` + bare + `,"certainty":1},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` +
@@ -67,7 +71,12 @@ func TestSubscribeBlocks(t *testing.T) {
 		{"a replacement", `{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"graph":"urn:g"}},{"op":"replace","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":2},"graph":"urn:g"}}]}`, []string{
 			`{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1,"type":"xsd:integer"},"graph":"urn:g"},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` + meta(6, `"source":"agent://anonymous",`+selected),
 			`{"op":"replace","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":2,"type":"xsd:integer"},"graph":"urn:g"},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` +
-				meta(6, `"source":"agent://anonymous","previous":[{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1,"type":"xsd:integer"},"graph":"urn:g"}],`+selected),
+				meta(6, `"source":"agent://anonymous","previous":[{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1,"type":"xsd:integer"},"graph":"urn:g","source":"agent://anonymous"}],`+selected),
+		}},
+		{"a replacement of what another one said", `{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:q"},"object":{"value":"x"},"certainty":0.3,"provenance":{"sourceAgentId":"b","page":7}}},{"op":"replace","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:q"},"object":{"value":"y"}}}]}`, []string{
+			`{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:q"},"object":{"value":"x"},"certainty":0.3,"provenance":{"sourceAgentId":"b","page":7}},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` + meta(7, `"source":"agent://b",`+selected),
+			`{"op":"replace","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:q"},"object":{"value":"y"}},"changeId":"<uuid>","timestamp":"2026-01-02T03:04:05.000Z",` +
+				meta(7, `"source":"agent://anonymous","previous":[{"subject":{"id":"urn:s"},"predicate":{"id":"urn:q"},"object":{"value":"x"},"certainty":0.3,"provenance":{"sourceAgentId":"b","page":7},"source":"agent://b"}],`+selected),
 		}},
 	} {
 		post(step.params)

@@ -143,19 +143,26 @@ func (c *watchCommand) where() map[string]any {
 type change struct {
 	Op        string    `json:"op"`
 	Timestamp time.Time `json:"timestamp"`
-	Statement struct {
-		Subject   node     `json:"subject"`
-		Predicate node     `json:"predicate"`
-		Object    node     `json:"object"`
-		Graph     string   `json:"graph"`
-		Certainty *float64 `json:"certainty"`
-	} `json:"statement"`
-	ChangeMetadata struct {
-		Revision      uint64 `json:"revision"`
-		Source        string `json:"source"`
-		Justification string `json:"justification"`
-		Snapshot      bool   `json:"snapshot"`
+	Statement changed   `json:"statement"`
+	Metadata  struct {
+		Revision         uint64    `json:"revision"`
+		Actor            string    `json:"actor"`
+		Source           string    `json:"source"`
+		Justification    string    `json:"justification"`
+		Previous         []changed `json:"previous"`
+		StatementRemains bool      `json:"statementRemains"`
+		Snapshot         bool      `json:"snapshot"`
 	} `json:"changeMetadata"`
+}
+
+// changed is a statement that came or went.
+type changed struct {
+	Subject   node     `json:"subject"`
+	Predicate node     `json:"predicate"`
+	Object    node     `json:"object"`
+	Graph     string   `json:"graph"`
+	Certainty *float64 `json:"certainty"`
+	Source    string   `json:"source"` // of what went
 }
 
 type node struct {
@@ -182,25 +189,60 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) error {
 	if err := json.Unmarshal(result, &e); err != nil {
 		return fmt.Errorf("the server's event: %w", err)
 	}
+	_, err := fmt.Fprintln(t.out, e.line())
+	return err
+}
+
+// line is the change for people: what, whose, by whom, and why.
+func (e *change) line() string {
+	m, s := &e.Metadata, &e.Statement
 	sign := map[string]string{"add": "+", "remove": "-", "replace": "~"}[e.Op]
-	if e.ChangeMetadata.Snapshot {
+	if m.Snapshot {
 		sign = "="
 	}
 	var b strings.Builder
-	s := &e.Statement
-	fmt.Fprintf(&b, "%s %d  %s  %s  %s", sign, e.ChangeMetadata.Revision, s.Subject, s.Predicate, s.Object)
+	fmt.Fprintf(&b, "%s %d  %s  %s  %s", sign, m.Revision, s.Subject, s.Predicate, s.Object)
 	if s.Graph != "" {
 		fmt.Fprintf(&b, "  in %s", s.Graph)
 	}
 	if s.Certainty != nil {
 		fmt.Fprintf(&b, "  %g", *s.Certainty)
 	}
-	if m := e.ChangeMetadata; m.Source != "" {
+	switch {
+	case e.Op == "remove":
+		fmt.Fprintf(&b, "  of %s  removed by %s", m.Source, m.Actor)
+		if m.StatementRemains {
+			b.WriteString(", others still assert it")
+		}
+	case m.Actor != "" && m.Actor != m.Source:
+		fmt.Fprintf(&b, "  by %s  recorded by %s", m.Source, m.Actor)
+	default:
 		fmt.Fprintf(&b, "  by %s", m.Source)
 	}
-	if m := e.ChangeMetadata; m.Justification != "" {
+	b.WriteString(gone(m.Previous))
+	if m.Justification != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Justification)
 	}
-	_, err := fmt.Fprintln(t.out, b.String())
-	return err
+	return b.String()
+}
+
+// maxGoneTold bounds how many of the statements that a replace took away a
+// line names.
+const maxGoneTold = 3
+
+// gone says what a replace took away: an object, how certain, and whose.
+func gone(previous []changed) string {
+	var b strings.Builder
+	for i, p := range previous[:min(len(previous), maxGoneTold)] {
+		b.WriteString([]string{"  in place of ", ", "}[min(i, 1)])
+		b.WriteString(p.Object.String())
+		if p.Certainty != nil {
+			fmt.Fprintf(&b, " %g", *p.Certainty)
+		}
+		fmt.Fprintf(&b, " of %s", p.Source)
+	}
+	if more := len(previous) - maxGoneTold; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
 }
