@@ -14,19 +14,29 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// stream writes the dictionary, the orders and the last changes, each sorted.
-func (b *bulk) stream() error {
+// stream writes the whole index: what is new, and the keys that StreamWriter
+// drops. The marker is among them, so that a stop right afterwards finds the
+// index done.
+func (b *bulk) stream(m marker) error {
 	sw := b.s.db.NewStreamWriter()
 	if err := sw.Prepare(); err != nil {
 		return err
 	}
-	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk")}
+	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk"), kept: make(map[byte][]keyValue)}
 	defer func() { _ = out.buf.Release() }()
+	for _, k := range b.kept {
+		out.kept[k.key[0]] = append(out.kept[k.key[0]], k)
+	}
 	b.dictionary(out)
 	for _, o := range keys.Orders {
 		b.order(o, out)
 	}
-	out.send()
+	b.catalogue.tallies.Scan(func(key string, t tally) bool {
+		out.put([]byte(key), t.encode())
+		return true
+	})
+	out.put(markerKey, m.encode())
+	out.rest()
 	return errors.Join(out.err, sw.Flush())
 }
 
@@ -104,11 +114,47 @@ type streamOut struct {
 	sw      *badger.StreamWriter
 	version uint64
 	buf     *z.Buffer
-	kv      pb.KV
-	err     error
+	// kept are keys from before, by prefix and in order, that are merged in; a
+	// new one of the same name wins.
+	kept map[byte][]keyValue
+	last [256][]byte // key that was written last, by prefix
+	kv   pb.KV
+	err  error
 }
 
 func (o *streamOut) put(key, value []byte) {
+	kept := o.kept[key[0]]
+	for len(kept) > 0 {
+		c := bytes.Compare(kept[0].key, key)
+		if c > 0 {
+			break
+		}
+		if c < 0 {
+			o.write(kept[0].key, kept[0].value)
+		}
+		kept = kept[1:]
+		o.kept[key[0]] = kept
+	}
+	o.write(key, value)
+}
+
+// rest writes the kept keys that are left, and all that is buffered.
+func (o *streamOut) rest() {
+	for _, kept := range o.kept {
+		for _, k := range kept {
+			o.write(k.key, k.value)
+		}
+	}
+	o.send()
+}
+
+func (o *streamOut) write(key, value []byte) {
+	last := &o.last[key[0]]
+	if o.err == nil && bytes.Compare(key, *last) <= 0 {
+		// StreamWriter would take it, and readers not find it.
+		o.err = Errorf(CodeInternal, "keys of a bulk load are out of order: %x after %x", key, *last)
+	}
+	*last = append((*last)[:0], key...)
 	o.kv = pb.KV{Key: key, Value: value, Version: o.version, StreamId: uint32(key[0]) + 1}
 	badger.KVToBuffer(&o.kv, o.buf)
 	if o.buf.LenNoPadding() >= streamChunk {
@@ -121,23 +167,4 @@ func (o *streamOut) send() {
 		o.err = o.sw.Write(o.buf)
 	}
 	o.buf.Reset()
-}
-
-// rest writes what is small: the keys from before, the counts and the marker.
-func (b *bulk) rest(m marker) error {
-	w := &indexTxn{db: b.s.db, at: uint64(b.revision)}
-	kv := newBadgerKV(b.s.db, b.revision)
-	defer kv.close()
-	for _, k := range b.kept {
-		written, err := kv.get(k.key, func([]byte) error { return nil })
-		if err != nil {
-			return err
-		}
-		if !written {
-			w.set(k.key, k.value)
-		}
-	}
-	b.catalogue.tallies.Scan(func(key string, t tally) bool { return w.set([]byte(key), t.encode()) })
-	w.set(markerKey, m.encode())
-	return w.commit()
 }

@@ -2,7 +2,10 @@ package kg
 
 import (
 	"context"
+	"slices"
 	"testing"
+
+	"koine/kg/internal/keys"
 )
 
 // TestNobodyReadsALostIndex proves that a bulk load which fails while it writes
@@ -46,7 +49,8 @@ func TestNobodyReadsALostIndex(t *testing.T) {
 	}
 }
 
-// loadAndFail loads a statement in bulk and then cannot write a key from before.
+// loadAndFail loads a statement in bulk and cannot write a key from before, which
+// comes twice.
 func loadAndFail(s *Store) error {
 	l := &load{s: s, ctx: context.Background()}
 	if err := l.meta.normalise(); err != nil {
@@ -56,7 +60,8 @@ func loadAndFail(s *Store) error {
 	if err != nil {
 		return err
 	}
-	b, err := newBulk(s, l.meta, append(kept, keyValue{}))
+	quad := slices.IndexFunc(kept, func(k keyValue) bool { return k.key[0] == byte(keys.SPOG) })
+	b, err := newBulk(s, l.meta, slices.Insert(kept, quad, kept[quad]))
 	if err != nil {
 		return err
 	}

@@ -181,12 +181,16 @@ func (s *Store) catchUp(m marker) error {
 // replayBytes is how much a replay gathers before it writes.
 const replayBytes = 8 << 20
 
+// replaySays is how often a long replay says how far it is.
+const replaySays = 5 * time.Second
+
 // replay applies the log's commits from … to. It reads nothing of the index but
 // the dictionary, so that it does not matter how much of them was applied
 // before.
 func (s *Store) replay(from, to Revision) error {
 	r := s.newReplay()
 	defer func() { r.base.close() }()
+	said := time.Now()
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
 			return errors.Join(errLog(err), r.flush())
@@ -203,6 +207,10 @@ func (s *Store) replay(from, to Revision) error {
 			if err := r.flush(); err != nil {
 				return err
 			}
+		}
+		if time.Since(said) > replaySays {
+			said = time.Now()
+			s.log.Info("applying the log to the index", "done", e.Index, "to", to)
 		}
 	}
 	return r.flush()
