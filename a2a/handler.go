@@ -38,10 +38,19 @@ func NewHandler(deps Deps, options Options) *Handler {
 // ServeHTTP answers a POST (WIRE §2): 200 for whatever a unary method says, and
 // 204 where nothing is to be said.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A stream is served from up here, not from where its request was read: what
+	// stands on the stack below it stays in memory for as long as it is open.
+	if req := h.receive(w, r); req != nil {
+		h.serveStreamMethod(w, r, req)
+	}
+}
+
+// receive answers all requests but one for a stream, which it returns.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (stream *request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "JSON-RPC requests are sent with POST.", http.StatusMethodNotAllowed)
-		return
+		return nil
 	}
 	began := time.Now()
 	body, refusal := readBody(w, r, h.options.MaxBodyBytes)
@@ -56,16 +65,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, r, &response{id: nullID, err: refusal})
 	case batch:
 		h.serveBatch(w, r, requests)
+	case h.isStream(&requests[0]):
+		return &requests[0]
 	default:
-		h.serveOne(w, r, &requests[0])
+		h.serveUnary(w, r, &requests[0])
 	}
+	return nil
 }
 
-func (h *Handler) serveOne(w http.ResponseWriter, r *http.Request, req *request) {
-	if m := h.table[req.method]; m.stream != nil && req.err == nil && !req.isNotification() {
-		h.serveStreamMethod(w, r, m, req)
-		return
-	}
+func (h *Handler) isStream(req *request) bool {
+	return h.table[req.method].stream != nil && req.err == nil && !req.isNotification()
+}
+
+func (h *Handler) serveUnary(w http.ResponseWriter, r *http.Request, req *request) {
 	resp := h.answer(r, req)
 	if req.isNotification() {
 		w.WriteHeader(http.StatusNoContent)
@@ -139,8 +151,8 @@ func guarded[T any](do func() (T, error)) (result T, err error) {
 	return do()
 }
 
-func callOf(r *http.Request, req *request) call {
-	return call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
+func callOf(r *http.Request, req *request) *call {
+	return &call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
 }
 
 // observe counts a call that has ended, and logs what was hidden from its

@@ -19,10 +19,10 @@ type call struct {
 type method struct {
 	family family
 	// unary gives what becomes the result.
-	unary func(context.Context, call) (any, error)
+	unary func(context.Context, *call) (any, error)
 	// stream reads the params and says how to establish the stream. Nothing is
 	// written before it is.
-	stream func(context.Context, call) (*opening, error)
+	stream func(context.Context, *call) (*opening, error)
 }
 
 // methods is the table.

@@ -10,7 +10,7 @@ import (
 )
 
 // query is knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
-func (h *Handler) query(ctx context.Context, c call) (any, error) {
+func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "query", "at", "minRevision")

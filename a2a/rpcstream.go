@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"bytes"
 	"net/http"
 	"time"
 
@@ -9,29 +10,32 @@ import (
 
 // serveStreamMethod answers a request for a stream: with the stream, or with an
 // ordinary JSON-RPC error under the HTTP status that belongs to it.
-func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, m method, req *request) {
+func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	began := time.Now()
 	ctx := r.Context()
+	// The id as a part of the body would keep the body for as long as the stream
+	// is open.
+	name, id := req.method, bytes.Clone(req.id)
 	var failed *Error
-	if err := h.openStream(w, r, m, req); err != nil {
-		failed = h.errorOf(ctx, m.family, true, err)
-		h.write(w, r, &response{id: req.id, err: failed})
+	o, err := h.table[name].stream(ctx, callOf(r, req))
+	if err == nil {
+		err = h.serve(w, r, o, responses(id))
 	}
-	h.observe(ctx, req.method, began, failed)
+	if err != nil {
+		failed = h.errorOf(ctx, h.table[name].family, true, err)
+		h.write(w, r, &response{id: id, err: failed})
+	}
+	h.observe(ctx, name, began, failed)
 }
 
-// openStream serves the stream with each result as a JSON-RPC response to the
+// responses writes each result of a stream as a JSON-RPC response to the
 // request.
-func (h *Handler) openStream(w http.ResponseWriter, r *http.Request, m method, req *request) (err error) {
-	o, err := m.stream(r.Context(), callOf(r, req))
-	if err != nil {
-		return err
-	}
-	return h.serve(w, r, o, framing{
-		result: func(value any) ([]byte, error) { return (&response{id: req.id, result: value}).append(nil) },
+func responses(id []byte) *framing {
+	return &framing{
+		result: func(value any) ([]byte, error) { return (&response{id: id, result: value}).append(nil) },
 		last: func(e *Error) (sse.Event, error) {
-			data, err := (&response{id: req.id, err: e}).append(nil)
+			data, err := (&response{id: id, err: e}).append(nil)
 			return sse.Event{Data: data}, err
 		},
-	})
+	}
 }

@@ -49,7 +49,7 @@ type framing struct {
 
 // serve establishes the stream and serves it to its end. An error means that
 // nothing was written and the caller answers (WIRE §5, "Establishing a stream").
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, write framing) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, write *framing) error {
 	var f *feed
 	st, err := h.streams.Open(r.Context(), sse.StreamOptions{
 		IDs:      o.ids,
@@ -78,7 +78,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, writ
 }
 
 // frame gives the results the form in which they are sent.
-func frame(results iter.Seq2[result, error], write framing) iter.Seq2[sse.Event, error] {
+func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		for out, err := range results {
 			event := sse.Event{ID: out.position}

@@ -11,7 +11,7 @@ import (
 
 // subscribe is knowledge/subscribe (knowledge graph extension, section 4.3;
 // WIRE §5).
-func (h *Handler) subscribe(_ context.Context, c call) (*opening, error) {
+func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot")

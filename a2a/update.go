@@ -9,7 +9,7 @@ import (
 )
 
 // update is knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
-func (h *Handler) update(ctx context.Context, c call) (any, error) {
+func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	var req update.Request

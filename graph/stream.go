@@ -36,14 +36,18 @@ func (s *Stream) register(start operation.Resume) (err error) {
 func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		for e, err := range s.Following.Events() {
-			if err == nil {
-				e.Result = s.result(&e)
-			}
-			if !yield(e, err) {
+			if !s.pass(&e, err, yield) {
 				return
 			}
 		}
 	}
+}
+
+func (s *Stream) pass(e *operation.Event, err error, yield func(operation.Event, error) bool) bool {
+	if err == nil {
+		e.Result = s.result(e)
+	}
+	return yield(*e, err)
 }
 
 // UpToDate is an event that tells the position scanned to.

@@ -35,7 +35,7 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 		return nil, &operation.InvalidError{Errors: errs}
 	}
 	// The resolver of the field does the work; see newStream.
-	f := &following{}
+	f := &following{ctx: ctx}
 	ctx = context.WithValue(r.context(ctx, opCtx), followingKey{}, f)
 	errs = e.establish(ctx)
 	switch known := (*kg.Error)(nil); {
@@ -71,6 +71,9 @@ func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 // following is where the resolver of a subscription leaves what it
 // established, or why it could not.
 type following struct {
+	// ctx is that of the stream. It does not hold on to the parsed operation,
+	// as that of the resolver does.
+	ctx          context.Context
 	subscription *Stream
 	err          error
 }
@@ -80,11 +83,11 @@ type followingKey struct{}
 // followStatements establishes Subscription.statementChanged.
 func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
-	f.subscription, f.err = newStream(ctx, where, ops, resume, view)
+	f.subscription, f.err = newStream(ctx, f.ctx, where, ops, resume, view)
 	return f.err
 }
 
-func newStream(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (*Stream, error) {
+func newStream(ctx, life context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (*Stream, error) {
 	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
 	v, err := r.view(view)
 	if err != nil {
@@ -103,7 +106,7 @@ func newStream(ctx context.Context, where *StatementFilter, ops []kg.Op, resume 
 		return nil, err
 	}
 	s := &Stream{
-		ctx: ctx, engine: r.engine, request: r.request, plan: plan,
+		ctx: life, engine: r.engine, request: r.request, plan: plan,
 		filter: kg.Filter{Pattern: match.pattern, Ops: ops, View: v, Keep: match.keep()},
 	}
 	return s, s.register(start)

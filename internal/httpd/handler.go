@@ -43,12 +43,16 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 		return r
 	}
 	defer w.leave()
-	seen = r.WithContext(caller.With(r.Context(), caller.Caller{
-		Principal: kg.Principal{ID: agent, Method: "open"}, RequestID: id,
-	}))
+	seen = calledBy(r, agent, id)
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
+}
+
+func calledBy(r *http.Request, agent kg.AgentID, id string) *http.Request {
+	return r.WithContext(caller.With(r.Context(), caller.Caller{
+		Principal: kg.Principal{ID: agent, Method: "open"}, RequestID: id,
+	}))
 }
 
 // enter takes one of the places for requests under way. It is given back when

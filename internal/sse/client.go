@@ -77,6 +77,9 @@ type ClientOptions struct {
 	// MaxAttempts is the number of connections in a row that may fail or end
 	// without an event; the error of the last is then reported. -1: no bound.
 	MaxAttempts int
+	// FailFirst reports at once why there was no stream until there has been
+	// one: a wrong address should not be tried for a minute.
+	FailFirst bool
 	// IdleTimeout ends a connection on which nothing comes. -1: never.
 	IdleTimeout time.Duration
 	// Retrying is told before each wait.
@@ -124,17 +127,19 @@ func (e *ResponseError) passing() bool {
 // An event's ID is the last one seen when it came, as in a browser; an event
 // with an ID only is a position. The iterator ends when the caller stops, or
 // with one error: the context's, a *ResponseError that will not pass,
-// ErrEventTooLarge, an error of Request, or that of the last of MaxAttempts.
+// ErrEventTooLarge, an error of Request, that of the last of MaxAttempts, or
+// with FailFirst that of the first.
 func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, error] {
 	options = options.withDefaults()
 	return func(yield func(Event, error) bool) {
-		last, failed := "", 0
+		last, failed, streamed := "", 0, false
 		for {
 			c := connection{options: options, last: last, yield: yield}
 			err := c.run(ctx)
 			if c.stopped {
 				return
 			}
+			streamed = streamed || c.streamed
 			if c.events > 0 {
 				last, failed = c.last, 0
 			} else {
@@ -142,7 +147,7 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
-			} else if !final(err) && failed != options.MaxAttempts {
+			} else if !final(err) && failed != options.MaxAttempts && (streamed || !options.FailFirst) {
 				err = options.wait(ctx, err, max(0, failed-1))
 			}
 			if err != nil {

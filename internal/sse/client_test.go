@@ -169,6 +169,38 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// With FailFirst nothing is tried again before there has been a stream, and
+// everything after it.
+func TestFailFirst(t *testing.T) {
+	ended := func() (*http.Response, error) { return answer(http.StatusOK, "", strings.NewReader("")), nil }
+	unready := func() (*http.Response, error) {
+		return answer(http.StatusServiceUnavailable, "application/json", strings.NewReader("{}")), nil
+	}
+	nobody := func() (*http.Response, error) { return nil, errRPC }
+	for _, c := range []struct {
+		name     string
+		answers  []func() (*http.Response, error) // the last one again and again
+		requests int
+	}{
+		{"nobody there", []func() (*http.Response, error){nobody}, 1},
+		{"not ready", []func() (*http.Response, error){unready}, 1},
+		{"a stream, then nobody", []func() (*http.Response, error){ended, nobody}, 4},
+		{"a stream, then not ready", []func() (*http.Response, error){ended, unready}, 4},
+	} {
+		requests := 0
+		_, err := collect(t.Context(), sse.ClientOptions{
+			Request: getRequest, FailFirst: true, MaxAttempts: 4, MinWait: 1,
+			HTTP: client(func(n int, _ *http.Request) (*http.Response, error) {
+				requests = n
+				return c.answers[min(n, len(c.answers))-1]()
+			}),
+		})
+		if err == nil || requests != c.requests {
+			t.Errorf("%s: %d requests and %v, want %d", c.name, requests, err, c.requests)
+		}
+	}
+}
+
 func TestRequestError(t *testing.T) {
 	_, err := collect(t.Context(), sse.ClientOptions{
 		Request: func(context.Context, string) (*http.Request, error) { return nil, errRPC },

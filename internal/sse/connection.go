@@ -20,10 +20,11 @@ type connection struct {
 	yield   func(Event, error) bool
 	request *http.Request
 
-	last    string // the last id seen
-	events  int    // how many events came
-	stopped bool   // the caller has had enough
-	touch   func() // tells the idle timer that something came
+	last     string // the last id seen
+	streamed bool   // the answer was a stream
+	events   int    // how many events came
+	stopped  bool   // the caller has had enough
+	touch    func() // tells the idle timer that something came
 }
 
 // run reads the stream to its end, which is always an error.
@@ -89,6 +90,7 @@ func (c *connection) RoundTrip(*http.Request) (*http.Response, error) {
 func (c *connection) validate(response *http.Response) error {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode == http.StatusOK && err == nil && kind == "text/event-stream" {
+		c.streamed = true
 		return nil
 	}
 	response.Body = response.Body.(*blockReader).body // as it is

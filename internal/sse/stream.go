@@ -67,8 +67,7 @@ func (st *Stream) Context() context.Context { return st.ctx }
 // otherwise.
 func (st *Stream) Close() {
 	if st.state.CompareAndSwap(stateOpened, stateClosed) {
-		st.cancel(nil)
-		st.server.release(st.id)
+		st.end()
 	}
 }
 
@@ -83,8 +82,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	if !st.state.CompareAndSwap(stateOpened, stateServing) {
 		return &Refused{Reason: ErrUsed}
 	}
-	defer st.server.release(st.id)
-	defer st.cancel(nil)
+	defer st.end()
 	if reason := st.endReason(); reason != nil {
 		return st.server.refuse(reason)
 	}
@@ -104,23 +102,37 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	return st.reason
 }
 
+// end ends the context and gives the place back.
+func (st *Stream) end() {
+	st.cancel(nil)
+	st.server.release(st.id)
+}
+
 // serveHub lets the hub write to out until the pump has ended. The request that
 // the hub sees has no context of the client's: the subscriber must not leave
 // while the pump publishes, or the hub's loop would wait for it for ever.
 func (st *Stream) serveHub(out *writer) {
 	hub := st.server.hub
 	subscribed, leave := context.WithCancel(context.Background())
+	hub.CreateStream(st.id)
+	hub.ServeHTTP(out, st.hubRequest(subscribed))
+	leave()
+	<-st.pumped
+	<-st.left
+	hub.RemoveStream(st.id)
+}
+
+// It is not inlined: the stream's goroutine waits above it, and its stack would
+// hold a request for all that time.
+//
+//go:noinline
+func (st *Stream) hubRequest(ctx context.Context) *http.Request {
 	request := &http.Request{
 		Method: http.MethodGet,
 		URL:    &url.URL{RawQuery: "stream=" + st.id},
 		Header: http.Header{},
 	}
-	hub.CreateStream(st.id)
-	hub.ServeHTTP(out, request.WithContext(subscribed))
-	leave()
-	<-st.pumped
-	<-st.left
-	hub.RemoveStream(st.id)
+	return request.WithContext(ctx)
 }
 
 // endReason is why the stream must end, or nil while it need not.
