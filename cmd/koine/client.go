@@ -60,13 +60,18 @@ func (c *client) do(ctx context.Context, method, path string, header http.Header
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, exitError{fmt.Errorf("no server answers at %s: %w\nIs it running? Start one with: koine serve --demo", c.base, err), exitUnreachable}
+		return nil, c.unreachable(err)
 	}
 	if response.StatusCode/100 != 2 {
 		defer response.Body.Close()
 		return nil, refusalOf(response)
 	}
 	return response, nil
+}
+
+// unreachable is the error of a server that does not answer.
+func (c *client) unreachable(err error) error {
+	return exitError{fmt.Errorf("no server answers at %s: %w\nIs it running? Start one with: koine serve --demo", c.base, err), exitUnreachable}
 }
 
 // refusalOf makes an error of an answer that is none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type watchCommand struct {
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
-	return `When the connection is lost, it is made again and goes on where it was: no change is missed or seen twice. End it with Ctrl-C; the last line tells the position to go on from with --from.
+	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. End it with Ctrl-C; the last line tells the position to go on from with --from.
 
 Examples (with koine serve --demo):
   koine watch
@@ -90,8 +91,15 @@ func (c *watchCommand) ended(ctx context.Context, t terminal, position string, e
 		if errors.As(refused.Err, &own) {
 			return own
 		}
+		return exitError{err, exitFailure}
 	}
-	return err
+	if errors.Is(err, sse.ErrEventTooLarge) || errors.As(err, new(*rpcError)) {
+		return err
+	}
+	if parse := (*url.Error)(nil); errors.As(err, &parse) && parse.Op == "parse" {
+		return usageError{err}
+	}
+	return newClient(c.URL, c.As).unreachable(err)
 }
 
 func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
@@ -122,6 +130,7 @@ func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
 			_, err := rpcResult(body)
 			return err
 		},
+		FailFirst: true,
 		Retrying: func(cause error, wait time.Duration) {
 			t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
 		},
