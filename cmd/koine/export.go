@@ -122,6 +122,7 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 	}
 	defer snapshot.Close()
 	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: registry})
+	some := false
 	for q, err := range rdf.Export(snapshot) {
 		if err == nil {
 			err = ctx.Err()
@@ -132,6 +133,10 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 		if err := w.Write(q); err != nil {
 			return err
 		}
+		some = true
+	}
+	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph { // as the server has it
+		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", view.Graphs[0].Name())
 	}
 	return w.Close()
 }
@@ -139,12 +144,9 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 func (c *exportCommand) view(ctx context.Context, store *kg.Store, registry *kg.Prefixes) (kg.View, error) {
 	v := kg.View{Principal: c.local(), MinCertainty: c.MinCertainty}
 	if c.Graph != "" {
-		g := kg.DefaultGraph
-		if !strings.EqualFold(c.Graph, "default") {
-			var err error
-			if g, err = registry.Resource(c.Graph); err != nil {
-				return v, usageError{fmt.Errorf("--graph: %w", err)}
-			}
+		g, err := graphNamed(registry, c.Graph)
+		if err != nil {
+			return v, err
 		}
 		v.Graphs = []kg.Term{g}
 	}

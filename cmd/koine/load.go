@@ -22,7 +22,7 @@ type loadCommand struct {
 	Files []string `arg:"" name:"file" help:"RDF files, also compressed with gzip; - reads standard input." type:"path"`
 	target
 	prefixFlags
-	Graph           string `help:"Put statements into this graph that the files put into none." placeholder:"IRI"`
+	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
 	Why             string `help:"The reason, kept in the history." default:"Load of {file}" placeholder:"TEXT"`
@@ -77,14 +77,7 @@ func (c *loadCommand) graph() (kg.Term, error) {
 	if err != nil || c.Graph == "" {
 		return kg.DefaultGraph, err
 	}
-	g, err := registry.Resource(c.Graph)
-	if err == nil && g.Kind() != kg.KindIRI {
-		err = errors.New("a graph is named by an IRI")
-	}
-	if err != nil {
-		return g, usageError{fmt.Errorf("--graph: %w", err)}
-	}
-	return g, nil
+	return graphNamed(registry, c.Graph)
 }
 
 // one loads one file: it is checked first.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -84,4 +86,20 @@ func (p *prefixFlags) registry(more map[string]string) (*kg.Prefixes, error) {
 		return nil, usageError{err}
 	}
 	return registry, nil
+}
+
+// graphNamed is the graph that --graph names: an IRI, a prefix:name, or
+// "default", as ?graph= of a server.
+func graphNamed(registry *kg.Prefixes, text string) (kg.Term, error) {
+	if strings.EqualFold(text, "default") {
+		return kg.DefaultGraph, nil
+	}
+	g, err := registry.Resource(text)
+	if err == nil && g.Kind() != kg.KindIRI {
+		err = errors.New("a graph is named by an IRI")
+	}
+	if err != nil {
+		return g, usageError{fmt.Errorf("--graph: %w", err)}
+	}
+	return g, nil
 }
