@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -31,10 +32,12 @@ type LoadReport struct {
 }
 
 // DefaultLoadCommit is how many quads make a commit of a load, loadCommitBytes
-// how many bytes of text at the most.
+// how many bytes of text at the most. A commit that goes the way of all updates
+// is smaller, because others wait behind it.
 const (
 	DefaultLoadCommit = 10_000
 	loadCommitBytes   = 4 << 20
+	onlineCommitQuads = 1_000
 )
 
 // Load adds many statements for the Meta's actor, in as many commits as they
@@ -77,7 +80,7 @@ type load struct {
 	done    chan struct{}
 
 	before      *update // handed in and not yet waited for; nil for none
-	beforeBatch batch
+	beforeQuads int     // of it
 }
 
 // batch is what becomes one commit; err is the source's own and comes last.
@@ -167,10 +170,21 @@ func (l *load) errGivenUp() *Error {
 	return Errorf(CodeTimeout, "the load was given up before its end: %w", l.ctx.Err())
 }
 
-// online hands a batch in like any update, and waits for the one before.
+// online hands a batch in like any updates, in pieces that do not hold others up
+// for long.
 func (l *load) online(b batch) error {
+	for piece := range slices.Chunk(b.quads, onlineCommitQuads) {
+		if err := l.handIn(piece); err != nil {
+			return err
+		}
+	}
+	return b.err
+}
+
+// handIn hands quads in as one update, and waits for the one before.
+func (l *load) handIn(quads []Quad) error {
 	u := &update{ctx: l.ctx, meta: l.meta, done: make(chan struct{}), fn: func(tx *Tx) error {
-		for _, q := range b.quads {
+		for _, q := range quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
 			}
@@ -186,10 +200,7 @@ func (l *load) online(b batch) error {
 		return err
 	}
 	err := l.await()
-	l.before, l.beforeBatch = u, b
-	if err == nil {
-		err = b.err
-	}
+	l.before, l.beforeQuads = u, len(quads)
 	return err
 }
 
@@ -224,7 +235,7 @@ func (l *load) await() error {
 	if v := u.receipt.Verdict; v.Outcome != Accepted {
 		return errRejected(v)
 	}
-	l.taken(l.beforeBatch)
+	l.taken(l.beforeQuads)
 	l.report.Statements += uint64(u.receipt.Affected)
 	if u.receipt.Committed {
 		l.report.Commits++
@@ -232,8 +243,8 @@ func (l *load) await() error {
 	return nil
 }
 
-func (l *load) taken(b batch) {
-	l.report.Read += uint64(len(b.quads))
+func (l *load) taken(quads int) {
+	l.report.Read += uint64(quads)
 	if l.options.Progress != nil {
 		l.options.Progress(l.report.Read)
 	}
@@ -286,7 +297,7 @@ func (l *load) bulkExclusive() error {
 			return b.abandon(l, err)
 		}
 		l.report.Statements += n
-		l.taken(batch)
+		l.taken(len(batch.quads))
 		if batch.err != nil || len(b.quads) >= maxBulkQuads {
 			if err := b.finish(l); err != nil {
 				return err
