@@ -36,6 +36,10 @@ Try:  koine serve --demo
 // execute parses the command line, runs the command, and says what went wrong.
 func execute(ctx context.Context, args []string, t terminal) (code int) {
 	exited := -1
+	if len(args) == 0 { // nothing was asked for: say what there is
+		code := execute(ctx, []string{"--help"}, terminal{in: t.in, out: t.err, err: t.err})
+		return max(code, exitUsage)
+	}
 	parser, err := newParser(t, func(status int) { exited = status; panic(parserExit{}) })
 	if err != nil {
 		t.sayf("koine: %v", err)

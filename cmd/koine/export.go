@@ -36,9 +36,11 @@ type exportCommand struct {
 func (exportCommand) Help() string {
 	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
 
+RDF carries neither certainties nor sources nor history: what is exported and loaded again is asserted as fact by whoever loads it. It is no backup; that is a copy of the data directory, made while no server has it open.
+
 Examples:
   koine export > everything.nq
-  koine export --data ./koine-data -o backup.trig.gz
+  koine export --data ./koine-data -o graph.trig.gz
   koine export --graph https://example.org/team --format turtle`
 }
 

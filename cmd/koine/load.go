@@ -32,6 +32,8 @@ type loadCommand struct {
 func (loadCommand) Help() string {
 	return `Each file is read through once before anything is written, so a bad line, told with its number, leaves nothing of its file behind. Blank nodes belong to their file: loading it again adds nothing.
 
+RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, copy its data directory while no server has it open.
+
 Examples:
   koine load --data ./koine-data movies.nq.gz
   koine load --url http://127.0.0.1:8080 team.ttl --graph https://example.org/team

@@ -12,7 +12,7 @@ import (
 // updateCommand changes statements through knowledge/update.
 type updateCommand struct {
 	Add     addStatement     `cmd:"" help:"Assert a statement."`
-	Remove  removeStatement  `cmd:"" help:"Remove a statement."`
+	Remove  removeStatement  `cmd:"" help:"Remove a statement, or with --source one agent's assertion of it."`
 	Replace replaceStatement `cmd:"" help:"Assert a statement in place of all others with its subject, predicate and graph."`
 	Apply   applyUpdate      `cmd:"" help:"Apply patches from JSON, all of them or none."`
 }
@@ -42,6 +42,34 @@ type (
 	replaceStatement struct{ statementUpdate }
 )
 
+// Help is shown by --help.
+func (addStatement) Help() string {
+	return `What the same source said of the statement before is brought up to date; what others say stays.
+
+Examples (with koine serve --demo):
+  koine update add finding:1 lab:status checked --certainty 0.9 --why "Read it again" --as dora
+  koine update add finding:1 lab:seen 2026-01-31 --type xsd:date
+  koine update add finding:1 rdfs:comment "Needs a second run" --language en
+  koine update add finding:1 lab:supports finding:2 --graph https://example.org/review --source chen`
+}
+
+// Help is shown by --help.
+func (removeStatement) Help() string {
+	return `Without --source the statement goes, with everybody's assertions of it. With --source only that agent's assertion goes, and the statement stays while another agent asserts it. Removing what is not there is no error.
+
+Examples (with koine serve --demo):
+  koine update remove finding:1 lab:status checked --source dora
+  koine update remove finding:1 lab:status checked --why "Wrong sample"`
+}
+
+// Help is shown by --help.
+func (replaceStatement) Help() string {
+	return `All other statements with this subject, predicate and graph go, whoever asserted them.
+
+Example (with koine serve --demo):
+  koine update replace finding:1 rdfs:label "Water costs capacity" --language en`
+}
+
 // Run asserts it.
 func (c *addStatement) Run(ctx context.Context, t terminal) error { return c.run(ctx, t, "add") }
 
@@ -64,7 +92,7 @@ type statementUpdate struct {
 	Type      string  `help:"The object's datatype (xsd:date), or class if it is a resource." placeholder:"IRI"`
 	Language  string  `help:"The language of a text." placeholder:"TAG"`
 	Text      bool    `help:"The object is a text, whatever it looks like."`
-	Source    string  `help:"With remove: withdraw only this agent's assertion. Otherwise: whose assertion it is." placeholder:"AGENT"`
+	Source    string  `help:"With remove: withdraw only this agent's assertion; without, everybody's go. Otherwise: whose assertion it is." placeholder:"AGENT"`
 }
 
 type updateStatement struct {
