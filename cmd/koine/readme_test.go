@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,11 +16,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The README's tour is what happens: its commands are run against a demo server
-// in their order, and what it shows is what they print, but for times, positions
-// and ids. With UPDATE_README=1 what they print is written into it.
-func TestReadmeTour(t *testing.T) {
-	const path = "../../README.md"
+// What the documents show is what happens: their commands are run against a
+// demo server in their order, and what stands below them is what they print,
+// but for times, positions and ids. With UPDATE_README=1 what they print is
+// written into them.
+func TestTours(t *testing.T) {
+	for _, c := range []struct {
+		name, path string
+		commands   int // that it has at least
+	}{
+		{"README", "../../README.md", 5},
+		{"protocol", "../../docs/protocol.md", 9},
+	} {
+		t.Run(c.name, func(t *testing.T) { takeTour(t, c.path, c.commands) })
+	}
+}
+
+func takeTour(t *testing.T, path string, commands int) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +40,7 @@ func TestReadmeTour(t *testing.T) {
 	_, url := startServer(t, "--demo")
 	tour := &tour{t: t, url: url}
 	updated := blocks.ReplaceAllStringFunc(string(text), tour.block)
-	tour.finish()
-	if tour.commands < 5 {
+	if tour.commands < commands {
 		t.Errorf("found %d commands", tour.commands)
 	}
 	updated = tour.shown(updated)
@@ -39,29 +51,28 @@ func TestReadmeTour(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(mask(string(text)), mask(updated)); diff != "" {
-		t.Errorf("what the README shows is not what happens (-shown +happens); UPDATE_README=1 writes it:\n%s", diff)
+		t.Errorf("what %s shows is not what happens (-shown +happens); UPDATE_README=1 writes it:\n%s", path, diff)
 	}
 }
 
-// blocks are a command and what it prints. The word follow behind console says
-// that it goes on beside the commands after it.
-var blocks = regexp.MustCompile("(?s)```console( follow)?\n\\$ ([^\n]*)\n(.*?)```")
+// blocks are a command, which goes on in lines that are indented, and what it
+// prints. Behind console the word follow says that it goes on beside the
+// commands after it, and the word error that it shows one.
+var blocks = regexp.MustCompile("(?s)```console( follow| error)?\n\\$ ([^\n]*(?:\n  [^\n]*)*)\n(.*?)```")
 
 // masks are what differs from run to run.
-var masks = regexp.MustCompile(`AQAA[\w-]{20,}|[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|"durationMs":[\d.]+`)
+var masks = regexp.MustCompile(`AQAA[\w-]{20,}|[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|"durationMs":[\d.]+|X-Request-Id: [\w-]+|Date: [^\n]+`)
 
 func mask(s string) string { return masks.ReplaceAllString(s, "…") }
 
-// following stands for what a following command has printed in the end.
-const following = "\x00following\x00"
+// following stands for what the nth following command has printed in the end.
+func following(n int) string { return fmt.Sprintf("\x00following %d\x00", n) }
 
 type tour struct {
 	t        *testing.T
 	url      string
 	commands int
-	follow   *exec.Cmd
-	events   *bufio.Reader
-	seen     string
+	follow   []*bufio.Reader // what each following command prints
 }
 
 // block runs the command of a block and gives the block with what it printed.
@@ -69,22 +80,28 @@ func (r *tour) block(block string) string {
 	parts := blocks.FindStringSubmatch(block)
 	r.commands++
 	command := strings.ReplaceAll(parts[2], "http://127.0.0.1:8080", r.url)
+	head := "```console" + parts[1] + "\n$ " + parts[2] + "\n"
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	if parts[1] != "" {
-		r.t.Cleanup(cancel)
-		r.start(exec.CommandContext(ctx, "sh", "-c", "exec "+command))
-		return "```console follow\n$ " + parts[2] + "\n" + following + "```"
+	if parts[1] == " follow" {
+		cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+command)
+		r.start(cmd)
+		r.t.Cleanup(func() {
+			cancel()
+			_ = cmd.Wait() // killed
+		})
+		return head + following(len(r.follow)-1) + "```"
 	}
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput()
 	if err != nil {
 		r.t.Errorf("%s: %v\n%s", parts[2], err, out)
 	}
-	if strings.Contains(string(out), `"errors"`) || strings.Contains(string(out), `"error":`) {
-		r.t.Errorf("%s: it shows an error\n%s", parts[2], out)
+	failed := strings.Contains(string(out), `"errors"`) || strings.Contains(string(out), `"error":`)
+	if failed != (parts[1] == " error") {
+		r.t.Errorf("%s: does it show an error? %v\n%s", parts[2], failed, out)
 	}
-	printed := strings.ReplaceAll(string(out), r.url, "http://127.0.0.1:8080")
-	return "```console\n$ " + parts[2] + "\n" + strings.TrimRight(printed, "\n") + "\n```"
+	printed := strings.ReplaceAll(strings.ReplaceAll(string(out), r.url, "http://127.0.0.1:8080"), "\r\n", "\n")
+	return head + strings.TrimRight(printed, "\n") + "\n```"
 }
 
 // start starts a following command and waits until the server streams to it.
@@ -96,8 +113,9 @@ func (r *tour) start(cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.follow, r.events = cmd, bufio.NewReader(out)
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.metrics(), "\nkoine_streams 1\n"); {
+	r.follow = append(r.follow, bufio.NewReader(out))
+	streams := fmt.Sprintf("\nkoine_streams %d\n", len(r.follow))
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.metrics(), streams); {
 		if time.Now().After(deadline) {
 			r.t.Fatal("the stream was not opened")
 		}
@@ -117,22 +135,29 @@ func (r *tour) metrics() string {
 	return string(text)
 }
 
-// finish takes the first event of the following command and ends it.
-func (r *tour) finish() {
-	if r.follow == nil {
-		return
+// shown puts the first event of each following command into its place.
+func (r *tour) shown(text string) string {
+	for n, out := range r.follow {
+		text = strings.ReplaceAll(text, following(n), r.event(out))
 	}
-	for r.seen == "" {
-		line, err := r.events.ReadString('\n')
+	return text
+}
+
+// event is the first block that has data.
+func (r *tour) event(out *bufio.Reader) string {
+	var block strings.Builder
+	for {
+		line, err := out.ReadString('\n')
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if strings.HasPrefix(line, "data:") {
-			r.seen = line
+		switch {
+		case line != "\n":
+			block.WriteString(line)
+		case strings.Contains("\n"+block.String(), "\ndata:"):
+			return block.String()
+		default:
+			block.Reset()
 		}
 	}
-	_ = r.follow.Process.Kill()
-	_ = r.follow.Wait() // killed
 }
-
-func (r *tour) shown(text string) string { return strings.ReplaceAll(text, following, r.seen) }
