@@ -26,7 +26,7 @@ type benchCommand struct {
 func (benchCommand) Help() string {
 	return `In turns, the same clients ask a twin: a bare net/http server in this process, which decodes the same JSON and answers with as many bytes. Its rate is what this machine gives at best at this moment, and the ratio of the two is worth more than either. The twin of updates does not write to disk.
 
-Updates stay in the graph named by --graph. Afterwards it can be emptied: curl -X PUT -H 'Content-Type: application/n-quads' URL/data?graph=urn:koine:bench
+What its updates add to the graph named by --graph is removed at the end, also after Ctrl-C; the history keeps it.
 
 Examples:
   koine bench query
@@ -52,6 +52,7 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer load.close()
+	defer c.cleanUp(context.WithoutCancel(ctx), t, load)
 	size, err := load.answerBytes(ctx)
 	if err != nil {
 		return err
@@ -69,6 +70,16 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) error {
 		return errors.Join(errors.New("no request succeeded"), server.firstError)
 	}
 	return c.report(t, server, bare)
+}
+
+// cleanUp leaves the graph as it was, also after an interrupt.
+func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) {
+	removed, err := load.cleanUp(ctx)
+	if err != nil {
+		t.sayf("Not everything that was added to %s could be removed: %v", c.Graph, err)
+	} else if removed > 0 {
+		t.sayf("Removed the %s statements that it had added to %s.", countText(uint64(removed)), c.Graph)
+	}
 }
 
 // turns measures the server and the twin one after the other, round by round,

@@ -24,12 +24,14 @@ type workload struct {
 	run      string // in the names of new subjects, so that runs do not meet
 	kind     string
 	count    atomic.Uint64
+	added    additions
 }
 
-// request is one that is ready to be sent, to the server or to the twin.
+// benchRequest is one that is ready to be sent, to the server or to the twin.
 type benchRequest struct {
-	path string
-	body []byte
+	path   string
+	body   []byte
+	update uint64 // its number if it is an update, else 0
 }
 
 const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }`
@@ -86,29 +88,48 @@ func (w *workload) next() benchRequest {
 	if err != nil {
 		panic(err) // strings
 	}
-	return benchRequest{"/graphql", body}
+	return benchRequest{path: "/graphql", body: body}
 }
 
-// update asserts 10 statements about a new subject.
+// update asserts statements about a new subject.
 func (w *workload) update(n uint64) benchRequest {
-	var mutations []any
-	for i := range 10 {
-		mutations = append(mutations, map[string]any{"op": "add", "statement": map[string]any{
+	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.patches("add", n)})
+	if err != nil {
+		panic(err) // strings
+	}
+	return benchRequest{path: "/a2a", body: body, update: n}
+}
+
+// patchesPerUpdate is how many statements an update asserts.
+const patchesPerUpdate = 10
+
+// patches are those of the nth request.
+func (w *workload) patches(op string, n uint64) (patches []any) {
+	for i := range patchesPerUpdate {
+		patches = append(patches, map[string]any{"op": op, "statement": map[string]any{
 			"subject":   map[string]any{"id": fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n)},
 			"predicate": map[string]any{"id": fmt.Sprintf("urn:koine:bench:p%d", i)},
 			"object":    map[string]any{"value": fmt.Sprintf("value %d of %d", i, n)},
 			"graph":     w.graph,
 		}})
 	}
-	body, err := rpcBody("knowledge/update", map[string]any{"mutations": mutations})
-	if err != nil {
-		panic(err) // strings
-	}
-	return benchRequest{"/a2a", body}
+	return patches
 }
 
 // server sends the next request to the server.
-func (w *workload) server(ctx context.Context) error { return w.send(ctx, w.base, w.next()) }
+func (w *workload) server(ctx context.Context) error { return w.ask(ctx, w.next()) }
+
+// ask sends a request to the server. An update under way is finished whatever
+// the context says: what it adds must be there when it is removed.
+func (w *workload) ask(ctx context.Context, r benchRequest) error {
+	if r.update != 0 {
+		w.added.note(r.update)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+	}
+	return w.send(ctx, w.base, r)
+}
 
 func (w *workload) send(ctx context.Context, base string, r benchRequest) error {
 	text, err := w.answer(ctx, base, r)
@@ -143,7 +164,7 @@ func (w *workload) answer(ctx context.Context, base string, r benchRequest) ([]b
 // as long; asking also shows whether the workload works at all.
 func (w *workload) answerBytes(ctx context.Context) (int, error) {
 	r := w.next()
-	if err := w.send(ctx, w.base, r); err != nil {
+	if err := w.ask(ctx, r); err != nil {
 		return 0, err
 	}
 	text, err := w.answer(ctx, w.base, r)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A benchmark that is interrupted removes what it added, too.
+func TestInterruptedBenchmarkCleansUp(t *testing.T) {
+	_, url := startServer(t)
+	changes, err := http.Get(url + "/changes?graph=urn:koine:bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Body.Close()
+	var said strings.Builder
+	bench := exec.Command("koine", "bench", "update", "--clients", "4", "--time", "1m", "--url", url)
+	bench.Stderr = &said
+	if err := bench.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bench.Process.Kill() }) // an ended one cannot be killed, and need not
+	seen := 0
+	for lines := bufio.NewScanner(changes.Body); seen < 100 && lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "data: ") {
+			seen++
+		}
+	}
+	if err := bench.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	bench.Wait()
+	if code := bench.ProcessState.ExitCode(); seen != 100 || code != exitInterrupted || !strings.Contains(said.String(), "Removed the ") {
+		t.Errorf("%d changes seen; it ended with %d and said %s", seen, code, said.String())
+	}
+	left, err := http.Get(url + "/data?graph=urn:koine:bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer left.Body.Close()
+	if text, _ := io.ReadAll(left.Body); left.StatusCode != http.StatusNotFound {
+		t.Errorf("what is left: %d %.500s", left.StatusCode, text)
+	}
+}
+
+// Each update is given once, in batches up to the bound.
+func TestAdditions(t *testing.T) {
+	var a additions
+	for n := range uint64(updatesPerRemoval + 1) {
+		a.note(n)
+	}
+	if first, rest, none := a.take(updatesPerRemoval), a.take(updatesPerRemoval), a.take(updatesPerRemoval); len(first) != updatesPerRemoval || len(rest) != 1 || rest[0] != updatesPerRemoval || len(none) != 0 {
+		t.Errorf("got %d, %v and %v", len(first), rest, none)
+	}
+}
