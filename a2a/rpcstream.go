@@ -17,7 +17,7 @@ func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req 
 	// is open.
 	name, id := req.method, bytes.Clone(req.id)
 	var failed *Error
-	o, err := h.table[name].stream(ctx, callOf(r, req))
+	o, err := h.openingOf(r, req)
 	if err == nil {
 		err = h.serve(w, r, o, responses(id))
 	}
@@ -26,6 +26,10 @@ func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req 
 		h.write(w, r, &response{id: id, err: failed})
 	}
 	h.observe(ctx, name, began, failed)
+}
+
+func (h *Handler) openingOf(r *http.Request, req *request) (*opening, error) {
+	return h.table[req.method].stream(r.Context(), callOf(r, req))
 }
 
 // responses writes each result of a stream as a JSON-RPC response to the

@@ -49,32 +49,39 @@ type framing struct {
 
 // serve establishes the stream and serves it to its end. An error means that
 // nothing was written and the caller answers (WIRE §5, "Establishing a stream").
+//
+// It waits above the stream for as long as that is open, with whatever is on its
+// stack; so what needs more of it is in functions of its own.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, write *framing) error {
-	var f *feed
-	st, err := h.streams.Open(r.Context(), sse.StreamOptions{
-		IDs:      o.ids,
-		Position: func(string) string { return f.position() },
-		Last: func(reason error, position string) (sse.Event, bool) {
-			event, err := write.last(h.endOf(r.Context(), reason, cmp.Or(position, f.start)))
-			return event, err == nil
-		},
-	})
+	st, f, err := h.establish(r.Context(), o, write)
 	if err != nil {
-		return refusal(err)
-	}
-	defer st.Close()
-	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
 		return err
 	}
 	defer f.close()
 	began := time.Now()
-	err = st.Serve(w, r, frame(f.results, write))
-	var refused *sse.Refused
-	if errors.As(err, &refused) {
-		return refusal(err)
+	return h.streamEnded(r.Context(), began, st.Serve(w, r, frame(f.results, write)))
+}
+
+// establish opens the stream. Unless that fails it must be served and the feed
+// closed.
+func (h *Handler) establish(ctx context.Context, o *opening, write *framing) (*sse.Stream, *feed, error) {
+	var f *feed
+	st, err := h.streams.Open(ctx, sse.StreamOptions{
+		IDs:      o.ids,
+		Position: func(string) string { return f.position() },
+		Last: func(reason error, position string) (sse.Event, bool) {
+			event, err := write.last(h.endOf(ctx, reason, cmp.Or(position, f.start)))
+			return event, err == nil
+		},
+	})
+	if err != nil {
+		return nil, nil, refusal(err)
 	}
-	h.streamEnded(r.Context(), began, err)
-	return nil
+	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	return st, f, nil
 }
 
 // frame gives the results the form in which they are sent.
@@ -92,14 +99,20 @@ func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event
 	}
 }
 
-// streamEnded logs what was hidden from the client.
-func (h *Handler) streamEnded(ctx context.Context, began time.Time, reason error) {
-	if reason == nil || errors.Is(reason, sse.ErrClientGone) {
-		return
+// streamEnded logs what was hidden from the client. It returns an error when
+// there was no stream at all, and the caller answers.
+func (h *Handler) streamEnded(ctx context.Context, began time.Time, reason error) error {
+	var refused *sse.Refused
+	switch {
+	case reason == nil || errors.Is(reason, sse.ErrClientGone):
+		return nil
+	case errors.As(reason, &refused):
+		return refusal(reason)
 	}
 	if e := h.endOf(ctx, reason, ""); e.Code == codeInternal {
 		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(began), "error", reason)
 	}
+	return nil
 }
 
 // refusal is why no stream could be opened.
