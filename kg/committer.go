@@ -14,6 +14,9 @@ type update struct {
 	fn    func(*Tx) error
 	since time.Time // when it was queued
 	taken atomic.Bool
+	// patient is one that waits for its turn as long as its context lets it: one
+	// of a load, which has no more than two waiting.
+	patient bool
 
 	// judged is the caller's own judgement, nil without a verifier.
 	judged *judged
@@ -188,7 +191,7 @@ func (s *Store) make(g *group, updates []*update) {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
 		case u.ctx.Err() != nil:
 			u.err = errGivenUp(u.ctx)
-		case time.Since(u.since) > s.options.QueueTime:
+		case !u.patient && time.Since(u.since) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:
 			u.receipt, u.err = g.execute(u)

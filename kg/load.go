@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 )
 
 // LoadOptions configures Store.Load.
@@ -183,7 +184,7 @@ func (l *load) online(b batch) error {
 
 // handIn hands quads in as one update, and waits for the one before.
 func (l *load) handIn(quads []Quad) error {
-	u := &update{ctx: l.ctx, meta: l.meta, done: make(chan struct{}), fn: func(tx *Tx) error {
+	u := &update{ctx: l.ctx, meta: l.meta, patient: true, done: make(chan struct{}), fn: func(tx *Tx) error {
 		for _, q := range quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
@@ -196,12 +197,38 @@ func (l *load) handIn(quads []Quad) error {
 			return err
 		}
 	}
-	if err := l.s.enqueue(u); err != nil {
+	if err := l.enqueue(u); err != nil {
 		return err
 	}
 	err := l.await()
 	l.before, l.beforeQuads = u, len(quads)
 	return err
+}
+
+// retryQueue is how long a load waits for room in a full queue before it looks
+// again, when no commit tells it sooner.
+const retryQueue = 100 * time.Millisecond
+
+// enqueue hands an update in as soon as there is room: others being many is no
+// reason to give up a load half way.
+func (l *load) enqueue(u *update) error {
+	for {
+		l.s.mu.Lock()
+		moved := l.s.moved
+		l.s.mu.Unlock()
+		err := l.s.enqueue(u)
+		if CodeOf(err) != CodeOverloaded {
+			return err
+		}
+		retry := time.NewTimer(retryQueue)
+		select {
+		case <-moved:
+		case <-retry.C:
+		case <-l.ctx.Done():
+			return l.errGivenUp()
+		}
+		retry.Stop()
+	}
 }
 
 // judge has an update judged before it is queued.

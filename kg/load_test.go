@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"koine/kg"
 	"koine/kg/kgtest"
@@ -215,6 +216,60 @@ func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLoadWaitsForItsTurn proves that a load goes on when the queue was full, and
+// when its turn came late.
+func TestLoadWaitsForItsTurn(t *testing.T) {
+	t.Run("late", func(t *testing.T) {
+		s := kgtest.Disk(t, kg.Options{QueueTime: time.Nanosecond})
+		if report, err := s.Load(within(t), kg.Meta{}, integers(10), kg.LoadOptions{Online: true}); err != nil || report.Commits != 1 {
+			t.Errorf("got %+v, %v, want a commit", report, err)
+		}
+	})
+	t.Run("full", func(t *testing.T) {
+		s := kgtest.Disk(t, kg.Options{QueueLength: 1})
+		busy, release, read := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		others := make(chan error, 2)
+		go func() {
+			_, err := s.Update(within(t), kg.Meta{}, func(*kg.Tx) error { close(busy); <-release; return nil })
+			others <- err
+		}()
+		<-busy
+		go func() { others <- addOne(s.Store, within(t), integer(-1)) }()
+		for s.Stats().QueueLength == 0 {
+		}
+		source := func(yield func(kg.Quad, error) bool) {
+			for q := range integers(4 * kg.DefaultLoadCommit) {
+				if !yield(q, nil) {
+					return
+				}
+				if q == integer(3*kg.DefaultLoadCommit) { // so that the first batch is handed in
+					close(read)
+				}
+			}
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Load(within(t), kg.Meta{}, source, kg.LoadOptions{Online: true})
+			ended <- err
+		}()
+		select {
+		case <-read:
+		case err := <-ended:
+			t.Error("the load ended before there was room")
+			ended <- err
+		}
+		close(release)
+		for _, err := range []error{<-others, <-others, <-ended} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if err := countsFit(within(t), s.Store); err != nil || s.Head().Revision != 41 {
+			t.Errorf("at revision %d: %v, want 41", s.Head().Revision, err)
+		}
+	})
 }
 
 // TestLoadIntoAFullDisk proves that a load of which nothing is in the log yet

@@ -32,7 +32,8 @@ type Options struct {
 	Logger   *slog.Logger     // discards when nil
 
 	// QueueLength bounds the updates that wait for the committer, QueueTime how
-	// long one may wait; past either a caller gets CodeOverloaded.
+	// long one may wait; past either a caller gets CodeOverloaded, and a load
+	// waits.
 	QueueLength int
 	QueueTime   time.Duration
 	// GroupCommits bounds how many updates share one fsync.
