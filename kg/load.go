@@ -82,6 +82,8 @@ type load struct {
 
 	before      *update // handed in and not yet waited for; nil for none
 	beforeQuads int     // of it
+
+	left *batch // which the bulk load could not take; nil for none
 }
 
 // batch is what becomes one commit; err is the source's own and comes last.
@@ -139,6 +141,9 @@ func (l *load) run() error {
 	var err error
 	if !l.options.Online && l.s.options.Verifier == nil {
 		err = l.bulk()
+	}
+	if err == nil && l.left != nil {
+		err = l.online(*l.left)
 	}
 	// One commit is made while the one before it is on its way to the index.
 	for err == nil {
@@ -315,10 +320,8 @@ func (l *load) bulkExclusive() error {
 		}
 		n, err := b.add(batch.quads)
 		if err == errNotInBulk {
-			if err := b.finish(l); err != nil {
-				return err
-			}
-			return l.online(batch)
+			l.left = &batch // not from here: the committer would wait for itself
+			return b.finish(l)
 		}
 		if err != nil {
 			return b.abandon(l, err)

@@ -299,3 +299,33 @@ func TestLoadIntoAFullDisk(t *testing.T) {
 		t.Errorf("later: got %+v, %v, want a bulk load of one commit", report, err)
 	}
 }
+
+// TestLoadThatTurnsToOwnGraphs proves that a batch which a bulk load cannot take
+// goes the way of all updates, also when it is large.
+func TestLoadThatTurnsToOwnGraphs(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	const n = 2*kg.DefaultLoadCommit + 5
+	source := func(yield func(kg.Quad, error) bool) {
+		for i := range n {
+			q := integer(i)
+			if i >= kg.DefaultLoadCommit+10 {
+				q.Graph = kg.SystemGraph
+			}
+			if !yield(q, nil) {
+				return
+			}
+		}
+	}
+	report, err := s.Load(within(t), kg.Meta{}, source, kg.LoadOptions{})
+	if err != nil || !report.Bulk || report.Statements != n || report.Read != n {
+		t.Errorf("got %+v, %v, want a bulk load of %d statements", report, err, n)
+	}
+	snap, err := s.View(within(t), kg.View{AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	if got, err := snap.Count(kg.Pattern{}); got != n || err != nil {
+		t.Errorf("there are %d statements, %v, want %d", got, err, n)
+	}
+}
