@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -99,7 +100,7 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBodyBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return req, &httpError{status: http.StatusRequestEntityTooLarge, code: kg.CodeLimitExceeded, message: "the body is too large"}
+		return req, &httpError{status: http.StatusRequestEntityTooLarge, code: kg.CodeLimitExceeded, message: fmt.Sprintf("the body is larger than the %d bytes that are taken", tooLarge.Limit)}
 	}
 	if err != nil {
 		return req, badRequest("the body could not be read")
