@@ -37,6 +37,7 @@ func readControls(params *object, known ...string) controls {
 	own, _ := metadata.object("koine")
 	var c controls
 	for _, name := range known {
+		own.know(name)
 		from := &own
 		if !own.has(name) {
 			from = &metadata

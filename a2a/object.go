@@ -17,7 +17,14 @@ type object struct {
 	failure *failure
 	path    string
 	members []member
+	// known are the names that were asked for, to guess what a misspelt one was
+	// to be. An array, because an update reads tens of thousands of objects.
+	known [maxKnown]string
+	asked int
 }
+
+// maxKnown is how many names of an object are kept to guess from.
+const maxKnown = 12
 
 type member struct {
 	name  string
@@ -68,6 +75,7 @@ func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // take gives a member's value and takes it out; nil if absent.
 func (o *object) take(name string) []byte {
+	o.know(name)
 	for i := range o.members {
 		if o.members[i].name == name {
 			raw := o.members[i].value
@@ -81,6 +89,14 @@ func (o *object) take(name string) []byte {
 	return nil
 }
 
+// know keeps a name that the object may have.
+func (o *object) know(name string) {
+	if o.asked < maxKnown {
+		o.known[o.asked] = name
+		o.asked++
+	}
+}
+
 // takenName marks a member as read. No scanned name equals it: it is not UTF-8.
 const takenName = "\xff"
 
@@ -88,7 +104,11 @@ const takenName = "\xff"
 func (o *object) done() {
 	for _, m := range o.members {
 		if m.name != takenName && !isAbsent(m.value) {
-			o.fail(clip(m.name), "is not known here")
+			err := kg.Errorf(kg.CodeInvalid, "is not known here")
+			if meant := nearest(m.name, o.known[:o.asked]); meant != "" {
+				err.Hint = "Did you mean " + meant + "?"
+			}
+			o.failure.set(join(o.path, clip(m.name)), err)
 			return
 		}
 	}

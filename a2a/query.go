@@ -45,7 +45,12 @@ func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, h.options.MaxWait)
 	defer cancel()
-	return h.store.WaitFor(waiting, least)
+	err := h.store.WaitFor(waiting, least)
+	if waiting.Err() != nil && ctx.Err() == nil && kg.CodeOf(err) == kg.CodeTimeout {
+		err := kg.Errorf(kg.CodeTimeout, "revision %d did not come within %s; the newest is %d", least, h.options.MaxWait, h.store.Head().Revision)
+		return err.At("metadata.koine.minRevision")
+	}
+	return err
 }
 
 // revisionAt is the revision that the instant names; 0, the newest, for none.

@@ -50,7 +50,7 @@ func scan(body []byte, depth int) error {
 func whereNotJSON(body []byte) error {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
-		return fmt.Errorf("%w: what is wrong begins before byte %d", errNotJSON, syntax.Offset+1)
+		return fmt.Errorf("%w: %v, at byte %d", errNotJSON, syntax, syntax.Offset)
 	}
 	return errNotJSON
 }
