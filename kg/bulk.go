@@ -12,8 +12,10 @@ import (
 
 // Bounds of a bulk load. What lies beyond goes the way of all updates.
 const (
-	// maxBulkQuads is how many statements are held in memory to be sorted.
-	maxBulkQuads = 20_000_000
+	// maxBulkQuads is how many statements are held in memory to be sorted,
+	// maxBulkTextBytes how much text their new terms may have, which is held too.
+	maxBulkQuads     = 20_000_000
+	maxBulkTextBytes = 2 << 30
 	// maxKeptKeys is how many keys there may be already: StreamWriter drops
 	// them, so they are written again.
 	maxKeptKeys = 100_000
@@ -70,6 +72,7 @@ type bulk struct {
 	ids       map[Term]ID // of all terms that were looked at
 	graphs    map[Term]ID // that may be written
 	terms     []Term      // that are new, as they are numbered
+	textBytes int         // of them
 	next      uint64      // number of the next one
 	seen      map[IDQuad]struct{}
 	quads     []bulkQuad
@@ -120,6 +123,7 @@ func (b *bulk) add(quads []Quad) (n uint64, err error) {
 		for _, t := range b.terms[terms:] {
 			delete(b.ids, t)
 			delete(b.graphs, t)
+			b.textBytes -= t.textBytes()
 			b.next--
 		}
 		b.terms = b.terms[:terms]
@@ -190,6 +194,11 @@ func (b *bulk) assign(q Quad) (ids IDQuad, err error) {
 	return ids, nil
 }
 
+// full tells whether the load has come to its bounds.
+func (b *bulk) full() bool {
+	return len(b.quads) >= b.s.options.bulkQuads || b.textBytes >= b.s.options.bulkTextBytes
+}
+
 func (b *bulk) id(t Term) (ID, error) {
 	if id, ok := b.ids[t]; ok {
 		return id, nil
@@ -208,6 +217,7 @@ func (b *bulk) id(t Term) (ID, error) {
 		id = keys.Numbered(tagOf(t), b.next)
 		b.next++
 		b.terms = append(b.terms, t)
+		b.textBytes += t.textBytes()
 	}
 	b.ids[t] = id
 	return id, nil

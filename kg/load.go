@@ -116,7 +116,7 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		}
 		b.quads = append(b.quads, q)
 		for _, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
-			bytes += len(t.value) + len(t.datatype) + len(t.lang)
+			bytes += t.textBytes()
 		}
 		if len(b.quads) == l.options.CommitQuads || bytes >= loadCommitBytes {
 			if !l.send(b) {
@@ -328,7 +328,7 @@ func (l *load) bulkExclusive() error {
 		}
 		l.report.Statements += n
 		l.taken(len(batch.quads))
-		if batch.err != nil || len(b.quads) >= maxBulkQuads {
+		if batch.err != nil || b.full() {
 			if err := b.finish(l); err != nil {
 				return err
 			}

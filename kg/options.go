@@ -67,6 +67,9 @@ type Options struct {
 	// logSegmentBytes is the size of the log's files; for fault tests. 0 is the
 	// log's own default.
 	logSegmentBytes int
+	// bulkQuads and bulkTextBytes bound a bulk load; for tests of what lies
+	// beyond.
+	bulkQuads, bulkTextBytes int
 	// afterAppend is called between the log and the index; for fault tests.
 	afterAppend func() error
 	// beforeApply sees what is about to be written to the index; for the twins
@@ -109,6 +112,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RingCommits, DefaultRingCommits)
 	setDefault(&o.RingBytes, DefaultRingBytes)
 	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
+	setDefault(&o.bulkQuads, maxBulkQuads)
+	setDefault(&o.bulkTextBytes, maxBulkTextBytes)
 	return o
 }
 

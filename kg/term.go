@@ -175,9 +175,12 @@ func (t Term) Compare(u Term) int {
 	return cmp.Compare(t.lang, u.lang)
 }
 
+// textBytes is the length of all that is written of a term.
+func (t Term) textBytes() int { return len(t.value) + len(t.datatype) + len(t.lang) }
+
 // Valid reports what is wrong with a term as a part of a statement, or nil.
 func (t Term) Valid() error {
-	if len(t.value)+len(t.datatype)+len(t.lang) > MaxTermBytes {
+	if t.textBytes() > MaxTermBytes {
 		return Errorf(CodeLimitExceeded, "a term of %d bytes is longer than the %d that are stored", len(t.value), MaxTermBytes)
 	}
 	if !utf8.ValidString(t.value) {
