@@ -176,14 +176,16 @@ func (tx *Tx) others(q Quad) ([]Term, error) {
 		}
 		*part.id = id
 	}
-	prefix, _ := keys.SPOG.AppendPrefix(nil, IDQuad{Subject: pattern.Subject, Predicate: pattern.Predicate})
+	// GSPO has them in one run: the same subject and predicate may stand in very
+	// many other graphs.
+	prefix, _ := keys.GSPO.AppendPrefix(nil, pattern)
 	var objects []Term
 	c := tx.w.o.scan(prefix)
 	defer c.close()
 	for ; c.valid(); c.next() {
-		ids, ok := keys.SPOG.Parse(c.key())
-		if !ok || ids.Graph != pattern.Graph {
-			continue
+		ids, ok := keys.GSPO.Parse(c.key())
+		if !ok {
+			return nil, Errorf(CodeInternal, "a key of the index cannot be read: %x", c.key())
 		}
 		object, err := tx.w.dict.term(ids.Object)
 		if err != nil {

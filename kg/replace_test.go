@@ -1,0 +1,56 @@
+package kg
+
+import (
+	"fmt"
+	"testing"
+)
+
+// countedKV counts the keys that cursors come to.
+type countedKV struct {
+	kv
+	keys *int
+}
+
+type countedCursor struct {
+	cursor
+	keys *int
+}
+
+func (c countedKV) scan(prefix []byte) cursor { return countedCursor{c.kv.scan(prefix), c.keys} }
+
+func (c countedCursor) next() {
+	*c.keys++
+	c.cursor.next()
+}
+
+// TestReplaceReadsItsGraphOnly proves that replacing a property does not walk over
+// what other graphs say of the subject.
+func TestReplaceReadsItsGraphOnly(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const graphs, objects = 100, 3
+	var all []Quad
+	for g := range graphs {
+		for i := range objects {
+			q := numbered(i)
+			q.Graph = IRI(fmt.Sprint("urn:g:", g))
+			all = append(all, q)
+		}
+	}
+	commitOf(t, s, all...)
+	p, err := s.pin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.unpin(p)
+	read := 0
+	base := countedKV{p.kv, &read}
+	tx := &Tx{w: newIndexWriter(newOverlay(base), base, s.cache, p.head.nextNumber)}
+	others, err := tx.others(all[graphs/2*objects])
+	if err != nil || len(others) != objects-1 || read > objects {
+		t.Errorf("got %v, %v, after %d keys, want %d objects after %d", others, err, read, objects-1, objects)
+	}
+}
