@@ -83,7 +83,7 @@ type bulk struct {
 	first    Revision // of the values
 	revision Revision
 	time     time.Time
-	pending  []wal.Prepared
+	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
 	hash     [32]byte
 	commits  uint64
 }
@@ -253,19 +253,42 @@ func (b *bulk) graph(t Term) (ID, error) {
 // log prepares the commit's entry and appends those that wait when they are
 // enough for one fsync.
 func (b *bulk) log(c *Commit) error {
-	frame, err := wal.Prepare(appendEntry(nil, c))
-	if err != nil {
-		return err
-	}
+	b.pending = append(b.pending, prepareEntry(c))
 	b.catalogue.add(b.deltas, c.Revision, func(string, tally) {})
 	clear(b.deltas)
 	b.revision, b.time = c.Revision, c.Time
-	b.pending = append(b.pending, frame)
 	b.commits++
 	if len(b.pending) < bulkGroup {
 		return nil
 	}
 	return b.append()
+}
+
+// preparedEntry is a log entry that is ready to be appended.
+type preparedEntry struct {
+	frame wal.Prepared
+	err   error
+}
+
+// prepareEntry encodes and compresses a commit beside the loader.
+func prepareEntry(c *Commit) <-chan preparedEntry {
+	done := make(chan preparedEntry, 1)
+	go func() {
+		frame, err := wal.Prepare(appendEntry(nil, c))
+		done <- preparedEntry{frame, err}
+	}()
+	return done
+}
+
+// prepared waits for the entries that wait to be appended.
+func (b *bulk) prepared() (frames []wal.Prepared, err error) {
+	for _, p := range b.pending {
+		e := <-p
+		frames = append(frames, e.frame)
+		err = errors.Join(err, e.err)
+	}
+	b.pending = nil
+	return frames, err
 }
 
 func (b *bulk) append() error {
@@ -280,8 +303,10 @@ func (b *bulk) append() error {
 		}
 		return errors.Join(err, b.failed(err))
 	}
-	err := b.s.wal.AppendPrepared(uint64(first), b.pending)
-	b.pending = nil
+	frames, err := b.prepared()
+	if err == nil {
+		err = b.s.wal.AppendPrepared(uint64(first), frames)
+	}
 	if err != nil {
 		b.s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}

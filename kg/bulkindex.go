@@ -27,9 +27,10 @@ func (b *bulk) stream(m marker) error {
 	for _, k := range b.kept {
 		out.kept[k.key[0]] = append(out.kept[k.key[0]], k)
 	}
+	sorted := b.sortAhead()
 	b.dictionary(out)
 	for _, o := range keys.Orders {
-		b.order(o, out)
+		b.order(o, <-sorted, out)
 	}
 	b.catalogue.tallies.Scan(func(key string, t tally) bool {
 		out.put([]byte(key), t.encode())
@@ -66,24 +67,41 @@ func (b *bulk) dictionary(out *streamOut) {
 	}
 }
 
-// order writes one order; GSPO, which comes last, has each subject of a graph in
-// one run and so writes the last changes as well.
-func (b *bulk) order(o keys.Order, out *streamOut) {
-	type entry struct {
-		key    [keys.QuadKeySize]byte
-		commit uint32
-	}
-	rows := make([]entry, 0, len(b.quads))
+// bulkRow is a statement as a key of one order.
+type bulkRow struct {
+	key    [keys.QuadKeySize]byte
+	commit uint32
+}
+
+// sortAhead gives the rows of each order in turn; one is sorted while the one
+// before it is written. All of them must be received.
+func (b *bulk) sortAhead() <-chan []bulkRow {
+	sorted := make(chan []bulkRow)
+	go func() {
+		for _, o := range keys.Orders {
+			sorted <- b.sorted(o)
+		}
+	}()
+	return sorted
+}
+
+func (b *bulk) sorted(o keys.Order) []bulkRow {
+	rows := make([]bulkRow, 0, len(b.quads))
 	for _, q := range b.quads {
 		if o == keys.OSPG && !q.ids.Object.IsResource() {
 			continue
 		}
-		var e entry
-		o.Append(e.key[:0], q.ids)
-		e.commit = q.commit
-		rows = append(rows, e)
+		row := bulkRow{commit: q.commit}
+		o.Append(row.key[:0], q.ids)
+		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b entry) int { return bytes.Compare(a.key[:], b.key[:]) })
+	slices.SortFunc(rows, func(a, b bulkRow) int { return bytes.Compare(a.key[:], b.key[:]) })
+	return rows
+}
+
+// order writes one order; GSPO, which comes last, has each subject of a graph in
+// one run and so writes the last changes as well.
+func (b *bulk) order(o keys.Order, rows []bulkRow, out *streamOut) {
 	for i := range rows {
 		var value []byte
 		if o == keys.SPOG {
