@@ -160,7 +160,8 @@ func (g *group) finish(tx *Tx) (Receipt, error) {
 	return receiptOf(c, g.s.dir.epoch), nil
 }
 
-// remembered gives the first answer to an idempotency key that was used before.
+// remembered gives the first answer to an idempotency key that was used before,
+// without what it changed where the log no longer holds it.
 func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	if m.IdempotencyKey == "" {
 		return Receipt{}, false, nil
@@ -179,7 +180,10 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	var c *Commit
 	if n := len(g.commits); n > 0 && row.revision >= g.commits[0].Revision {
 		c = g.commits[row.revision-g.commits[0].Revision]
-	} else if c, err = g.s.readCommit(row.revision); err != nil {
+	} else if c, err = g.s.readCommit(row.revision); CodeOf(err) == CodeRevisionGone {
+		// The log was cut: that it was made, and when, is all that is left to say.
+		c = &Commit{Revision: row.revision, Time: time.UnixMilli(row.millis).UTC()}
+	} else if err != nil {
 		return Receipt{}, false, err
 	}
 	r := receiptOf(c, g.s.dir.epoch)
