@@ -145,12 +145,17 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 	}
 	a := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
 	after := []Assertion{a}
+	c.Changes = make([]Change, 0, len(quads))
 	var value []byte
+	var last Quad // with its ids: most of the next quad's terms are the same
+	var ids IDQuad
 	for _, q := range quads {
-		ids, err := b.assign(q)
+		var err error
+		ids, err = b.assign(&q, &last, ids)
 		if err != nil {
 			return 0, err
 		}
+		last = q
 		if _, known := b.seen[ids]; known {
 			continue
 		}
@@ -173,23 +178,29 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 	return uint64(len(c.Changes)), b.log(c)
 }
 
-// assign gives a quad its ids, checking terms when they are first seen.
-func (b *bulk) assign(q Quad) (ids IDQuad, err error) {
+// assign gives a quad its ids, checking terms when they are first seen; those of
+// the quad before are known.
+func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	if !q.Subject.IsResource() || q.Predicate.kind != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
 		return ids, q.valid()
 	}
-	if ids.Subject, err = b.id(q.Subject); err == nil {
-		if ids.Predicate, err = b.id(q.Predicate); err == nil {
-			if ids.Object, err = b.id(q.Object); err == nil {
-				ids.Graph, err = b.graph(q.Graph)
+	old := quadParts(last, &ids)
+	for i, part := range quadParts(q, &ids) {
+		if *part.term == *old[i].term {
+			continue
+		}
+		lookUp := b.id
+		if part.id == &ids.Graph {
+			lookUp = b.graph
+		}
+		id, err := lookUp(*part.term)
+		if err != nil {
+			if invalid := q.valid(); invalid != nil {
+				return ids, invalid
 			}
+			return ids, err
 		}
-	}
-	if err != nil {
-		if invalid := q.valid(); invalid != nil {
-			return ids, invalid
-		}
-		return ids, err
+		*part.id = id
 	}
 	return ids, nil
 }
