@@ -171,19 +171,22 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 	}
 }
 
-// worded looks the text up in every language and datatype that there is.
+// worded looks the text up in every language and datatype that there is, unless
+// there are too many.
 func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		literals, err := s.Literals(*d.text)
+		literals, complete, err := s.Literals(*d.text)
+		if err == nil && !complete {
+			d.scanned(s, after)(yield)
+			return
+		}
 		var ids []kg.ID
 		for _, t := range literals {
-			if d.fits != nil && !d.fits(t) {
-				continue
+			if d.fits == nil || d.fits(t) {
+				ids, err = d.subjectsWith(s, t, ids)
 			}
-			for _, predicate := range d.predicates {
-				if ids, err = subjects(s, kg.Pattern{Predicate: predicate, Object: t}, ids); err != nil {
-					break
-				}
+			if err != nil {
+				break
 			}
 		}
 		if err != nil {
@@ -192,6 +195,16 @@ func (d *drive) worded(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 		}
 		yieldSorted(ids, after, yield)
 	}
+}
+
+// subjectsWith adds the subjects that have the object for one of the predicates.
+func (d *drive) subjectsWith(s *kg.Snapshot, object kg.Term, ids []kg.ID) (_ []kg.ID, err error) {
+	for _, predicate := range d.predicates {
+		if ids, err = subjects(s, kg.Pattern{Predicate: predicate, Object: object}, ids); err != nil {
+			return ids, err
+		}
+	}
+	return ids, nil
 }
 
 // subjects adds the subjects of the statements that fit the pattern.

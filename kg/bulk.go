@@ -14,7 +14,7 @@ import (
 const (
 	// maxBulkQuads is how many statements are held in memory to be sorted,
 	// maxBulkTextBytes how much text their new terms may have, which is held too.
-	maxBulkQuads     = 20_000_000
+	maxBulkQuads     = 5_000_000
 	maxBulkTextBytes = 2 << 30
 	// maxKeptKeys is how many keys there may be already: StreamWriter drops
 	// them, so they are written again.

@@ -6,12 +6,22 @@ import "koine/kg/internal/keys"
 // literal of theirs need be in the dictionary.
 var inlineDatatypes = []string{XSDBoolean, XSDInteger, XSDDouble, XSDDateTime, XSDDate}
 
+// MaxLiteralKinds is up to how many languages, and how many datatypes, a text is
+// looked up in each of them.
+const MaxLiteralKinds = 256
+
 // Literals lists the literals with this text that the store knows, in whatever
 // language and datatype: what a text without either may mean. That there is one
-// does not mean that the view shows a statement with it.
-func (s *Snapshot) Literals(text string) ([]Term, error) {
+// does not mean that the view shows a statement with it. It is not complete when
+// the store has too many languages or datatypes: then the values have to be
+// read.
+func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error) {
+	languages, datatypes := s.listed(keys.LanguagePrefix()), s.listed(keys.DatatypePrefix())
+	if len(languages) > MaxLiteralKinds || len(datatypes) > MaxLiteralKinds {
+		return nil, false, nil
+	}
 	candidates := []Term{String(text)}
-	for _, lang := range s.listed(keys.LanguagePrefix()) {
+	for _, lang := range languages {
 		candidates = append(candidates, Term{kind: KindLiteral, value: text, lang: lang})
 	}
 	for _, datatype := range inlineDatatypes {
@@ -20,34 +30,31 @@ func (s *Snapshot) Literals(text string) ([]Term, error) {
 			candidates = append(candidates, t)
 		}
 	}
-	for _, datatype := range s.listed(keys.DatatypePrefix()) {
+	for _, datatype := range datatypes {
 		t := Typed(text, datatype)
 		if _, inline := inlineID(t); !inline {
 			candidates = append(candidates, t)
 		}
 	}
-	known := candidates[:0]
-	for i, t := range candidates {
-		if i%checkEvery == 0 && s.ctx != nil && s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
-		}
+	for _, t := range candidates {
 		_, ok, err := s.dict.id(t)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if ok {
 			known = append(known, t)
 		}
 	}
-	return known, nil
+	return known, true, nil
 }
 
-// listed gives what follows a prefix in the keys that begin with it.
+// listed gives what follows a prefix in the keys that begin with it, one more
+// than MaxLiteralKinds at the most.
 func (s *Snapshot) listed(prefix []byte) []string {
 	c := s.kv.scan(prefix)
 	defer c.close()
 	var out []string
-	for ; c.valid(); c.next() {
+	for ; c.valid() && len(out) <= MaxLiteralKinds; c.next() {
 		out = append(out, string(c.key()[1:]))
 	}
 	return out

@@ -32,9 +32,9 @@ func TestLiterals(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer snap.Close()
-		got, err := snap.Literals(text)
-		if err != nil {
-			t.Fatal(err)
+		got, complete, err := snap.Literals(text)
+		if err != nil || !complete {
+			t.Fatal(complete, err)
 		}
 		slices.SortFunc(got, kg.Term.Compare)
 		slices.SortFunc(want, kg.Term.Compare)
@@ -88,5 +88,44 @@ func TestLiterals(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A text is looked up in as many languages as are allowed, and in one more not at
+// all: anybody can make up languages.
+func TestLiteralsOfManyLanguages(t *testing.T) {
+	s := openStore(t, t.TempDir(), kg.Options{})
+	made := 0
+	complete := func(languages int) bool {
+		t.Helper()
+		_, err := s.Update(within(t), kg.Meta{}, func(tx *kg.Tx) error {
+			for ; made < languages; made++ {
+				tag := "x-" + string(rune('a'+made/26)) + string(rune('a'+made%26))
+				q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.LangString("a text of some length", tag)}
+				if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := s.View(within(t), kg.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snap.Close()
+		known, complete, err := snap.Literals("a text of some length")
+		if err != nil || complete && len(known) != languages {
+			t.Errorf("%d languages: %d literals, %v", languages, len(known), err)
+		}
+		return complete
+	}
+	if !complete(kg.MaxLiteralKinds) {
+		t.Error("not complete at the bound")
+	}
+	if complete(kg.MaxLiteralKinds + 1) {
+		t.Error("complete past the bound")
 	}
 }
