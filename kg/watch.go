@@ -127,7 +127,7 @@ func (w *Watcher) Position() Position {
 // asks for the next.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		err := w.read(func(e Event) bool { return yield(e, nil) })
+		err := w.read(func(e *Event) bool { return yield(*e, nil) })
 		if err != nil {
 			yield(Event{}, err)
 		}
@@ -135,7 +135,7 @@ func (w *Watcher) Events() iter.Seq2[Event, error] {
 }
 
 // read hands events out until yield says stop (nil) or it cannot go on.
-func (w *Watcher) read(yield func(Event) bool) error {
+func (w *Watcher) read(yield func(*Event) bool) error {
 	for {
 		// What was there before the tailer knew this watcher.
 		for ; w.next <= w.known; w.next++ {
@@ -182,7 +182,7 @@ func (w *Watcher) advance() (at, head Revision, err error) {
 }
 
 // one hands out the events of one commit; more is false when reading ends.
-func (w *Watcher) one(r Revision, yield func(Event) bool) (more bool, err error) {
+func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -207,7 +207,7 @@ func (w *Watcher) one(r Revision, yield func(Event) bool) (more bool, err error)
 		if at.Compare(from) <= 0 {
 			continue
 		}
-		if e, ok := w.filter.see(w.s.options.Access, c, i); ok {
+		if e := w.filter.see(w.s.options.Access, c, i); e != nil {
 			e.Position = at
 			if i == len(c.Changes)-1 {
 				e.Position.Index = EndOfCommit
@@ -228,23 +228,23 @@ func (w *Watcher) moveTo(p Position) {
 	w.mu.Unlock()
 }
 
-// see gives the event that the change is under the filter, if it is one.
-func (f *Filter) see(access Access, c *Commit, i int) (Event, bool) {
+// see gives the event that the change is under the filter, nil if it is none.
+func (f *Filter) see(access Access, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
 	if !f.Pattern.Matches(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !access.Allowed(f.View.Principal, ch.Quad.Graph, Read) {
-		return Event{}, false
+		return nil
 	}
-	e := Event{Commit: c}
+	e := &Event{Commit: c}
 	var seen bool
 	if ch.Op == Add {
-		seen = f.seeAdd(&e, c, ch)
+		seen = f.seeAdd(e, c, ch)
 	} else {
-		seen = f.seeRemove(&e, c, ch)
+		seen = f.seeRemove(e, c, ch)
 	}
 	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
-		return Event{}, false
+		return nil
 	}
-	return e, true
+	return e
 }
 
 // shown tells whether the assertion is seen as one of the quad.
