@@ -8,52 +8,21 @@ import (
 	"koine/kg"
 )
 
-// countField is a field of TermCount.
-type countField struct {
-	key  []byte
-	name string
+func (p *planner) counts(f graphql.CollectedField) ([]scalarField, error) {
+	return p.scalars(f.Selections, termCountImplementors, "iri", "count")
 }
 
-func (p *planner) counts(f graphql.CollectedField) (fields []countField, err error) {
-	err = p.eachField(f.Selections, termCountImplementors, func(f graphql.CollectedField, key []byte) error {
-		fields = append(fields, countField{key, f.Name})
-		switch f.Name {
-		case "__typename", "iri", "count":
-			return nil
+func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
+	return appendObjects(b, list, fields, "TermCount", func(b []byte, c kg.TermCount, name string) []byte {
+		if name == "iri" {
+			return appendName(b, c.Term)
 		}
-		return unplanned(f)
+		return appendUint(b, c.Count)
 	})
-	return fields, err
-}
-
-func appendCounts(b []byte, list []kg.TermCount, fields []countField) []byte {
-	b = append(b, '[')
-	for i, c := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		for j, f := range fields {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, f.key...)
-			switch f.name {
-			case "iri":
-				b = appendName(b, c.Term)
-			case "count":
-				b = appendUint(b, c.Count)
-			default:
-				b = append(b, `"TermCount"`...)
-			}
-		}
-		b = append(b, '}')
-	}
-	return append(b, ']')
 }
 
 // predicates writes the outgoing predicates with their counts.
-func (l *loader) predicates(id kg.ID, fields []countField, b []byte) ([]byte, error) {
+func (l *loader) predicates(id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
 	counts := map[kg.ID]uint64{}
 	if id != (kg.ID{}) {
 		for row, err := range l.snapshot.MatchIDs(kg.IDPattern{Subject: id}, nil) {

@@ -43,7 +43,7 @@ type entityField struct {
 	first     int
 	direction Direction // of degree, and OUT or IN of statements
 	page      *connection
-	counts    []countField // of predicates
+	counts    []scalarField // of predicates
 }
 
 func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {

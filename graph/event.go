@@ -31,11 +31,11 @@ type changeField struct {
 	key    []byte
 	name   string
 	plan   int // index in statement
-	commit []edgeField
+	commit []scalarField
 }
 
 // pointPlan is what is asked of UpToDate and Resync, which hold scalars only.
-type pointPlan []edgeField
+type pointPlan []scalarField
 
 func (p *planner) event(f graphql.CollectedField) (*eventPlan, error) {
 	plan := &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':')}
@@ -43,25 +43,11 @@ func (p *planner) event(f graphql.CollectedField) (*eventPlan, error) {
 		return nil, err
 	}
 	var err error
-	if plan.upToDate, err = p.point(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
+	if plan.upToDate, err = p.scalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
 		return nil, err
 	}
-	plan.resync, err = p.point(f.Selections, resyncImplementors, "reason", "oldest")
+	plan.resync, err = p.scalars(f.Selections, resyncImplementors, "reason", "oldest")
 	return plan, err
-}
-
-// point plans an object of which all fields are scalars with these names.
-func (p *planner) point(set ast.SelectionSet, implementors []string, names ...string) (fields []edgeField, err error) {
-	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
-		fields = append(fields, edgeField{key: key, name: f.Name})
-		for _, name := range names {
-			if f.Name == name || f.Name == "__typename" {
-				return nil
-			}
-		}
-		return unplanned(f)
-	})
-	return fields, err
 }
 
 func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
@@ -75,7 +61,7 @@ func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
 			plan.statement = append(plan.statement, s)
 			plan.reads = plan.reads || s.reads()
 		case "commit":
-			field.commit, err = p.point(f.Selections, commitImplementors,
+			field.commit, err = p.scalars(f.Selections, commitImplementors,
 				"id", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
 		case "__typename", "op", "statementRemains", "changeId", "snapshot", "snapshotEnd", "position":
 		default:
@@ -179,7 +165,7 @@ func appendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
 	return appendString(b, store.FormatPosition(p))
 }
 
-func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []edgeField) []byte {
+func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) []byte {
 	if c == nil {
 		return append(b, "null"...)
 	}
@@ -214,23 +200,6 @@ func appendOptional(b []byte, s string) []byte {
 		return append(b, "null"...)
 	}
 	return appendString(b, s)
-}
-
-// appendObject writes an object of scalars.
-func appendObject(b []byte, fields []edgeField, typename string, value func(b []byte, name string) []byte) []byte {
-	b = append(b, '{')
-	for i, f := range fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, f.key...)
-		if f.name == "__typename" {
-			b = appendString(b, typename)
-		} else {
-			b = value(b, f.name)
-		}
-	}
-	return append(b, '}')
 }
 
 func (plan pointPlan) writeUpToDate(engine *Engine, p kg.Position) []byte {

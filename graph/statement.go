@@ -35,9 +35,9 @@ const (
 type statementField struct {
 	kind       statementKind
 	key        []byte
-	entity     *entityPlan    // of subject, and of an object that is one
-	literal    []literalField // of an object that is none
-	assertions []assertionField
+	entity     *entityPlan   // of subject, and of an object that is one
+	literal    []scalarField // of an object that is none
+	assertions []scalarField
 }
 
 func (p *planner) statement(set ast.SelectionSet) (*statementPlan, error) {
@@ -164,86 +164,33 @@ func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
 	return append(b, "null"...)
 }
 
-// literalField is a field of Literal, assertionField one of Assertion.
-type (
-	literalField struct {
-		key  []byte
-		name string
-	}
-	assertionField struct {
-		key  []byte
-		name string
-	}
-)
-
-func (p *planner) literal(set ast.SelectionSet) (fields []literalField, err error) {
-	err = p.eachField(set, literalImplementors, func(f graphql.CollectedField, key []byte) error {
-		fields = append(fields, literalField{key, f.Name})
-		switch f.Name {
-		case "__typename", "value", "lexical", "datatype", "language":
-			return nil
-		}
-		return unplanned(f)
-	})
-	return fields, err
+func (p *planner) literal(set ast.SelectionSet) ([]scalarField, error) {
+	return p.scalars(set, literalImplementors, "value", "lexical", "datatype", "language")
 }
 
-func appendLiteral(b []byte, t kg.Term, fields []literalField) []byte {
-	b = append(b, '{')
-	for i, f := range fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, f.key...)
-		switch f.name {
-		case "__typename":
-			b = append(b, `"Literal"`...)
-		case "value":
-			b = appendValue(b, t)
+func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
+	return appendObject(b, fields, "Literal", func(b []byte, name string) []byte {
+		switch name {
 		case "lexical":
-			b = appendString(b, t.Value())
+			return appendString(b, t.Value())
 		case "datatype":
-			b = appendString(b, t.Datatype())
+			return appendString(b, t.Datatype())
 		case "language":
 			if t.Lang() == "" {
-				b = append(b, "null"...)
-			} else {
-				b = appendString(b, t.Lang())
+				return append(b, "null"...)
 			}
+			return appendString(b, t.Lang())
 		}
-	}
-	return append(b, '}')
-}
-
-func (p *planner) assertions(set ast.SelectionSet) (fields []assertionField, err error) {
-	err = p.eachField(set, assertionImplementors, func(f graphql.CollectedField, key []byte) error {
-		fields = append(fields, assertionField{key, f.Name})
-		switch f.Name {
-		case "__typename", "source", "certainty", "recordedAt", "revision", "provenance":
-			return nil
-		}
-		return unplanned(f)
+		return appendValue(b, t)
 	})
-	return fields, err
 }
 
-func appendAssertions(b []byte, list []kg.Assertion, fields []assertionField) []byte {
-	b = append(b, '[')
-	for i, a := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		for j, f := range fields {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, f.key...)
-			b = appendAssertion(b, a, f.name)
-		}
-		b = append(b, '}')
-	}
-	return append(b, ']')
+func (p *planner) assertions(set ast.SelectionSet) ([]scalarField, error) {
+	return p.scalars(set, assertionImplementors, "source", "certainty", "recordedAt", "revision", "provenance")
+}
+
+func appendAssertions(b []byte, list []kg.Assertion, fields []scalarField) []byte {
+	return appendObjects(b, list, fields, "Assertion", appendAssertion)
 }
 
 func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
@@ -256,11 +203,9 @@ func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
 		return appendTime(b, a.Time)
 	case "revision":
 		return strconv.AppendUint(b, uint64(a.Revision), 10)
-	case "provenance":
-		if a.Provenance == nil {
-			return append(b, "null"...)
-		}
-		return append(b, a.Provenance...)
 	}
-	return append(b, `"Assertion"`...)
+	if a.Provenance == nil {
+		return append(b, "null"...)
+	}
+	return append(b, a.Provenance...)
 }

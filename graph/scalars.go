@@ -1,0 +1,57 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// scalarField is a field of an object that holds scalars only.
+type scalarField struct {
+	key  []byte
+	name string
+}
+
+// scalars plans an object of which all fields are scalars with these names.
+func (p *planner) scalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
+	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, scalarField{key, f.Name})
+		if f.Name != "__typename" && !slices.Contains(names, f.Name) {
+			return unplanned(f)
+		}
+		return nil
+	})
+	return fields, err
+}
+
+// appendObject writes an object of scalars.
+func appendObject(b []byte, fields []scalarField, typename string, value func(b []byte, name string) []byte) []byte {
+	b = append(b, '{')
+	for i, f := range fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, f.key...)
+		if f.name == "__typename" {
+			b = appendString(b, typename)
+		} else {
+			b = value(b, f.name)
+		}
+	}
+	return append(b, '}')
+}
+
+// appendObjects writes a list of objects.
+func appendObjects[T any](
+	b []byte, list []T, fields []scalarField, typename string, value func(b []byte, v T, name string) []byte,
+) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, v, name) })
+	}
+	return append(b, ']')
+}
