@@ -3,9 +3,23 @@ package kg
 import (
 	"context"
 	"errors"
+	"time"
 
 	"koine/kg/internal/wal"
 )
+
+// scrubWait is how long opening waits for the log to be read through: a log that
+// takes no longer is known to be whole, or to be damaged, before the first update.
+const scrubWait = time.Second
+
+func (s *Store) awaitScrub() {
+	timeout := time.NewTimer(scrubWait)
+	defer timeout.Stop()
+	select {
+	case <-s.scrubbed:
+	case <-timeout.C:
+	}
+}
 
 // scrub reads the log once beside everything else when the store has been
 // opened: opening itself reads only the newest part, and old damage would

@@ -22,7 +22,7 @@ func TestScrubFindsOldDamage(t *testing.T) {
 	}
 	s := openStore(t, dir, tinyLog())
 	defer s.Close()
-	select {
+	select { // opening has waited for it, but for a very slow machine
 	case <-s.Scrubbed():
 	case <-within(t).Done():
 		t.Fatal("the log was not read through in time")

@@ -93,6 +93,7 @@ func Open(dir string, o Options) (*Store, error) {
 	go s.commitLoop()
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
+	s.awaitScrub()
 	return s, nil
 }
 
