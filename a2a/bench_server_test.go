@@ -16,6 +16,7 @@ import (
 
 	"koine/a2a"
 	"koine/graph"
+	"koine/graph/transport"
 	"koine/internal/httpd"
 	"koine/internal/sse"
 	"koine/kg"
@@ -43,7 +44,7 @@ func startBench(b *testing.B) *benchServer {
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: prefixes}, graph.Options{})
 	server := httpd.New(httpd.Options{Store: store, Streams: streams})
 	server.HandleRPC(a2a.NewHandler(a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: prefixes}, a2a.Options{}))
-	server.Handle("/graphql", httpd.GraphQL, graph.NewHandler(engine, streams, graph.HandlerOptions{}))
+	server.Handle("/graphql", httpd.GraphQL, transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{}))
 	listener, err := httpd.Listen("127.0.0.1:0", false)
 	if err != nil {
 		b.Fatal(err)

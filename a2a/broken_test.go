@@ -128,7 +128,7 @@ func TestLastEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	statement := kg.Statement{Quad: commit.Changes[0].Quad, Assertions: commit.Changes[0].After}
-	large := &operation.Event{Change: &kg.Event{Op: kg.Add, Statement: statement, Commit: commit, Position: receipt.Position}, Position: receipt.Position}
+	large := &operation.Event{Changes: []kg.Event{{Op: kg.Add, Statement: statement, Commit: commit, Position: receipt.Position}}, Position: receipt.Position}
 	const again = `"hint":"Resume from the position; without one, start again."`
 	for _, row := range []struct {
 		name  string

@@ -136,8 +136,11 @@ var skills = []Skill{
 	},
 	{
 		ID: "subscribe", Name: "Follow changes", Tags: []string{"knowledge-graph", "graphql", "sse"},
-		Description: "Streams the changes of statements, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe).",
-		Examples:    []string{"subscription { statementChanged(where: {predicate: {eq: \"foaf:name\"}}) { __typename } }"},
+		Description: "Streams the changes of statements, of an entity and what is around it, or of the rows of a pattern, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe).",
+		Examples: []string{
+			"subscription { statementChanged(where: {predicate: {eq: \"foaf:name\"}}) { __typename } }",
+			"subscription { matchChanged(pattern: {triples: [{s: \"?who\", p: \"foaf:knows\", o: \"?whom\"}]}) { ... on MatchChange { added { values } removed { values } } } }",
+		},
 	},
 }
 

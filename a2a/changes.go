@@ -47,7 +47,7 @@ func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o := &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
-		sub, err := follow.Start(ctx, c.h.store, q.filter, q.resume)
+		sub, err := follow.Start(ctx, c.h.store, follow.Statements{Filter: q.filter}, q.resume)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
 	f := new(failure)
 	p := parameters{failure: f, values: values, reader: reader{failure: f, prefixes: c.h.prefixes}}
 	q.filter.View.Principal = caller.From(r.Context()).Principal
-	q.filter.Pattern = p.pattern()
+	q.filter.Patterns = []kg.Pattern{p.pattern()}
 	q.filter.Ops = p.ops("op")
 	q.filter.View.Graphs = p.graphs("graph")
 	q.filter.View.AllGraphs = p.flag("allGraphs")

@@ -1,9 +1,10 @@
 package a2a
 
 import (
-	"strconv"
+	"math"
 	"time"
 
+	"koine/internal/operation"
 	"koine/kg"
 )
 
@@ -11,8 +12,10 @@ import (
 // metadata.koine; the bare names are taken as well, where metadata.koine does
 // not say them (WIRE §2). Everything else in metadata is the caller's own.
 type controls struct {
-	at          instant
+	at          kg.Moment // zero for none
 	minRevision kg.Revision
+	recordedAt  kg.TimeSpan
+	budget      operation.Budget
 
 	resume   string
 	snapshot bool
@@ -21,12 +24,6 @@ type controls struct {
 	expected       kg.Revision
 	hasExpected    bool
 	dryRun         bool
-}
-
-// instant is a point of the history: a revision, or a time.
-type instant struct {
-	revision kg.Revision
-	time     time.Time
 }
 
 // readControls takes the controls that the method knows out of params'
@@ -39,7 +36,7 @@ func readControls(params *object, known ...string) controls {
 	for _, name := range known {
 		own.know(name)
 		from := &own
-		if !own.has(name) {
+		if !own.has(name) && name != "budget" { // a word that others use too
 			from = &metadata
 		}
 		c.read(name, from)
@@ -51,10 +48,14 @@ func readControls(params *object, known ...string) controls {
 func (c *controls) read(name string, from *object) {
 	switch name {
 	case "at":
-		c.at = from.instant(name)
+		c.at = from.moment(name)
+	case "recordedAt":
+		c.recordedAt = from.span(name)
 	case "minRevision":
 		n, _ := from.natural(name)
 		c.minRevision = kg.Revision(n)
+	case "budget":
+		c.budget = from.budget(name)
 	case "resume":
 		c.resume, _ = from.text(name)
 	case "snapshot":
@@ -69,22 +70,65 @@ func (c *controls) read(name string, from *object) {
 	}
 }
 
-// instant is a member that names a revision, as a number, or a time.
-func (o *object) instant(name string) instant {
+// budget is a member that bounds an answer.
+func (o *object) budget(name string) (b operation.Budget) {
+	members, _ := o.object(name)
+	for _, m := range []struct {
+		name string
+		to   *int
+	}{{"maxBytes", &b.MaxBytes}, {"maxTokens", &b.MaxTokens}, {"maxStatements", &b.MaxStatements}} {
+		n, ok := members.natural(m.name)
+		if ok && n == 0 {
+			members.fail(m.name, "must be at least 1")
+		}
+		*m.to = int(min(n, math.MaxInt32))
+	}
+	members.done()
+	return b
+}
+
+// moment is a member that names a revision, as a number, or a time; the zero
+// Moment when it is absent.
+func (o *object) moment(name string) kg.Moment {
 	raw := o.take(name)
 	if raw == nil {
-		return instant{}
+		return kg.Moment{}
 	}
 	text := string(raw)
 	if raw[0] == '"' {
 		text = unquote(raw)
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return instant{time: t}
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n == 0 {
+	m, err := kg.ParseMoment(text)
+	if err != nil || m == (kg.Moment{}) {
 		o.fail(name, "must be a revision, of which the first is 1, or an RFC 3339 time")
 	}
-	return instant{revision: kg.Revision(n)}
+	return m
+}
+
+// span is a member that names a span of time by its ends, either of which may
+// be absent.
+func (o *object) span(name string) (s kg.TimeSpan) {
+	ends, ok := o.object(name)
+	if !ok {
+		return s
+	}
+	for _, end := range []struct {
+		name string
+		to   *time.Time
+	}{{"from", &s.From}, {"until", &s.Until}} {
+		text, ok := ends.text(end.name)
+		if !ok {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			ends.fail(end.name, "must be an RFC 3339 time")
+		}
+		*end.to = t.UTC()
+	}
+	ends.done()
+	if !s.Until.IsZero() && s.Until.Before(s.From) {
+		o.fail(name, "cannot end before it begins")
+	}
+	return s
 }

@@ -34,6 +34,7 @@ var errorTable = []struct {
 }{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeGraphNotFound, own, http.StatusNotFound, http.StatusOK},

@@ -11,11 +11,12 @@ import (
 // wireEvent is KnowledgeGraphChangeEvent (knowledge graph extension, section
 // 4.3). What else is known of the change is in its metadata (WIRE §5).
 type wireEvent struct {
-	Op             string        `json:"op"`
-	Statement      wireStatement `json:"statement"`
-	ChangeID       string        `json:"changeId"`
-	Timestamp      string        `json:"timestamp"`
-	ChangeMetadata wireChange    `json:"changeMetadata"`
+	Op string `json:"op"`
+	// Statement is absent where what stands in a snapshot is no statement.
+	Statement      *wireStatement `json:"statement,omitempty"`
+	ChangeID       string         `json:"changeId"`
+	Timestamp      string         `json:"timestamp"`
+	ChangeMetadata wireChange     `json:"changeMetadata"`
 }
 
 type wireChange struct {
@@ -29,7 +30,7 @@ type wireChange struct {
 	Actor kg.AgentID `json:"actor,omitempty"`
 	// Source is the agent whose assertion the statement is shown with: of a
 	// remove, the one that went.
-	Source        kg.AgentID `json:"source"`
+	Source        kg.AgentID `json:"source,omitempty"`
 	Justification string     `json:"justification,omitempty"`
 	TaskID        string     `json:"taskId,omitempty"`
 	SessionID     string     `json:"sessionId,omitempty"`
@@ -38,7 +39,8 @@ type wireChange struct {
 	StatementRemains bool           `json:"statementRemains,omitempty"`
 	Snapshot         bool           `json:"snapshot,omitempty"`
 	SnapshotEnd      bool           `json:"snapshotEnd,omitempty"`
-	// Data and Errors are what the subscription selected.
+	// Data and Errors are what the subscription selected, with the last change
+	// of what it tells together.
 	Data   json.RawMessage `json:"data,omitempty"`
 	Errors json.RawMessage `json:"errors,omitempty"`
 }
@@ -62,30 +64,26 @@ type encoder struct {
 	types commitTypes
 }
 
-// event is the wire form of an event with a change, and its position as a
-// token ("" inside a snapshot).
-func (e *encoder) event(ev *operation.Event) (wireEvent, string, error) {
-	c := ev.Change
-	a := strongest(c.Statement)
-	out := wireEvent{
-		Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, a),
-		ChangeMetadata: wireChange{
-			Source: a.Source, StatementRemains: c.StatementRemains, Snapshot: ev.Snapshot, SnapshotEnd: ev.SnapshotEnd,
-			Data: ev.Result.Data,
-		},
-	}
+// change is the wire form of one of an event's changes, and the position behind
+// it as a token ("" inside a snapshot). What was selected goes with the last of
+// them: whoever is cut off before is told it again with the rest, and nobody
+// twice.
+func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) {
+	c, last := &ev.Changes[i], i == len(ev.Changes)-1
+	statement := encodeStatement(c.Statement.Quad, strongest(c.Statement))
+	out := wireEvent{Op: c.Op.String(), Statement: &statement}
 	meta := &out.ChangeMetadata
+	meta.Source, meta.StatementRemains = strongest(c.Statement).Source, c.StatementRemains
 	for _, previous := range c.Previous {
 		meta.Previous = append(meta.Previous, encodePrevious(previous))
 	}
-	if len(ev.Result.Errors) > 0 {
-		var err error
-		if meta.Errors, err = appendJSON(nil, ev.Result.Errors); err != nil {
+	switch {
+	case !last:
+		meta.Position = e.store.FormatPosition(c.Position)
+	default:
+		if err := e.selected(&out, ev); err != nil {
 			return out, "", err
 		}
-	}
-	if !ev.Snapshot || ev.SnapshotEnd {
-		meta.Position = e.store.FormatPosition(ev.Position)
 	}
 	if ev.Snapshot {
 		meta.Revision = c.Statement.Revision()
@@ -98,8 +96,34 @@ func (e *encoder) event(ev *operation.Event) (wireEvent, string, error) {
 	out.Timestamp = timestamp(commit.Time)
 	meta.Revision, meta.CommitID, meta.Actor = commit.Revision, e.store.CommitID(commit.Revision), commit.Actor
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
-	e.types.echo(commit, c, &out.Statement)
+	e.types.echo(commit, c, out.Statement)
 	return out, meta.Position, nil
+}
+
+// standing is the wire form of a part of a snapshot that is no statement: the
+// part with this number.
+func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, error) {
+	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken)}
+	out.ChangeID = e.store.SnapshotChangeID(ev.Revision, kg.Quad{Object: kg.Integer(int64(part))})
+	out.ChangeMetadata.Revision = ev.Revision
+	err := e.selected(&out, ev)
+	return out, out.ChangeMetadata.Position, err
+}
+
+// selected writes what the subscription selected of the event, and where it
+// stands.
+func (e *encoder) selected(out *wireEvent, ev *operation.Event) (err error) {
+	meta := &out.ChangeMetadata
+	meta.Data, meta.Snapshot, meta.SnapshotEnd = ev.Result.Data, ev.Snapshot, ev.SnapshotEnd
+	if len(ev.Result.Errors) > 0 {
+		if meta.Errors, err = appendJSON(nil, ev.Result.Errors); err != nil {
+			return err
+		}
+	}
+	if !ev.Snapshot || ev.SnapshotEnd {
+		meta.Position = e.store.FormatPosition(ev.Position)
+	}
+	return nil
 }
 
 // timestamp is RFC 3339 in UTC with milliseconds, as commits have them.

@@ -63,24 +63,36 @@ func (f *changeFeed) token(p kg.Position) string {
 }
 
 func (f *changeFeed) results(yield func(result, error) bool) {
+	part := 0 // of the snapshot
 	for ev, err := range f.subscription.Events() {
 		if err != nil {
 			yield(result{}, err)
 			return
 		}
 		f.pass(&ev, false)
-		out, err := f.encode(&ev)
-		if !yield(out, err) || err != nil {
+		if !f.yield(&ev, part, yield) {
 			return
 		}
 		f.pass(&ev, true)
+		part++
 	}
 }
 
-func (f *changeFeed) encode(ev *operation.Event) (result, error) {
-	if ev.Change == nil { // up to date
-		return result{position: f.store.FormatPosition(ev.Position)}, nil
+// yield yields what the event is on the wire, one result for each change, and
+// tells whether to go on.
+func (f *changeFeed) yield(ev *operation.Event, part int, yield func(result, error) bool) bool {
+	if ev.UpToDate {
+		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)
 	}
-	event, position, err := f.encoder.event(ev)
-	return result{value: event, position: position}, err
+	if len(ev.Changes) == 0 {
+		event, position, err := f.encoder.standing(ev, part)
+		return yield(result{value: event, position: position}, err) && err == nil
+	}
+	for i := range ev.Changes {
+		event, position, err := f.encoder.change(ev, i)
+		if !yield(result{value: event, position: position}, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"koine/internal/nearest"
 	"koine/kg"
 )
 
@@ -105,7 +106,7 @@ func (o *object) done() {
 	for _, m := range o.members {
 		if m.name != takenName && !isAbsent(m.value) {
 			err := kg.Errorf(kg.CodeInvalid, "is not known here")
-			if meant := nearest(m.name, o.known[:o.asked]); meant != "" {
+			if meant := nearest.Name(m.name, o.known[:o.asked]); meant != "" {
 				err.Hint = "Did you mean " + meant + "?"
 			}
 			o.failure.set(join(o.path, clip(m.name)), err)

@@ -33,6 +33,7 @@ func (c *call) readOperation(params *object, queryName string, controls ...strin
 	p.controls = readControls(params, controls...)
 	p.Principal, p.Actor = c.caller.Principal, c.caller.Actor
 	p.View.Principal = c.caller.Principal
+	p.View.Recorded = p.controls.recordedAt
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
-	p := c.readOperation(&params, "query", "at", "minRevision")
+	p := c.readOperation(&params, "query", "at", "minRevision", "recordedAt", "budget")
 	p.View.MaxAge = params.age("maxAgeSeconds")
 	params.done()
 	if err := f.error(); err != nil {
@@ -31,6 +31,7 @@ func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	if p.View.At, err = h.revisionAt(ctx, p.controls.at); err != nil {
 		return nil, err
 	}
+	p.Budget = p.controls.budget
 	result := h.querier.Execute(ctx, p.Request)
 	if gaveNothing(&result) {
 		return nil, queryError(result.Errors)
@@ -53,26 +54,28 @@ func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
 	return err
 }
 
-// revisionAt is the revision that the instant names; 0, the newest, for none.
-func (h *Handler) revisionAt(ctx context.Context, at instant) (kg.Revision, error) {
-	if at.time.IsZero() {
-		return at.revision, nil
+// revisionAt is the revision of the moment; 0, the newest, for none.
+func (h *Handler) revisionAt(ctx context.Context, at kg.Moment) (kg.Revision, error) {
+	if at == (kg.Moment{}) {
+		return 0, nil
 	}
-	revision, err := h.store.RevisionAt(ctx, at.time)
-	if err == nil && revision == 0 {
-		return 0, kg.Errorf(kg.CodeRevisionGone, "nothing was recorded by then").At("metadata.koine.at")
+	revision, err := h.store.ReadableAt(ctx, at)
+	if err != nil {
+		return 0, kg.AsError(err).At("metadata.koine.at")
 	}
-	return revision, err
+	return revision, nil
 }
 
 // queryMetadata says how a query was answered.
 type queryMetadata struct {
-	Revision       kg.Revision     `json:"revision"`
-	Position       string          `json:"position"`
-	DurationMs     json.Number     `json:"durationMs"`
-	StatementsRead int64           `json:"statementsRead"`
-	Sources        []kg.AgentID    `json:"sources"`
-	Errors         json.RawMessage `json:"errors,omitempty"`
+	Revision       kg.Revision      `json:"revision"`
+	Position       string           `json:"position"`
+	DurationMs     json.Number      `json:"durationMs"`
+	StatementsRead int64            `json:"statementsRead"`
+	Sources        []kg.AgentID     `json:"sources"`
+	Truncated      []operation.Cut  `json:"truncated,omitempty"`
+	Hints          []operation.Hint `json:"hints,omitempty"`
+	Errors         json.RawMessage  `json:"errors,omitempty"`
 }
 
 // queryResult is KnowledgeQueryResponseResult: data is the content of GraphQL's
@@ -81,7 +84,7 @@ func (h *Handler) queryResult(r operation.Result) (any, error) {
 	meta := queryMetadata{
 		Revision: r.Position.Revision, Position: h.store.FormatPosition(r.Position),
 		DurationMs:     json.Number(strconv.FormatFloat(float64(r.Duration.Microseconds())/1000, 'f', -1, 64)),
-		StatementsRead: r.StatementsRead, Sources: r.Sources,
+		StatementsRead: r.StatementsRead, Sources: r.Sources, Truncated: r.Cuts, Hints: r.Hints,
 	}
 	if meta.Sources == nil {
 		meta.Sources = []kg.AgentID{}

@@ -382,6 +382,7 @@ func TestLeavingFreesEverything(t *testing.T) {
 	if err := s.streams.Shutdown(ctx); err != nil { // returns when all streams have ended
 		t.Fatal(err)
 	}
+	s.Close() // returns when their requests have ended, too
 	if st := s.store.Stats(); st.Watchers != 0 || st.Snapshots != 0 {
 		t.Errorf("%d watchers and %d snapshots are left", st.Watchers, st.Snapshots)
 	}

@@ -14,7 +14,7 @@ import (
 func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
-	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot")
+	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot", "recordedAt")
 	if params.has("maxAgeSeconds") {
 		params.fail("maxAgeSeconds", "cannot be part of a subscription: what is new is not old")
 	}
@@ -79,7 +79,7 @@ func subscribeError(err error) error {
 		return err
 	}
 	e := newError(codeSubscription, "the subscription is not valid", details{Reason: reasonInvalidSubscription,
-		Hint: "The schema is served at /graphql/schema."}).at(http.StatusBadRequest)
+		Hint: "It is one of statementChanged, entityChanged and matchChanged; the schema is served at /graphql/schema."}).at(http.StatusBadRequest)
 	if len(invalid.Errors) > 0 {
 		e.Message = invalid.Errors[0].Message
 	}

@@ -85,6 +85,7 @@ var masks = []struct {
 	with    string
 }{
 	{regexp.MustCompile(`"(position|oldestPosition)":"[A-Za-z0-9_-]{20,}"`), `"$1":"<position>"`},
+	{regexp.MustCompile(`"cursor":"[A-Za-z0-9_-]{20,}"`), `"cursor":"<cursor>"`},
 	{regexp.MustCompile(`"(commitId|changeId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
 	{regexp.MustCompile(`"durationMs":[0-9.]+`), `"durationMs":<ms>`},
 	{regexp.MustCompile(`"statementsRead":[0-9]+`), `"statementsRead":<n>`},

@@ -6,10 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/graph"
+	"koine/graph/transport"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -20,13 +23,78 @@ const (
 )
 
 // BenchmarkEntities measures a page of 1,000 entities with five fields each
-// (the IRI and four properties), and beside it, in the same run, its twin: the
-// store's own scan of the same statements with all terms decoded, which is what
-// an answer costs at the least.
+// (the IRI and four properties), and in turns with it two twins that read the
+// same statements by the store's own means: Match, a scan for each entity, with
+// all terms and assertions, and Sweep, one walk over all of them that decodes
+// just what the answer shows. What it reports is per field: the engine's time,
+// that of each twin, the ratio and what the engine takes more.
 //
-//	go test ./graph -run '^$' -bench Entities -count 10
+//	go test ./graph -run '^$' -bench Entities -benchtime 20x -count 10
 func BenchmarkEntities(b *testing.B) {
 	t := newBench(b, graph.Options{})
+	t.manyThings()
+	req := t.request(thingsQuery, "")
+	sides := []side{
+		{"engine", func() {
+			if r := t.engine.Execute(b.Context(), req); len(r.Errors) > 0 {
+				b.Fatal(r.Errors)
+			}
+		}},
+		{"match", func() { t.matchThings(b) }},
+		{"sweep", func() { t.sweepThings(b) }},
+	}
+	for _, s := range sides {
+		b.Run("allocs/"+s.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.do()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchEntities/benchFields, "ns/field")
+		})
+	}
+	b.Run("in turns", func(b *testing.B) { inTurns(b, "field", benchEntities*benchFields, sides) })
+}
+
+// side is one side of a comparison.
+type side struct {
+	name string
+	do   func()
+}
+
+// inTurns measures the sides in turns, in as many rounds as the benchmark has,
+// and reports what the median round takes for one of n units, how the first
+// compares with each of the others, and what it takes more.
+func inTurns(b *testing.B, unit string, n int, sides []side) {
+	took := make([][]float64, len(sides))
+	for b.Loop() {
+		for i, s := range sides {
+			start := time.Now()
+			s.do()
+			took[i] = append(took[i], float64(time.Since(start).Nanoseconds())/float64(n))
+		}
+	}
+	b.ReportMetric(0, "ns/op") // a round is no unit
+	first := median(took[0])
+	b.ReportMetric(first, "ns/"+unit)
+	for i, s := range sides[1:] {
+		twin := median(took[i+1])
+		b.ReportMetric(twin, s.name+"-ns/"+unit)
+		b.ReportMetric(first/twin, "x-"+s.name)
+		b.ReportMetric(first-twin, "ns-over-"+s.name)
+	}
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// thingsQuery asks for the things of BenchmarkEntities.
+const thingsQuery = `{ entities(first: 1000, where: {type: {eq: "ex:Thing"}}) { nodes { iri name: value(predicate: "ex:name") size: value(predicate: "ex:size") next: value(predicate: "ex:next") types } } }`
+
+// manyThings fills the store with the things of BenchmarkEntities.
+func (b *bench) manyThings() {
+	b.t.Helper()
 	var patches []kg.Patch
 	for i := range benchEntities {
 		s := iri(fmt.Sprintf("thing/%d", i))
@@ -34,36 +102,15 @@ func BenchmarkEntities(b *testing.B) {
 			add(s, iri("name"), kg.String(fmt.Sprintf("The thing with the number %d", i))), add(s, iri("size"), kg.Integer(int64(i))),
 			add(s, iri("next"), iri(fmt.Sprintf("thing/%d", (i+1)%benchEntities))))
 	}
-	t.update(patches...)
-	query := `{ entities(first: 1000, where: {type: {eq: "ex:Thing"}}) { nodes { iri name: value(predicate: "ex:name") size: value(predicate: "ex:size") next: value(predicate: "ex:next") types } } }`
-	if n := len(t.execute(query, "").Data); n < 100*benchEntities {
-		b.Fatalf("the answer has only %d bytes", n)
+	b.update(patches...)
+	if n := len(b.execute(thingsQuery, "").Data); n < 100*benchEntities {
+		b.t.Fatalf("the answer has only %d bytes", n)
 	}
-	perField := func(b *testing.B) {
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchEntities/benchFields, "ns/field")
-	}
-	b.Run("engine", func(b *testing.B) {
-		b.ReportAllocs()
-		req := t.request(query, "")
-		for b.Loop() {
-			if r := t.engine.Execute(b.Context(), req); len(r.Errors) > 0 {
-				b.Fatal(r.Errors)
-			}
-		}
-		perField(b)
-	})
-	b.Run("store", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			t.scanThings(b)
-		}
-		perField(b)
-	})
 }
 
-// scanThings reads what the query of BenchmarkEntities answers with, by the
+// matchThings reads what the query of BenchmarkEntities answers with, by the
 // store's own means: the list of things, and of each its statements.
-func (b *bench) scanThings(t *testing.B) {
+func (b *bench) matchThings(t *testing.B) {
 	s, err := b.store.View(t.Context(), kg.View{Principal: reader})
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +131,48 @@ func (b *bench) scanThings(t *testing.B) {
 	}
 	if things != benchEntities || n == 0 {
 		t.Fatalf("%d things", things)
+	}
+}
+
+// sweepThings reads the same in ids: the list of things in one scan, their
+// statements in one sweep, and decodes each subject once and all objects: no
+// less can be read for the answer.
+func (b *bench) sweepThings(t *testing.B) {
+	s, err := b.store.View(t.Context(), kg.View{Principal: reader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	must := func(id kg.ID, known bool, err error) kg.ID {
+		if !known || err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	sweep := s.Sweep()
+	defer sweep.Close()
+	pattern := kg.IDPattern{Predicate: must(s.ID(kg.IRI(kg.RDFType))), Object: must(s.ID(iri("Thing")))}
+	statements, n := 0, 0
+	for row, err := range s.MatchIDs(pattern, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, err := s.Term(row.Subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(subject.Value())
+		for sweep.Seek(kg.IDPattern{Subject: row.Subject}, nil); sweep.Next(); {
+			object, err := s.Term(sweep.Row().Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			statements++
+			n += len(object.Value())
+		}
+	}
+	if statements != 4*benchEntities || n == 0 || sweep.Err() != nil {
+		t.Fatalf("%d statements, %v", statements, sweep.Err())
 	}
 }
 
@@ -108,7 +197,7 @@ func BenchmarkHTTP(b *testing.B) {
 	streams := sse.New(sse.Options{})
 	defer func() { _ = streams.Shutdown(b.Context()) }()
 	body := `{"query":"{ entity(iri: \"ex:ada\") { iri label age: value(predicate: \"ex:age\") } }"}`
-	handlers := map[string]http.Handler{"engine": graph.NewHandler(t.engine, streams, graph.HandlerOptions{})}
+	handlers := map[string]http.Handler{"engine": transport.NewHandler(transport.Deps{Engine: t.engine, Positions: t.store, Streams: streams}, transport.Options{})}
 	reply := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
@@ -121,7 +210,7 @@ func BenchmarkHTTP(b *testing.B) {
 		if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
 			b.Error(err)
 		}
-		w.Header().Set("Content-Type", asJSON)
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		_, _ = w.Write(reply.Body.Bytes())
 	})
 	for _, name := range []string{"engine", "echo"} {
@@ -148,16 +237,20 @@ func benchHTTP(b *testing.B, h http.Handler, body string) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 }
 
-// BenchmarkNested measures three levels: of a hub its things, of each what it
-// points at, of that its name.
+// BenchmarkNested measures three levels: films, their performances, the actors
+// of these, and their names. It reports the walks over the index beside the time.
 func BenchmarkNested(b *testing.B) {
 	t := newBench(b, graph.Options{})
-	t.things(100)
-	req := t.request(`{ entity(iri: "ex:hub") { out(first: 100) { nodes { object { ... on Entity { iri out(where: {predicate: {eq: "ex:next"}}) { nodes { object { ... on Entity { iri size: value(predicate: "ex:size") } } } } } } } } } }`, "")
+	t.performances(100)
+	req := t.request(filmQuery, `{"n": 100}`)
 	b.ReportAllocs()
+	var scans int64
 	for b.Loop() {
-		if r := t.engine.Execute(b.Context(), req); len(r.Errors) > 0 {
+		r := t.engine.Execute(b.Context(), req)
+		if len(r.Errors) > 0 {
 			b.Fatal(r.Errors)
 		}
+		scans = r.Scans
 	}
+	b.ReportMetric(float64(scans), "scans/op")
 }

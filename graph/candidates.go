@@ -8,7 +8,8 @@ import (
 )
 
 // candidates yields the entities that may match, each once and in the order of
-// their ids, behind after if that is set, with what the test needs of them.
+// their ids, behind after if that is set, with what the test needs of them. A
+// subject is valid until the next one.
 func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
 		w, err := resolve(m.wanted, s.ID)
@@ -16,21 +17,35 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 			yield(nil, err)
 			return
 		}
-		d, err := cheapest(s, m.drives)
+		d, ids, err := m.driven(s, after)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
+		scan := newEntityScan(s)
+		defer scan.close()
 		if d == nil {
-			allSubjects(s, &w, after)(yield)
+			for c, err := range allSubjects(s, &w, after) {
+				if err == nil {
+					c.scan = scan
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
 			return
 		}
-		for id, err := range d.ids(s, after) {
-			c := &subject{snapshot: s, id: id}
+		g := gatherSubjects(s, &w)
+		defer g.close()
+		c := &subject{snapshot: s, scan: scan}
+		for id, err := range ids {
 			if err == nil {
-				err = c.gatherRows(&w)
+				err = s.Err() // what is read of one entity is too little to notice
 			}
-			if err == nil && len(d.iris) > 0 {
+			if err == nil {
+				err = g.next(c, id)
+			}
+			if err == nil && !m.anywhere() && (len(d.iris) > 0 || d.path != nil) {
 				err = c.confirm()
 			}
 			if err == errNoSubject {
@@ -41,6 +56,52 @@ func candidates(s *kg.Snapshot, m *entityMatch, after *kg.ID) iter.Seq2[*subject
 			}
 		}
 	}
+}
+
+// driven chooses a drive and begins to read the ids that it gives; nil when all
+// entities have to be looked at.
+func (m *entityMatch) driven(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
+	if len(m.drives) == 1 && m.drives[0].path == nil {
+		d := &m.drives[0]
+		if ok, err := m.affords(s, d); !ok {
+			return nil, nil, err
+		}
+		return d, d.ids(s, after), nil
+	}
+	d, _, err := cheapest(s, m.drives)
+	if err != nil || d == nil {
+		return nil, nil, err
+	}
+	if ok, err := m.affords(s, d); !ok {
+		return nil, nil, err
+	}
+	if d.path == nil {
+		return d, d.ids(s, after), nil
+	}
+	ids, err := d.path.sources(s)
+	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.anywhere() { // to look at each entity takes less at once
+		rest := slices.DeleteFunc(slices.Clone(m.drives), func(d drive) bool { return d.path != nil })
+		if d, _, err = cheapest(s, rest); err != nil || d == nil {
+			return nil, nil, err
+		}
+		return d, d.ids(s, after), nil
+	}
+	return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
+}
+
+// affords tells whether a drive that is right only as a whole can be read within
+// what a budget has left. Otherwise all entities are looked at, which may be ended
+// after each, and finds them in the same order.
+func (m *entityMatch) affords(s *kg.Snapshot, d *drive) (bool, error) {
+	left, limited := s.ReadsLeft()
+	if !limited || m.anywhere() || d.path != nil || d.iris != nil || !d.object.IsZero() {
+		return true, nil
+	}
+	n, err := d.estimate(s)
+	if isSpent(err) {
+		return false, nil
+	}
+	return n <= uint64(left), err
 }
 
 var errNoSubject = kg.Errorf(kg.CodeNotFound, "no statement has this subject")
@@ -60,45 +121,96 @@ func (s *subject) confirm() error {
 }
 
 // cheapest is the drive that gives the fewest candidates, going by the
-// catalogue; nil when all entities have to be looked at.
-func cheapest(s *kg.Snapshot, drives []drive) (best *drive, err error) {
-	var least uint64
+// catalogue, with about how many statements it reads; nil when all entities have
+// to be looked at.
+func cheapest(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err error) {
 	for i := range drives {
 		d := &drives[i]
 		if d.iris != nil {
-			return d, nil
-		}
-		if len(drives) == 1 {
-			return d, nil
+			return d, uint64(len(d.iris)), nil
 		}
 		n, err := d.estimate(s)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if best == nil || n < least {
 			best, least = d, n
 		}
 	}
-	return best, nil
+	if best != nil && best.path != nil { // it may take more than to look at all
+		all, _, err := s.Estimate(kg.IDPattern{})
+		if err != nil || least > all {
+			return nil, all, err
+		}
+	}
+	return best, least, nil
 }
 
 // estimate is about how many statements the drive reads.
 func (d *drive) estimate(s *kg.Snapshot) (sum uint64, err error) {
+	if d.path != nil {
+		return d.path.estimate(s)
+	}
+	if n, known, err := d.peek(s); known || err != nil {
+		return n, err
+	}
 	for _, predicate := range d.predicates {
 		p := kg.Pattern{Predicate: predicate}
 		if predicate == rdfType {
 			p.Object = d.object // the catalogue counts classes as well
 		}
-		n, err := s.Count(p)
+		ids, known, err := idPattern(s, p)
 		if err != nil {
 			return 0, err
 		}
-		if (!d.object.IsZero() || d.text != nil) && predicate != rdfType {
-			n /= 16 // one object of many
+		if !known {
+			continue
+		}
+		n, _, err := s.Estimate(ids)
+		if err != nil {
+			return 0, err
 		}
 		sum += n
 	}
 	return sum, nil
+}
+
+// peekRows is up to how many statements are counted to know what a lookup gives.
+const peekRows = 256
+
+// peek counts the statements that a lookup finds; known is false when there are
+// many, when nothing is looked up, or when the catalogue tells.
+func (d *drive) peek(s *kg.Snapshot) (n uint64, known bool, err error) {
+	if len(d.predicates) == 0 || d.predicates[0] == rdfType {
+		return 0, false, nil
+	}
+	objects := []kg.Term{d.object}
+	if d.object.IsZero() {
+		if d.text == nil {
+			return 0, false, nil
+		}
+		var complete bool
+		if objects, complete, err = s.Literals(*d.text); err != nil || !complete {
+			return 0, false, err
+		}
+	}
+	for _, object := range objects {
+		for _, predicate := range d.predicates {
+			p, there, err := idPattern(s, kg.Pattern{Predicate: predicate, Object: object})
+			if err != nil {
+				return 0, false, err
+			}
+			if !there {
+				continue
+			}
+			for _, err := range s.MatchIDs(p, nil) {
+				if n++; err != nil || n > peekRows {
+					return 0, false, err
+				}
+			}
+		}
+	}
+	return n, true, nil
 }
 
 // ids yields the ids of the entities that the drive gives, in order.
@@ -252,6 +364,9 @@ func (d *drive) scan(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, e
 			return ids, err
 		}
 		if d.fits != nil && row.Object != tested {
+			if err := s.Err(); err != nil { // a test may take long
+				return ids, err
+			}
 			t, err := s.Term(row.Object)
 			if err != nil {
 				return ids, err

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -19,17 +20,31 @@ type connection struct {
 	// each `node` of `edges`.
 	entities   []*entityPlan
 	statements []*statementPlan
+	// of each `groups`
+	entityGroups    []*grouping[*subject]
+	statementGroups []*grouping[*fact]
 
 	first int
 	after *Cursor
 	limit int // bytes of an answer at which writing stops
 	bound cursorBound
+	// path is where the connection stands in the answer; behind so many of its
+	// names comes the index of an element.
+	path  ast.Path
+	lists []int
 	view  kg.View // that cursors are bound to
 
 	statementMatch statementMatch
 	statementOrder ordering[*fact]
 	entityMatch    *entityMatch
-	entityOrder    ordering[*subject]
+	// element plans what is asked of elements of another kind, and gives its
+	// index among the selections.
+	element func(set ast.SelectionSet) (int, error)
+	// extra plans a field that only this connection has, otherGroups the groups
+	// of elements of another kind; each gives its index.
+	extra, otherGroups func(f graphql.CollectedField) (int, error)
+
+	entityOrder ordering[*subject]
 }
 
 type connectionKind uint8
@@ -40,13 +55,16 @@ const (
 	connectionNodes
 	connectionPageInfo
 	connectionTotal
+	connectionGroups
+	connectionRevision // from, to
+	connectionExtra    // of one connection only
 )
 
 type connectionField struct {
 	kind      connectionKind
 	key       []byte
 	typename  string
-	selection int // of nodes
+	selection int // of nodes; which of the groups
 	edge      []edgeField
 	info      []edgeField // of pageInfo
 }
@@ -76,6 +94,9 @@ var statementConnections = connectionTypes{
 
 // selection plans what is asked of the elements, and gives its index.
 func (p *planner) selection(c *connection, set ast.SelectionSet) (int, error) {
+	if c.element != nil {
+		return c.element(set)
+	}
 	if c.entityMatch != nil {
 		plan, err := p.entity(set)
 		c.entities = append(c.entities, plan)
@@ -88,27 +109,54 @@ func (p *planner) selection(c *connection, set ast.SelectionSet) (int, error) {
 
 // connection plans the fields of a connection.
 func (p *planner) connection(c *connection, set ast.SelectionSet, types connectionTypes) error {
+	c.path, c.lists = slices.Clone(p.path), slices.Clone(p.lists)
 	return p.eachField(set, types.implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := connectionField{key: key, typename: types.name}
 		switch f.Name {
 		case "__typename":
 		case "edges":
 			field.kind, field.typename = connectionEdges, types.edgeName
-			field.edge, err = p.edge(c, f.Selections, types)
+			err = p.inList(func() (err error) {
+				field.edge, err = p.edge(c, f.Selections, types)
+				return err
+			})
 		case "nodes":
 			field.kind = connectionNodes
-			field.selection, err = p.selection(c, f.Selections)
+			err = p.inList(func() (err error) {
+				field.selection, err = p.selection(c, f.Selections)
+				return err
+			})
 		case "pageInfo":
 			field.kind = connectionPageInfo
 			field.info, err = p.pageInfo(c, f.Selections)
 		case "totalCount":
 			field.kind, c.total = connectionTotal, true
+		case "groups":
+			field.kind = connectionGroups
+			field.selection, err = p.groups(c, f)
+		case "from", "to":
+			field.kind, field.typename = connectionRevision, f.Name
 		default:
-			return unplanned(f)
+			if c.extra == nil {
+				return unplanned(f)
+			}
+			field.kind = connectionExtra
+			field.selection, err = c.extra(f)
 		}
 		c.fields = append(c.fields, field)
 		return err
 	})
+}
+
+// groups plans a field `groups`, and gives its index.
+func (p *planner) groups(c *connection, f graphql.CollectedField) (int, error) {
+	if c.otherGroups != nil {
+		return c.otherGroups(f)
+	}
+	if c.entityMatch != nil {
+		return len(c.entityGroups), p.entityGroups(c, f)
+	}
+	return len(c.statementGroups), p.statementGroups(c, f)
 }
 
 func (p *planner) edge(c *connection, set ast.SelectionSet, types connectionTypes) (fields []edgeField, err error) {
@@ -135,7 +183,7 @@ func (p *planner) pageInfo(c *connection, set ast.SelectionSet) (fields []edgeFi
 		switch f.Name {
 		case "startCursor", "endCursor":
 			c.cursors = true
-		case "__typename", "hasNextPage", "hasPreviousPage":
+		case "__typename", "hasNextPage", "hasPreviousPage", "truncated":
 		default:
 			return unplanned(f)
 		}
@@ -168,16 +216,22 @@ func (p *planner) statementConnection(f graphql.CollectedField, args map[string]
 	return c, p.connection(c, f.Selections, statementConnections)
 }
 
-func (p *planner) entityConnection(f graphql.CollectedField, args map[string]any) (c *connection, err error) {
+func (p *planner) entityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
+	return p.entitiesThat(p.run.engine.matchEntity, f, args)
+}
+
+// entitiesThat plans a connection of entities with a condition compiled by match.
+func (p *planner) entitiesThat(
+	match func(*EntityFilter) (*entityMatch, error), f graphql.CollectedField, args map[string]any,
+) (c *connection, err error) {
 	c = &connection{}
 	if err := p.paging(c, f, args); err != nil {
 		return nil, err
 	}
-	labels := p.run.engine.labels
-	if c.entityMatch, err = matchEntity(argument[*EntityFilter](args, "where"), labels); err != nil {
+	if c.entityMatch, err = match(argument[*EntityFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	if c.entityOrder, err = orderEntities(argument[[]EntityOrder](args, "orderBy"), c.entityMatch, labels); err != nil {
+	if c.entityOrder, err = orderEntities(argument[[]EntityOrder](args, "orderBy"), c.entityMatch); err != nil {
 		return nil, kg.AsError(err).At("orderBy")
 	}
 	return c, p.connection(c, f.Selections, entityConnections)
@@ -188,13 +242,36 @@ type page struct {
 	connection *connection
 	entities   [][]*entityNode   // of each selection
 	statements [][]statementNode // of each selection
+	groups     []*groupList
 	size       int
 	cursors    []string
 	more       bool
+	truncated  bool // by a budget
 	total      uint64
+	cut        *cut // nil without a budget
+	// node writes an element of another kind.
+	node func(b []byte, selection, k int) []byte
+	// extra writes a field that only this connection has.
+	extra func(b []byte, i int) []byte
+	// end is the cursor behind the page, where that is not the last element's.
+	end string
+	// from and to are what a page of differences lies between.
+	from, to kg.Revision
 }
 
 func (g *page) write(b []byte) []byte {
+	if g.cut == nil || g.cut.opened {
+		return g.writeFields(b)
+	}
+	from := len(b)
+	g.cut.cutter.wait(g)
+	b = g.writeFields(b)
+	g.cut.base = len(b) - from
+	g.cut.fixed = g.cut.base - g.infoBytes(0, g.more, g.truncated)
+	return b
+}
+
+func (g *page) writeFields(b []byte) []byte {
 	b = append(b, '{')
 	for i := range g.connection.fields {
 		if i > 0 {
@@ -205,17 +282,40 @@ func (g *page) write(b []byte) []byte {
 		switch f.kind {
 		case connectionTypename:
 			b = appendString(b, f.typename)
-		case connectionEdges:
-			b = g.writeList(b, func(b []byte, k int) []byte { return g.writeEdge(b, f, k) })
-		case connectionNodes:
-			b = g.writeList(b, func(b []byte, k int) []byte { return g.writeNode(b, f.selection, k) })
+		case connectionEdges, connectionNodes:
+			b = g.writeElements(b, i)
 		case connectionPageInfo:
 			b = g.writeInfo(b, f.info)
 		case connectionTotal:
 			b = appendUint(b, g.total)
+		case connectionGroups:
+			b = g.groups[f.selection].write(b)
+		case connectionExtra:
+			b = g.extra(b, f.selection)
+		case connectionRevision:
+			revision := g.from
+			if f.typename == "to" {
+				revision = g.to
+			}
+			b = appendUint(b, uint64(revision))
 		}
 	}
 	return append(b, '}')
+}
+
+// writeElements writes one of the fields that list the elements.
+func (g *page) writeElements(b []byte, field int) []byte {
+	if g.cut != nil {
+		return append(append(append(b, '['), g.cut.texts[field]...), ']')
+	}
+	f := &g.connection.fields[field]
+	if f.kind == connectionNodes {
+		return g.writeList(b, func(b []byte, k int) []byte { return g.writeNode(b, f.selection, k) })
+	}
+	return g.writeList(b, func(b []byte, k int) []byte {
+		return f.writeEdge(b, func(b []byte) []byte { return appendString(b, g.cursors[k]) },
+			func(b []byte, selection int) []byte { return g.writeNode(b, selection, k) })
+	})
 }
 
 // writeList stops when the answer has become too large, which reading.answer
@@ -236,13 +336,16 @@ func (g *page) writeList(b []byte, element func(b []byte, k int) []byte) []byte 
 }
 
 func (g *page) writeNode(b []byte, selection, k int) []byte {
+	if g.node != nil {
+		return g.node(b, selection, k)
+	}
 	if g.entities != nil {
 		return g.entities[selection][k].write(b)
 	}
 	return g.statements[selection][k].write(b)
 }
 
-func (g *page) writeEdge(b []byte, of *connectionField, k int) []byte {
+func (of *connectionField) writeEdge(b []byte, cursor func([]byte) []byte, node func(b []byte, selection int) []byte) []byte {
 	b = append(b, '{')
 	for i, f := range of.edge {
 		if i > 0 {
@@ -251,9 +354,9 @@ func (g *page) writeEdge(b []byte, of *connectionField, k int) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "cursor":
-			b = appendString(b, g.cursors[k])
+			b = cursor(b)
 		case "node":
-			b = g.writeNode(b, f.selection, k)
+			b = node(b, f.selection)
 		default:
 			b = appendString(b, of.typename)
 		}
@@ -261,12 +364,24 @@ func (g *page) writeEdge(b []byte, of *connectionField, k int) []byte {
 	return append(b, '}')
 }
 
+// ends are the cursors of a page, "" for none.
+func (g *page) ends() (start, end string) {
+	switch {
+	case g.cut != nil:
+		start, end = g.cut.ends(g.truncated)
+	case g.size > 0:
+		start, end = g.cursors[0], g.cursors[g.size-1]
+	}
+	if g.end != "" {
+		end = g.end
+	}
+	return start, end
+}
+
 func (g *page) writeInfo(b []byte, fields []edgeField) []byte {
-	cursor := func(b []byte, k int) []byte {
-		if g.size == 0 {
-			return append(b, "null"...)
-		}
-		return appendString(b, g.cursors[k])
+	var start, end string
+	if g.connection.cursors {
+		start, end = g.ends()
 	}
 	b = append(b, '{')
 	for i, f := range fields {
@@ -277,15 +392,25 @@ func (g *page) writeInfo(b []byte, fields []edgeField) []byte {
 		switch f.name {
 		case "hasNextPage":
 			b = strconv.AppendBool(b, g.more)
+		case "truncated":
+			b = strconv.AppendBool(b, g.truncated)
 		case "hasPreviousPage":
 			b = strconv.AppendBool(b, g.connection.after != nil)
 		case "startCursor":
-			b = cursor(b, 0)
+			b = appendCursor(b, start)
 		case "endCursor":
-			b = cursor(b, g.size-1)
+			b = appendCursor(b, end)
 		default:
 			b = append(b, `"PageInfo"`...)
 		}
 	}
 	return append(b, '}')
+}
+
+// appendCursor writes a cursor, null for none.
+func appendCursor(b []byte, cursor string) []byte {
+	if cursor == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, cursor)
 }

@@ -5,17 +5,23 @@ import (
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/path"
 )
 
-// checkCost bounds the fields that an answer may have, before anything is
-// read: each field counts one, and what is inside of a list counts once for
+// checkCost bounds what an answer may cost, before anything is read: each field
+// costs what cost_weights.go says, and what is inside of a list counts once for
 // each element that was asked for.
-func (l Limits) checkCost(doc *ast.QueryDocument, op *ast.OperationDefinition, variables map[string]any) error {
-	c := &costing{limits: l, variables: variables, fragments: map[string]int{}}
-	cost := c.set(op.SelectionSet)
-	if cost > l.Complexity {
-		return limitError("complexity", "the answer could have %s fields; at most %d are allowed", many(cost), l.Complexity).
-			hint("Ask for smaller pages (first), above all in the inner lists, or for fewer fields.")
+func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) error {
+	l := r.engine.limits
+	c := &costing{limits: l, variables: variables, fragments: map[string]cost{}}
+	whole := c.set(op.SelectionSet).all()
+	if whole > l.Complexity && op.Operation == ast.Query && r.budgeted {
+		whole = c.cutSet(op.SelectionSet, r.allowed)
+	}
+	if whole > l.Complexity {
+		return limitError("complexity", "the operation could cost %s; at most %d is allowed", many(whole), l.Complexity).
+			hint("Ask for smaller pages (first), above all in the inner lists, for fewer fields, or with a budget.")
 	}
 	return nil
 }
@@ -27,49 +33,144 @@ func many(n int) string {
 	return strconv.Itoa(n)
 }
 
+// cost is what a selection set costs: in a connection each is what every element
+// of its page does, and once the rest.
+type cost struct{ once, each int }
+
+func (c cost) all() int { return min(c.once+c.each, tooMuch) }
+
 // costing walks a valid document: its fragments exist and have no cycle.
 type costing struct {
 	limits    Limits
 	variables map[string]any
-	fragments map[string]int
+	fragments map[string]cost
+	single    bool // each page of a connection has one element
 }
 
-func (c *costing) set(set ast.SelectionSet) (cost int) {
+func (c *costing) set(set ast.SelectionSet) (sum cost) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
-			cost += c.field(sel)
+			if n := c.field(sel); isElements(sel) {
+				sum.each += n
+			} else {
+				sum.once += n
+			}
 		case *ast.InlineFragment:
-			cost += c.set(sel.SelectionSet)
+			sum = sum.plus(c.set(sel.SelectionSet))
 		case *ast.FragmentSpread:
 			n, ok := c.fragments[sel.Name]
 			if !ok {
 				n = c.set(sel.Definition.SelectionSet)
 				c.fragments[sel.Name] = n
 			}
-			cost += n
+			sum = sum.plus(n)
 		}
-		cost = min(cost, tooMuch)
+		sum = cost{min(sum.once, tooMuch), min(sum.each, tooMuch)}
 	}
-	return cost
+	return sum
+}
+
+func (c cost) plus(d cost) cost { return cost{c.once + d.once, c.each + d.each} }
+
+// isElements tells whether a field lists the elements of a page.
+func isElements(f *ast.Field) bool {
+	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
 }
 
 func (c *costing) field(f *ast.Field) int {
 	inner := c.set(f.SelectionSet)
 	if f.Definition != nil && f.Definition.Arguments.ForName("first") != nil {
-		inner = min(inner, tooMuch) * min(c.first(f), tooMuch) // no more than 2^60
+		connection := isConnection(f.Definition.Type.Name())
+		n := min(c.first(f), tooMuch) // no product is more than 2^60
+		if connection && c.single {
+			n = 1
+		}
+		inner.each *= n
+		if !connection {
+			inner.once *= n
+		}
 	}
-	return min(1+inner, tooMuch)
+	total := inner.all()
+	switch f.Name {
+	case "neighbourhood":
+		total *= c.neighbours(f)
+	case "shortestPaths":
+		total *= c.number(f, "k", 1, path.MaxRoutes) * c.number(f, "maxDepth", 6, path.MaxRouteLength)
+	}
+	return min(c.weight(f)+total, tooMuch)
+}
+
+// cutSet is what the root fields cost under budgets.
+func (c *costing) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			sum += c.cutField(sel, whole)
+		case *ast.InlineFragment:
+			sum += c.cutSet(sel.SelectionSet, whole)
+		case *ast.FragmentSpread:
+			sum += c.cutSet(sel.Definition.SelectionSet, whole)
+		}
+		sum = min(sum, tooMuch)
+	}
+	return sum
+}
+
+// cutField estimates what a root field costs under a budget, which ends its pages.
+// The first element of each counts always. What comes behind takes bytes of the
+// answer, which count 1 each: a field takes several. And an element takes a
+// statement, for which it costs no more than the first.
+func (c *costing) cutField(f *ast.Field, whole allowance) int {
+	full := c.field(f)
+	a := whole
+	if arg := f.Arguments.ForName("budget"); arg != nil {
+		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {
+			if b, err := readBudget("budget", v); err == nil { // else it is refused where it is planned
+				a = a.narrow(b)
+			}
+		}
+	}
+	one := &costing{limits: c.limits, variables: c.variables, fragments: map[string]cost{}, single: true}
+	least := one.field(f)
+	full = min(full, least+min(a.bytes, tooMuch))
+	if a.reads < tooMuch {
+		full = min(full, least*max(1, int(a.reads)))
+	}
+	return full
+}
+
+// neighbours is how many statements of a neighbourhood a field asks for.
+func (c *costing) neighbours(f *ast.Field) int {
+	if arg := f.Arguments.ForName("budget"); arg != nil {
+		v, _ := arg.Value.Value(c.variables)
+		budget, _ := v.(map[string]any)
+		if text, ok := digits(budget["maxStatements"]); ok {
+			if n, err := strconv.Atoi(text); err == nil && n > 0 {
+				return min(n, MaxNeighbourhood)
+			}
+		}
+	}
+	return DefaultNeighbourhood
 }
 
 // first is the page size that a field asks for. What is out of bounds is
 // refused later, with a better message: here it counts as the greatest.
 func (c *costing) first(f *ast.Field) int {
 	unasked := DefaultPageSize
+	if f.ObjectDefinition != nil && f.ObjectDefinition.Name == "Vocabulary" {
+		unasked = DefaultVocabularySize
+	}
 	if len(f.SelectionSet) == 0 {
 		return 1 // a list of values costs no fields of its own
 	}
-	arg := f.Arguments.ForName("first")
+	return c.number(f, "first", min(unasked, c.limits.PageSize), c.limits.PageSize)
+}
+
+// number is what a field says in an argument, or unasked; what is out of bounds
+// counts as the most.
+func (c *costing) number(f *ast.Field, name string, unasked, most int) int {
+	arg := f.Arguments.ForName(name)
 	if arg == nil {
 		return unasked
 	}
@@ -77,7 +178,7 @@ func (c *costing) first(f *ast.Field) int {
 	if err != nil || v == nil {
 		return unasked
 	}
-	n := int64(c.limits.PageSize)
+	n := int64(most)
 	switch v := v.(type) {
 	case int64:
 		n = v
@@ -88,8 +189,8 @@ func (c *costing) first(f *ast.Field) int {
 	case float64:
 		n = int64(v)
 	}
-	if err != nil || n < 0 || n > int64(c.limits.PageSize) {
-		n = int64(c.limits.PageSize)
+	if err != nil || n < 0 || n > int64(most) {
+		n = int64(most)
 	}
 	return max(1, int(n))
 }

@@ -22,14 +22,14 @@ func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
 }
 
 // predicates writes the outgoing predicates with their counts.
-func (l *loader) predicates(id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
+func (l *loader) predicates(g *gathered, id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
 	counts := map[kg.ID]uint64{}
 	if id != (kg.ID{}) {
-		for row, err := range l.snapshot.MatchIDs(kg.IDPattern{Subject: id}, nil) {
-			if err != nil {
-				return b, err
-			}
-			counts[row.Predicate]++
+		for g.sweep.Seek(kg.IDPattern{Subject: id}, nil); g.sweep.Next(); {
+			counts[g.sweep.Row().Predicate]++
+		}
+		if err := g.sweep.Err(); err != nil {
+			return b, err
 		}
 	}
 	list := make([]kg.TermCount, 0, len(counts))

@@ -21,7 +21,9 @@ import (
 //	layout     1 byte
 //	revision   8 bytes, big endian: that of the walk's first page
 //	now        8 bytes: its evaluation time, in ns since 1970
-//	key        the last element: 9 bytes of an entity's id, 36 of a statement's
+//	key        the last element: 9 bytes of an entity's id, 36 of a statement's;
+//	           that of a row a place as pattern.Evaluation gives it;
+//	           nothing where the list begins, which a budget may leave to begin with
 //
 // Ids depend on the data directory's layout, which the store's seal covers.
 const cursorLayout = 1
@@ -39,6 +41,7 @@ func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) 
 	delete(args, "first")
 	delete(args, "after")
 	delete(args, "view") // in p.view
+	delete(args, "budget")
 	for name, v := range args {
 		if v == nil {
 			delete(args, name)
@@ -70,6 +73,10 @@ func viewKey(v kg.View) string {
 			b = append(append(b, ' '), g.String()...)
 		}
 	}
+	if r := v.Recorded; !r.IsZero() {
+		b = append(r.From.AppendFormat(append(b, " recorded "...), time.RFC3339Nano), ' ')
+		b = r.Until.AppendFormat(b, time.RFC3339Nano)
+	}
 	if v.Believed != nil {
 		b = fmt.Appendf(b, " believed %q", v.Believed)
 	}
@@ -85,7 +92,7 @@ func (c cursorBound) of(entity kg.Term) cursorBound {
 type place struct {
 	revision kg.Revision
 	now      time.Time
-	key      []byte
+	key      []byte // empty: before the first element
 }
 
 func (e *Engine) seal(s *kg.Snapshot, bound cursorBound, key []byte) string {
@@ -97,12 +104,25 @@ func (e *Engine) seal(s *kg.Snapshot, bound cursorBound, key []byte) string {
 }
 
 func (e *Engine) unseal(c Cursor, bound cursorBound, keyBytes int) (place, error) {
+	at, err := e.unsealAny(c, bound)
+	if err == nil && len(at.key) != keyBytes && len(at.key) != 0 {
+		return place{}, foreignCursor()
+	}
+	return at, err
+}
+
+func foreignCursor() error {
+	return kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
+}
+
+// unsealAny reads a cursor whose key has no fixed length.
+func (e *Engine) unsealAny(c Cursor, bound cursorBound) (place, error) {
 	b, err := e.deps.Store.Unseal(string(c), bound[:])
 	if err != nil {
 		return place{}, kg.AsError(err).At("after")
 	}
-	if len(b) != 17+keyBytes || b[0] != cursorLayout {
-		return place{}, kg.Errorf(kg.CodeCursorForeign, "the cursor is not one of this list").At("after")
+	if len(b) < 17 || b[0] != cursorLayout {
+		return place{}, foreignCursor()
 	}
 	return place{
 		revision: kg.Revision(binary.BigEndian.Uint64(b[1:])),

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/graph"
 	"koine/kg"
@@ -27,8 +28,10 @@ func TestFiltersAgainstNaive(t *testing.T) {
 		s = rand.Uint64()
 	}
 	t.Logf("repeat with -seed %d", s)
-	r := &random{rand.New(rand.NewPCG(s, 1))}
-	b := newBench(t, graph.Options{})
+	r := &random{Rand: rand.New(rand.NewPCG(s, 1))}
+	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	b := newBench(t, graph.Options{}, c.configure)
+	r.moment = c.now
 	for range 4 {
 		var patches []kg.Patch
 		for range 60 {
@@ -36,11 +39,26 @@ func TestFiltersAgainstNaive(t *testing.T) {
 		}
 		b.update(patches...)
 	}
-	all := b.everything(kg.View{Principal: reader})
-	if len(all) < 50 {
-		t.Fatalf("only %d statements", len(all))
+	now := c.stop()
+	for _, least := range []float64{0, 0.5} {
+		all := b.everything(kg.View{Principal: reader, MinCertainty: least})
+		for i := range all {
+			all[i].now = now
+		}
+		if len(all) < 50 {
+			t.Fatalf("only %d statements", len(all))
+		}
+		view := map[string]any{"minCertainty": least}
+		if n := b.compareStatements(t, r, all, view); n < *rounds {
+			t.Errorf("the filters selected %d statements in all: the test says little", n)
+		}
+		if n := b.compareEntities(t, r, bySubject(all), view); n < *rounds {
+			t.Errorf("the filters selected %d entities in all: the test says little", n)
+		}
 	}
-	selected := 0
+}
+
+func (b *bench) compareStatements(t *testing.T, r *random, all []plain, view map[string]any) (selected int) {
 	for range *rounds {
 		filter := r.statementFilter(3)
 		var want []string
@@ -50,27 +68,42 @@ func TestFiltersAgainstNaive(t *testing.T) {
 			}
 		}
 		selected += len(want)
-		b.compare(t, "statements", filter, want)
+		text, _ := json.Marshal(map[string]any{"where": filter, "view": view})
+		got := b.statements(t, `query ($where: StatementFilter, $view: ViewInput) { statements(first: 1000, where: $where, view: $view) { totalCount nodes { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } graph } } }`, string(text))
+		sameSets(t, string(text), got, want)
 	}
+	return selected
+}
+
+// compareEntities asks each filter twice: so that an index can give what it
+// holds for, and as the only branch of an `or`, which no index does.
+func (b *bench) compareEntities(t *testing.T, r *random, all things, view map[string]any) (selected int) {
 	for range *rounds {
 		filter := r.entityFilter(2)
 		want := []string{}
-		for name, about := range bySubject(all) {
-			if naiveEntity(filter, about) {
+		for name := range all {
+			if naiveEntity(filter, name, all) {
 				want = append(want, name.Name())
 			}
 		}
 		selected += len(want)
-		b.compare(t, "entities", filter, want)
+		for _, where := range []any{filter, map[string]any{"or": []any{filter}}} {
+			text, _ := json.Marshal(map[string]any{"where": where, "view": view})
+			var data struct{ Entities connection }
+			b.data(`query ($where: EntityFilter, $view: ViewInput) { entities(first: 1000, where: $where, view: $view) { totalCount nodes { iri } } }`, string(text), &data)
+			got := data.Entities.iris()
+			if data.Entities.TotalCount != int64(len(got)) {
+				t.Errorf("%s: %d nodes of %d", text, len(got), data.Entities.TotalCount)
+			}
+			sameSets(t, string(text), got, want)
+		}
 	}
-	if selected < *rounds {
-		t.Errorf("the filters selected %d things in all: the test says little", selected)
-	}
+	return selected
 }
 
 // TestViewsAgainstNaive compares what views show.
 func TestViewsAgainstNaive(t *testing.T) {
-	r := &random{rand.New(rand.NewPCG(7, *seed))}
+	r := &random{Rand: rand.New(rand.NewPCG(7, *seed))}
 	b := newBench(t, graph.Options{})
 	var patches []kg.Patch
 	for range 80 {
@@ -117,7 +150,10 @@ func naiveView(st plain, least float64, believed []string, graphs []any) bool {
 }
 
 // plain is a statement as the naive evaluation sees it.
-type plain struct{ kg.Statement }
+type plain struct {
+	kg.Statement
+	now time.Time // of the read
+}
 
 // graph is the graph's name, nil for the default graph.
 func (p plain) graph() any {
@@ -149,38 +185,21 @@ func (b *bench) everything(view kg.View) (all []plain) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		all = append(all, plain{st})
+		all = append(all, plain{Statement: st})
 	}
 	return all
 }
 
-func bySubject(all []plain) map[kg.Term][]plain {
-	m := map[kg.Term][]plain{}
+// bySubject are the statements about each subject.
+func bySubject(all []plain) things {
+	m := things{}
 	for _, st := range all {
 		m[st.Subject] = append(m[st.Subject], st)
 	}
 	return m
 }
 
-func (b *bench) compare(t *testing.T, field string, filter map[string]any, want []string) {
-	t.Helper()
-	text, err := json.Marshal(map[string]any{"where": filter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	if field == "statements" {
-		got = b.statements(t, `query ($where: StatementFilter) { statements(first: 1000, where: $where) { totalCount nodes { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } graph } } }`, string(text))
-	} else {
-		var data struct{ Entities connection }
-		b.data(`query ($where: EntityFilter) { entities(first: 1000, where: $where) { totalCount nodes { iri } } }`, string(text), &data)
-		got = data.Entities.iris()
-		if data.Entities.TotalCount != int64(len(got)) {
-			t.Errorf("%s: %d nodes of %d", text, len(got), data.Entities.TotalCount)
-		}
-	}
-	sameSets(t, string(text), got, want)
-}
+type things map[kg.Term][]plain
 
 func (b *bench) statements(t *testing.T, query, variables string) (got []string) {
 	t.Helper()

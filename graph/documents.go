@@ -27,18 +27,26 @@ type documents struct {
 	limits Limits
 	max    int
 
+	trusted     *TrustedDocuments // nil if there are none
+	onlyTrusted bool
+	persisted   *persisted
+
 	mu sync.Mutex // guards what follows
 	// young and old are two generations: what is asked for in the old one moves
 	// to the young one, and when that is full it becomes the old one.
 	young, old map[string]*ast.QueryDocument
 }
 
-func newDocuments(schema *ast.Schema, limits Limits, max int) *documents {
-	if max <= 0 {
-		max = DefaultCachedDocuments
+func newDocuments(schema *ast.Schema, limits Limits, o *Options) *documents {
+	d := &documents{
+		schema: schema, rules: rules.NewDefaultRules(), limits: limits, max: o.CachedDocuments,
+		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, persisted: newPersisted(o.PersistedQueries, o.PersistedBytes),
+		young: map[string]*ast.QueryDocument{},
 	}
-	r := rules.NewDefaultRules()
-	return &documents{schema: schema, rules: r, limits: limits, max: max, young: map[string]*ast.QueryDocument{}}
+	if d.max <= 0 {
+		d.max = DefaultCachedDocuments
+	}
+	return d
 }
 
 // get gives the valid document of a query text, or what is wrong with it.
@@ -95,6 +103,7 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	errs := validator.ValidateWithRules(d.schema, doc, d.rules)
 	for _, err := range errs {
 		errcode.Set(err, errcode.ValidationFailed)
+		hintNames(d.schema, doc, err)
 	}
 	ignoreDefer(doc)
 	return doc, errs

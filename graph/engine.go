@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -34,6 +35,14 @@ type Options struct {
 	CachedDocuments int
 	// NoMutations refuses mutations whatever the request says.
 	NoMutations bool
+	// Trusted are documents that requests may name by id or hash; nil for none.
+	Trusted *TrustedDocuments
+	// OnlyTrusted refuses every other document.
+	OnlyTrusted bool
+	// PersistedQueries and PersistedBytes bound the automatic persisted queries
+	// that are kept; 0 means DefaultPersistedQueries and DefaultPersistedBytes.
+	PersistedQueries int
+	PersistedBytes   int
 }
 
 // DefaultLabelPredicates are the properties that vocabularies in common use
@@ -56,6 +65,8 @@ type Engine struct {
 	absent    absent // of the labels
 	schema    *executableSchema
 	documents *documents
+	occurring occurring
+	heavy     heavyGate
 }
 
 // NewEngine makes an engine over the store.
@@ -66,14 +77,14 @@ func NewEngine(deps Deps, options Options) *Engine {
 	if options.LabelPredicates == nil {
 		options.LabelPredicates = DefaultLabelPredicates
 	}
-	e := &Engine{deps: deps, options: options, limits: options.Limits.withDefaults()}
+	e := &Engine{deps: deps, options: options, limits: options.Limits.withDefaults(), heavy: newHeavyGate()}
 	for _, p := range options.LabelPredicates {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
 	e.absent = newAbsent(e.labels)
 	config := Config{Resolvers: &Resolver{engine: e}}
 	e.schema = &executableSchema{Resolvers: config.Resolvers}
-	e.documents = newDocuments(e.schema.Schema(), e.limits, options.CachedDocuments)
+	e.documents = newDocuments(e.schema.Schema(), e.limits, &options)
 	return e
 }
 
@@ -94,7 +105,9 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	ctx, cancel := context.WithTimeout(ctx, e.limits.Duration)
 	defer cancel()
 	r := newRun(e, &req)
+	pace := &pace{gate: e.heavy}
 	defer func() {
+		pace.close()
 		r.close(&result)
 		result.Duration = time.Since(started)
 	}()
@@ -106,8 +119,14 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		result.Errors = errs
 		return result
 	}
+	if opCtx.Operation.Operation == ast.Query {
+		ctx = kg.WithPace(ctx, pace.step)
+	}
 	response := e.exec(r.context(ctx, opCtx))
-	result.Data, result.Errors = response.Data, response.Errors
+	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts
+	if !slices.ContainsFunc(result.Errors, isInternal) { // what failed so would fail again
+		result.Hints = r.hints(ctx, opCtx)
+	}
 	if n := len(result.Data); n > e.limits.ResultBytes {
 		result.Data, result.Errors = nil, e.present(e.limits.resultTooLarge())
 	}
@@ -123,20 +142,53 @@ func (e *Engine) exec(ctx context.Context) (response *graphql.Response) {
 			response = &graphql.Response{Errors: err}
 		}
 	}()
+	if err := runOf(ctx).await(ctx, queryImplementors); err != nil {
+		return &graphql.Response{Errors: e.present(err)}
+	}
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
 	op, ec := graphql.GetOperationContext(ctx).Operation, runOf(ctx).ec
 	// Not executableSchema.Exec: for each operation it makes a map of all input
 	// types, for unmarshalers written by hand, of which there are none.
 	run := ec._Query
+	if r := runOf(ctx); r.budgeted && op.Operation == ast.Query {
+		return e.execBudgeted(ctx)
+	}
 	if op.Operation == ast.Mutation {
 		run = ec._Mutation
 	}
 	var data bytes.Buffer
 	run(ctx, op.SelectionSet).MarshalGQL(&data)
-	return &graphql.Response{Data: data.Bytes(), Errors: graphql.GetErrors(ctx)}
+	return &graphql.Response{Data: data.Bytes(), Errors: inOrder(graphql.GetOperationContext(ctx), graphql.GetErrors(ctx))}
 }
 
-// present is the list of one error that belongs to no field.
+// inOrder puts errors in the order of the root fields that they belong to: these
+// are resolved side by side, and the same answer should always read the same.
+func inOrder(op *graphql.OperationContext, errs gqlerror.List) gqlerror.List {
+	if len(errs) < 2 {
+		return errs
+	}
+	implementors := queryImplementors
+	if op.Operation.Operation == ast.Mutation {
+		implementors = mutationImplementors
+	}
+	place := map[ast.PathElement]int{}
+	for i, f := range graphql.CollectFields(op, op.Operation.SelectionSet, implementors) {
+		place[ast.PathName(f.Alias)] = i
+	}
+	of := func(e *gqlerror.Error) int {
+		if len(e.Path) == 0 {
+			return -1
+		}
+		return place[e.Path[0]]
+	}
+	slices.SortStableFunc(errs, func(a, b *gqlerror.Error) int { return of(a) - of(b) })
+	return errs
+}
+
+// Present gives an error that belongs to no field its form for the outside: a
+// list of one. What is not meant for the outside is logged.
+func (e *Engine) Present(err error) gqlerror.List { return e.present(err) }
+
 func (e *Engine) present(err error) gqlerror.List {
 	return gqlerror.List{e.presentError(context.Background(), err)}
 }

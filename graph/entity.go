@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/path"
 	"koine/kg"
 )
 
@@ -34,6 +35,9 @@ const (
 	entityStatements // out, in
 	entityDegree
 	entityPredicates
+	entityHistory
+	entityFollow
+	entityAround // neighbourhood
 )
 
 type entityField struct {
@@ -43,6 +47,9 @@ type entityField struct {
 	first     int
 	direction Direction // of degree, and OUT or IN of statements
 	page      *connection
+	history   *changeList
+	way       *path.Path // of follow, and of value and values at its end
+	around    *aroundPlan
 	counts    []scalarField // of predicates
 }
 
@@ -81,20 +88,8 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 			plan.want(predicate, rank)
 		}
 		return err
-	case "value":
-		args, err := p.args(f, ec.field_Entity_value_args)
-		field.kind = entityValue
-		plan.want(argument[kg.Term](args, "predicate"), 0)
-		return err
-	case "values":
-		args, err := p.args(f, ec.field_Entity_values_args)
-		if err != nil {
-			return err
-		}
-		field.kind = entityValues
-		plan.want(argument[kg.Term](args, "predicate"), 0)
-		field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultMaxPageSize)
-		return err
+	case "value", "values":
+		return p.entityValue(plan, f, field)
 	case "out", "in":
 		return p.entityStatements(f, field)
 	case "degree":
@@ -106,6 +101,12 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 		field.kind = entityPredicates
 		field.counts, err = p.counts(f)
 		return err
+	case "history":
+		return p.entityHistory(f, field)
+	case "follow":
+		return p.entityFollow(f, field)
+	case "neighbourhood":
+		return p.entityNeighbourhood(f, field)
 	default:
 		return unplanned(f)
 	}
@@ -153,7 +154,10 @@ type slot struct {
 }
 
 // entityBatch is what entities that were loaded together share.
-type entityBatch struct{ arena []byte }
+type entityBatch struct {
+	arena   []byte
+	arounds map[aroundKey]*aroundNode // the neighbourhoods; most have none
+}
 
 func (n *entityNode) write(b []byte) []byte {
 	b = append(b, '{')
@@ -168,8 +172,10 @@ func (n *entityNode) write(b []byte) []byte {
 			b = append(b, `"Entity"`...)
 		case entityName:
 			b = appendName(b, n.subject.name)
-		case entityStatements:
+		case entityStatements, entityHistory, entityFollow:
 			b = n.slots[i].page.write(b)
+		case entityAround:
+			b = n.batch.arounds[aroundKey{n, i}].write(b)
 		default:
 			b = append(b, n.batch.arena[n.slots[i].from:n.slots[i].to]...)
 		}

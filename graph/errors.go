@@ -28,8 +28,13 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 		placeArgument(out, fc.Path())
 	}
 	var limit *LimitError
+	var budget *budgetError
 	var known *kg.Error
 	switch {
+	case errors.As(err, &budget):
+		e.presentBudget(out, budget)
+	case isSpent(err):
+		e.presentBudget(out, &budgetError{what: kg.AsError(err).Message})
 	case errors.As(err, &limit):
 		e.presentLimit(out, limit)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -78,6 +83,9 @@ func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
 	if err.Field != "" {
 		extend(out, "field", err.Field)
 	}
+	if err.Limit != "" {
+		extend(out, "limit", err.Limit)
+	}
 	if err.Hint != "" {
 		extend(out, "hint", err.Hint)
 	}
@@ -91,14 +99,22 @@ func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
 
 func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err error) {
 	var p *panicError
-	if errors.As(err, &p) {
+	if errors.As(err, &p) && p.logged {
+		// It was, where it happened.
+	} else if p != nil {
 		e.deps.Logger.ErrorContext(ctx, "a GraphQL field panicked", "path", out.Path.String(), "panic", fmt.Sprint(p.value), "stack", string(p.stack))
 	} else {
+		var known *kg.Error
+		if errors.As(err, &known) && known.Err != nil { // its message is for the outside
+			err = known.Err
+		}
 		e.deps.Logger.ErrorContext(ctx, "a GraphQL operation failed", "path", out.Path.String(), "err", err)
 	}
 	out.Message = "internal error"
 	out.Extensions = map[string]any{"code": string(kg.CodeInternal)}
 }
+
+func isInternal(err *gqlerror.Error) bool { return err.Extensions["code"] == string(kg.CodeInternal) }
 
 // placeArgument gives an error the path of its field. The generated code puts
 // the way to a wrong argument behind that path; it goes into extensions.field.
@@ -114,7 +130,7 @@ func placeArgument(out *gqlerror.Error, field ast.Path) {
 
 // variableError names the variable that could not be coerced; the library has
 // it in the path, which is for fields of the answer.
-func variableError(err error) error {
+func variableError(schema *ast.Schema, op *ast.OperationDefinition, err error) error {
 	var g *gqlerror.Error
 	if !errors.As(err, &g) || len(g.Path) < 2 {
 		return err
@@ -123,6 +139,9 @@ func variableError(err error) error {
 	out := &gqlerror.Error{Message: "variable " + field + " " + g.Message, Err: g.Err}
 	extend(out, "code", errcode.ValidationFailed)
 	extend(out, "field", field)
+	if g.Message == "unknown field" {
+		hintMember(schema, op, g.Path[1:], out)
+	}
 	return out
 }
 
@@ -147,8 +166,9 @@ func extend(g *gqlerror.Error, key string, value any) {
 
 // panicError is a panic on its way to the log.
 type panicError struct {
-	value any
-	stack []byte
+	value  any
+	stack  []byte
+	logged bool
 }
 
 func (p *panicError) Error() string { return "panic" }

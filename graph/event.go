@@ -10,14 +10,22 @@ import (
 	"koine/kg"
 )
 
-// eventPlan is what a subscription asks of its events, for each type of the
-// union StatementEvent.
+// eventPlan is what a subscription asks of its events, for each type of their
+// union: what only its kind of subscription has, and what all have.
 type eventPlan struct {
 	alias    string
 	key      []byte
-	change   changePlan
+	content  eventContent
 	upToDate pointPlan
 	resync   pointPlan
+}
+
+// eventContent is what is told of something that changed, or stood in the
+// snapshot: the part in which the kinds of subscriptions differ.
+type eventContent interface {
+	// write writes what the operation selected of the event; nil when it is none
+	// after all. An error with CodeResync ends the subscription.
+	write(t *telling, e *operation.Event) ([]byte, error)
 }
 
 // changePlan is what is asked of a StatementChange.
@@ -37,12 +45,8 @@ type changeField struct {
 // pointPlan is what is asked of UpToDate and Resync, which hold scalars only.
 type pointPlan []scalarField
 
-func (p *planner) event(f graphql.CollectedField) (*eventPlan, error) {
-	plan := &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':')}
-	if err := p.change(&plan.change, f.Selections); err != nil {
-		return nil, err
-	}
-	var err error
+func (p *planner) event(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
+	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
 	if plan.upToDate, err = p.scalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
 		return nil, err
 	}
@@ -61,8 +65,7 @@ func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
 			plan.statement = append(plan.statement, s)
 			plan.reads = plan.reads || s.reads()
 		case "commit":
-			field.commit, err = p.scalars(f.Selections, commitImplementors,
-				"id", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
+			field.commit, err = p.commit(f.Selections)
 		case "__typename", "op", "statementRemains", "changeId", "snapshot", "snapshotEnd", "position":
 		default:
 			return unplanned(f)
@@ -70,6 +73,11 @@ func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
 		plan.fields = append(plan.fields, field)
 		return err
 	})
+}
+
+func (p *planner) commit(set ast.SelectionSet) ([]scalarField, error) {
+	return p.scalars(set, commitImplementors,
+		"id", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
 }
 
 // reads tells whether an entity of the statement shows more than its name.
@@ -89,39 +97,71 @@ func (plan *eventPlan) wrap(event []byte) []byte {
 	return append(append(b, event...), '}')
 }
 
-func (plan *changePlan) write(l *loader, e *operation.Event) ([]byte, error) {
-	b := []byte{'{'}
+// changeNode is a change in the answer, loaded.
+type changeNode struct {
+	plan  *changePlan
+	event *operation.Event
+	shown [][]statementNode // of each of the plan's fields: its statements
+}
+
+// changes loads what the plan shows of the change of each event, the statements of each field
+// in one batch.
+func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNode, error) {
+	nodes := make([]changeNode, len(events))
+	for i := range nodes {
+		nodes[i] = changeNode{plan: plan, event: &events[i], shown: make([][]statementNode, len(plan.fields))}
+	}
 	for i := range plan.fields {
+		f := &plan.fields[i]
+		if f.name != "statement" && f.name != "previous" {
+			continue
+		}
+		var all []kg.Statement
+		starts := make([]int, len(events)+1)
+		for k := range events {
+			if e := &events[k].Changes[0]; f.name == "statement" {
+				all = append(all, e.Statement)
+			} else {
+				all = append(all, e.Previous...)
+			}
+			starts[k+1] = len(all)
+		}
+		statements, err := l.known(plan.statement[f.plan], all)
+		if err != nil {
+			return nil, err
+		}
+		for k := range nodes {
+			nodes[k].shown[i] = statements[starts[k]:starts[k+1]]
+		}
+	}
+	return nodes, nil
+}
+
+func (n *changeNode) write(b []byte, engine *Engine) []byte {
+	b = append(b, '{')
+	for i := range n.plan.fields {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		f := &plan.fields[i]
+		f := &n.plan.fields[i]
 		b = append(b, f.key...)
 		switch f.name {
 		case "statement":
-			nodes, err := l.known(plan.statement[f.plan], []kg.Statement{e.Change.Statement})
-			if err != nil {
-				return nil, err
-			}
-			b = nodes[0].write(b)
+			b = n.shown[i][0].write(b)
 		case "previous":
-			nodes, err := l.known(plan.statement[f.plan], e.Change.Previous)
-			if err != nil {
-				return nil, err
-			}
 			b = append(b, '[')
-			for k := range nodes {
+			for k := range n.shown[i] {
 				if k > 0 {
 					b = append(b, ',')
 				}
-				b = nodes[k].write(b)
+				b = n.shown[i][k].write(b)
 			}
 			b = append(b, ']')
 		default:
-			b = f.write(b, l.engine, e)
+			b = f.write(b, engine, n.event)
 		}
 	}
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 // known makes nodes of statements that came as such, not as rows.
@@ -134,23 +174,23 @@ func (l *loader) known(plan *statementPlan, statements []kg.Statement) ([]statem
 }
 
 func (f *changeField) write(b []byte, engine *Engine, e *operation.Event) []byte {
-	store := engine.deps.Store
+	store, c := engine.deps.Store, &e.Changes[0]
 	switch f.name {
 	case "op":
-		return appendString(b, e.Change.Op.String())
+		return appendString(b, c.Op.String())
 	case "statementRemains":
-		return strconv.AppendBool(b, e.Change.StatementRemains)
+		return strconv.AppendBool(b, c.StatementRemains)
 	case "changeId":
 		if e.Snapshot {
-			return appendString(b, store.SnapshotChangeID(e.Change.Position.Revision, e.Change.Statement.Quad))
+			return appendString(b, store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
 		}
-		return appendString(b, store.ChangeID(e.Change.Position))
+		return appendString(b, store.ChangeID(c.Position))
 	case "snapshot":
 		return strconv.AppendBool(b, e.Snapshot)
 	case "snapshotEnd":
 		return strconv.AppendBool(b, e.SnapshotEnd)
 	case "commit":
-		return appendCommit(b, engine, e.Change.Commit, f.commit)
+		return appendCommit(b, engine, c.Commit, f.commit)
 	case "position":
 		return appendPosition(b, store, e.Position)
 	}

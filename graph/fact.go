@@ -1,14 +1,21 @@
 package graph
 
-import "koine/kg"
+import (
+	"time"
 
-// fact is a statement under test. What a test asks for is decoded once.
+	"koine/kg"
+)
+
+// fact is a statement under test. What a test asks for is decoded once. The
+// fact of a scan goes from row to row, and remembers what was decided.
 type fact struct {
 	snapshot   *kg.Snapshot
 	row        kg.Row
 	have       uint8
 	quad       kg.Quad
 	assertions []kg.Assertion
+	decided    []decided // of each test that remembers
+	now        time.Time
 }
 
 const (
@@ -57,4 +64,15 @@ func (f *fact) statement() (kg.Statement, error) {
 		f.have |= haveAssertions
 	}
 	return kg.Statement{Quad: f.quad, Assertions: f.assertions}, nil
+}
+
+// moment is the evaluation time of the read, from which ages are counted.
+func (f *fact) moment() (time.Time, error) {
+	if f.snapshot == nil {
+		return f.now, errTimeless
+	}
+	if f.now.IsZero() {
+		f.now = f.snapshot.View().Now
+	}
+	return f.now, nil
 }

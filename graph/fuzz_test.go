@@ -13,25 +13,30 @@ import (
 // Whatever a query says, it is answered with JSON or an error of its own, and
 // never with an internal one.
 func FuzzQuery(f *testing.F) {
+	f.Add(`query ($v: Boolean = true) @budget(maxBytes: 90) { a: revision @skip(if: $v) entities(budget: {maxStatements: 4}) { nodes { iri out { nodes { id } } } } }`, `{"v": null}`)
+	f.Add(`query ($f: EntityFilter, $n: Int, $d: Direction = OUT) { entities(where: $f, first: $n) { nodes { degree(direction: $d) } } }`, `{"f": {"not": {"label": {"eq": null}}}, "n": 1e3, "d": null}`)
 	for _, q := range []string{
 		`{ revision }`, `{ entity(iri: "ex:ada") { label out { nodes { object { ... on Literal { value } } } } } }`,
 		`query ($a: Cursor) { statements(after: $a, where: {object: {gt: 1, in: [true, "x", 1.5]}}) { edges { cursor } } }`,
 		`{ entities(orderBy: {property: "ex:age"}, where: {or: [{label: {eq: "Ada"}}, {not: {}}]}) { nodes { iri } } }`,
 		`fragment F on Entity { ...F }`, `{ node(id: "urn:koine:statement:AAAA") { id } }`, `{ __schema { types { name } } }`, "{\xff}",
 	} {
-		f.Add(q)
+		f.Add(q, "")
 	}
 	b := newBench(f, graph.Options{Limits: graph.Limits{Duration: time.Minute}})
 	b.team()
-	f.Fuzz(func(t *testing.T, q string) {
+	f.Fuzz(func(t *testing.T, q, variables string) {
+		if !json.Valid([]byte(variables)) || !strings.HasPrefix(variables, "{") {
+			variables = ""
+		}
 		b := b.of(t)
-		r := b.execute(q, "")
-		if len(r.Errors) == 0 && !json.Valid(r.Data) {
-			t.Errorf("%q: got %q", q, r.Data)
+		r := b.execute(q, variables)
+		if (len(r.Errors) == 0 || r.Data != nil) && !json.Valid(r.Data) {
+			t.Errorf("%q %s: got %q", q, variables, r.Data)
 		}
 		for _, e := range r.Errors {
 			if e.Extensions["code"] == "INTERNAL" || e.Extensions["code"] == nil {
-				t.Errorf("%q: got %v\n%s", q, e, b.log.String())
+				t.Errorf("%q %s: got %v\n%s", q, variables, e, b.log.String())
 			}
 		}
 	})

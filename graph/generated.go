@@ -51,14 +51,20 @@ type MutationResolver interface {
 type QueryResolver interface {
 	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
 	Entity(ctx context.Context, iri kg.Term, view *ViewInput) (*Entity, error)
-	Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput) (*EntityConnection, error)
-	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput) (*StatementConnection, error)
+	Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
+	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
+	Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
+	ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
+	Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
+	Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
 	Revision(ctx context.Context) (*kg.Revision, error)
 }
 type SubscriptionResolver interface {
 	StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
+	EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
+	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -85,23 +91,39 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputApplyPatchesInput,
+		ec.unmarshalInputBudgetInput,
 		ec.unmarshalInputDateTimeFilter,
+		ec.unmarshalInputEntityAggregate,
 		ec.unmarshalInputEntityFilter,
+		ec.unmarshalInputEntityGroupKey,
 		ec.unmarshalInputEntityOrder,
 		ec.unmarshalInputFloatFilter,
 		ec.unmarshalInputGraphFilter,
+		ec.unmarshalInputGroupCondition,
+		ec.unmarshalInputGroupOrder,
 		ec.unmarshalInputIRIFilter,
+		ec.unmarshalInputLongFilter,
+		ec.unmarshalInputMatchAggregate,
+		ec.unmarshalInputMatchGroupKey,
+		ec.unmarshalInputMatchOrder,
 		ec.unmarshalInputObjectInput,
 		ec.unmarshalInputPatchInput,
+		ec.unmarshalInputPathFilter,
+		ec.unmarshalInputPatternInput,
 		ec.unmarshalInputPredicateInput,
 		ec.unmarshalInputPropertyFilter,
 		ec.unmarshalInputRevisionFilter,
+		ec.unmarshalInputStatementAggregate,
 		ec.unmarshalInputStatementFilter,
+		ec.unmarshalInputStatementGroupKey,
 		ec.unmarshalInputStatementInput,
 		ec.unmarshalInputStatementOrder,
 		ec.unmarshalInputStringFilter,
 		ec.unmarshalInputSubjectInput,
+		ec.unmarshalInputTimeSpanInput,
+		ec.unmarshalInputTriplePattern,
 		ec.unmarshalInputValueFilter,
+		ec.unmarshalInputVariableFilter,
 		ec.unmarshalInputViewInput,
 	)
 	first := true
@@ -196,6 +218,19 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../schema.graphqls", Input: `"""
+How much of an answer to give at the most, for all root fields of a query together, as BudgetInput says it.
+Where lists were cut is told in ` + "`" + `extensions.truncated` + "`" + ` of the answer.
+"""
+directive @budget(
+  "Bytes of JSON in ` + "`" + `data` + "`" + `."
+  maxBytes: Int
+  "Tokens of a language model, estimated as one for every three bytes of JSON, rounded up."
+  maxTokens: Int
+  "Statements read for it."
+  maxStatements: Int
+) on QUERY
+
+"""
 An IRI: an absolute one such as "https://schema.org/name", one with a registered prefix such as
 "schema:name" (see Vocabulary.prefixes), or a blank node such as "_:b1". Answers hold it in full.
 """
@@ -228,6 +263,25 @@ Where a reader stands in the log: an opaque token, as in ` + "`" + `extensions.p
 ` + "`" + `resume` + "`" + ` it may also be one of the words "latest", "earliest" and "snapshot".
 """
 scalar Position
+
+"""
+A moment in the history of the graph: the number of a revision, or an RFC 3339 time, which stands for
+the newest revision that was committed by then.
+"""
+scalar Moment
+
+"""
+A way through the graph, as a SPARQL 1.1 property path: predicates (absolute IRIs in angle brackets, or
+registered prefix:name) joined by ` + "`" + `/` + "`" + ` (then), ` + "`" + `|` + "`" + ` (or), ` + "`" + `^` + "`" + ` (against the direction), ` + "`" + `*` + "`" + ` ` + "`" + `+` + "`" + ` ` + "`" + `?` + "`" + ` ` + "`" + `{m,n}` + "`" + `
+(repeated), ` + "`" + `!` + "`" + ` (any but these) and parentheses, such as "schema:actor/^schema:actor" or "foaf:knows+".
+"""
+scalar Path
+
+"A part of a pattern: a variable such as \"?film\", or an IRI as the scalar IRI takes it."
+scalar PatternTerm
+
+"The predicate of a pattern: a variable such as \"?p\", or a property path as the scalar Path takes it; a single IRI is one."
+scalar PatternPath
 
 "What the graph is asked. Everything in one operation reads the same revision."
 type Query {
@@ -262,6 +316,8 @@ type Query {
     after: Cursor
     "What this read sees. It narrows the view of the operation."
     view: ViewInput
+    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    budget: BudgetInput
   ): EntityConnection
 
   "The statements, in an order that stays the same from page to page."
@@ -276,7 +332,104 @@ type Query {
     after: Cursor
     "What this read sees. It narrows the view of the operation."
     view: ViewInput
+    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    budget: BudgetInput
   ): StatementConnection
+
+  """
+  The solutions of a pattern: every way to put things of the graph for its variables so that it holds,
+  as in SPARQL. Without ` + "`" + `g` + "`" + ` in a triple all the graphs that the view shows are read as one.
+  """
+  match(
+    "What must hold."
+    pattern: PatternInput!
+    "The variables that the rows show, without \"?\". All of the pattern if not said."
+    select: [String!]
+    "Each row once. Otherwise there is a row for each way in which the pattern holds."
+    distinct: Boolean! = false
+    "The order: by the first key, then the next. Without it the rows come as they are found, the same from page to page."
+    orderBy: [MatchOrder!]
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+    "Tell how the answer is found: see MatchConnection.explanation."
+    explain: Boolean! = false
+    "What this read sees. It narrows the view of the operation."
+    view: ViewInput
+    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    budget: BudgetInput
+  ): MatchConnection
+
+  """
+  The shortest ways from one entity to another, none through the same entity twice, the shortest first. From
+  an entity to itself there is one, of length 0, if the view shows anything of it.
+  """
+  shortestPaths(
+    "Where they start."
+    from: IRI!
+    "Where they end."
+    to: IRI!
+    "Only through statements with these predicates. Any but rdf:type if not said: it is gone through where it is named."
+    predicates: [IRI!]
+    "Along the statements (OUT), against them (IN), or either way."
+    direction: Direction! = BOTH
+    "How many statements long at most: 12 at the most."
+    maxDepth: Int! = 6
+    "How many of them: 100 at the most."
+    k: Int! = 1
+    "What this read sees. It narrows the view of the operation."
+    view: ViewInput
+  ): [GraphPath!]
+
+  """
+  What has changed, from the log: the same events as ` + "`" + `statementChanged` + "`" + ` sends, as a list. A position
+  from here, from a subscription or from ` + "`" + `extensions.position` + "`" + ` fits everywhere. One page looks at no
+  more than 10,000 commits: then it ends early, perhaps without a single change, and goes on behind its
+  ` + "`" + `endCursor` + "`" + `. When the log no longer goes back to ` + "`" + `after` + "`" + ` or ` + "`" + `since` + "`" + `, the error ` + "`" + `POSITION_GONE` + "`" + ` tells
+  the oldest position that can be had.
+  """
+  changes(
+    "Only the changes of statements that this holds for, as for ` + "`" + `statementChanged` + "`" + `."
+    where: StatementFilter
+    "Only these kinds of changes. All of them if not said."
+    ops: [ChangeOp!]
+    "The oldest first (ASC), or the newest first (DESC)."
+    order: SortDirection! = ASC
+    "Only those behind this position, newest first those before it; or \"earliest\" or \"latest\"."
+    after: Position
+    "Only changes made after this moment. 0 is before the first commit."
+    since: Moment
+    "Only changes made by this moment."
+    until: Moment
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+    "What this read sees. It narrows the view of the operation. With ` + "`" + `at` + "`" + `, the changes made by then; ` + "`" + `maxAgeSeconds` + "`" + ` is refused."
+    view: ViewInput
+    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    budget: BudgetInput
+  ): ChangeConnection
+
+  """
+  What is different between two moments, whatever happened in between, one statement at a time. It does
+  not need the log. What is shown of entities is as of the later moment.
+  """
+  diff(
+    "The earlier moment. 0 is before the first commit."
+    from: Moment!
+    "The later moment. The revision that the operation reads if not said."
+    to: Moment
+    "Only statements that this holds for, at either moment."
+    where: StatementFilter
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+    "What this read sees, at both moments. It narrows the view of the operation; with ` + "`" + `at` + "`" + `, that is the later moment if no other is said."
+    view: ViewInput
+    "How much of an answer to give at the most; ` + "`" + `pageInfo.truncated` + "`" + ` tells whether it was cut, ` + "`" + `pageInfo.endCursor` + "`" + ` where to go on."
+    budget: BudgetInput
+  ): DiffConnection
 
   "The words that this graph is written in: ask this first when you do not know the data."
   vocabulary(
@@ -326,6 +479,44 @@ type Subscription {
     "What this subscription sees. It narrows the view of the operation."
     view: ViewInput
   ): StatementEvent
+
+  """
+  The changes of one entity and, with a depth, of what is around it: one event for each commit that
+  changed a statement of theirs. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
+  """
+  entityChanged(
+    "Which one. It need not exist yet."
+    iri: IRI!
+    """
+    How far its surroundings reach: with 0 they are the statements of which it is the subject, with 1 those
+    at either end of which it is, and with each more, up to 3, those of the entities that are one statement
+    further away, not counting those of rdf:type. They follow the graph: a commit is told with what it changed around the entities that
+    were there before it or are after it. There may be at most 256 of these.
+    """
+    depth: Int! = 0
+    "Where to start, as for ` + "`" + `statementChanged` + "`" + `."
+    resume: Position
+    "What this subscription sees. It narrows the view of the operation."
+    view: ViewInput
+  ): EntityEvent
+
+  """
+  The solutions of a pattern as they come and go: one event for each commit that made or ended one.
+  Each row counts once, in however many ways the pattern holds. A commit that changes more than can be told
+  (10,000 rows, or a search that reads more than 1,000,000 statements or holds more than 100,000 rows) ends the
+  subscription with ` + "`" + `Resync` + "`" + `: begin again with a snapshot. A pattern that is followed has at most 16 triples.
+  A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
+  """
+  matchChanged(
+    "What must hold, as for ` + "`" + `match` + "`" + `."
+    pattern: PatternInput!
+    "The variables that the rows show, without \"?\". All of the pattern if not said."
+    select: [String!]
+    "Where to start, as for ` + "`" + `statementChanged` + "`" + `."
+    resume: Position
+    "What this subscription sees. It narrows the view of the operation."
+    view: ViewInput
+  ): MatchEvent
 }
 
 "Something with an id by which it can be asked for again."
@@ -359,17 +550,21 @@ type Entity implements Node {
   ): String
   """
   The value of a property: of a literal its value (a number, a boolean or a string), of a resource its
-  IRI. Of several values the one with the greatest certainty, then the newest, then the smallest. Null
-  when there is none.
+  IRI. Of several values the one with the greatest certainty, then the newest, then the smallest; at the
+  end of a path the smallest. Null when there is none.
   """
   value(
-    "The property."
-    predicate: IRI!
+    "The property. Either this or ` + "`" + `path` + "`" + `."
+    predicate: IRI
+    "What this path leads to, literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
+    path: Path
   ): JSON
   "All the values of a property, as ` + "`" + `value` + "`" + ` gives them, each once, the smallest first."
   values(
-    "The property."
-    predicate: IRI!
+    "The property. Either this or ` + "`" + `path` + "`" + `."
+    predicate: IRI
+    "What this path leads to, literals and entities. Either this or ` + "`" + `predicate` + "`" + `."
+    path: Path
     "How many at most: 1000 if not said, which is also the most."
     first: Int
   ): [JSON!]!
@@ -398,6 +593,46 @@ type Entity implements Node {
   ): Long!
   "The properties that this entity has as a subject, with the number of statements of each, in the order of their IRIs."
   predicates: [TermCount!]!
+  "The entities that a path leads to from here, each once. For the values at its end ask ` + "`" + `values(path: …)` + "`" + `."
+  follow(
+    "The way."
+    path: Path!
+    "Only those that this holds for."
+    where: EntityFilter
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+  ): EntityConnection!
+  "What is around this entity: the statements within a number of steps, the nearest first, and the entities that they lead to."
+  neighbourhood(
+    "How many statements away: 6 at the most."
+    depth: Int! = 1
+    "Only through statements with these predicates. Any but rdf:type if not said: it is gone through where it is named."
+    predicates: [IRI!]
+    "Along the statements (OUT), against them (IN), or either way."
+    direction: Direction! = BOTH
+    "How much to give at the most: 1000 statements if not said, 10000 at the most. ` + "`" + `truncated` + "`" + ` tells whether there was more. ` + "`" + `maxStatements` + "`" + ` bounds the statements that are given here; lists inside of them count as empty."
+    budget: BudgetInput
+  ): Neighbourhood!
+  """
+  What has happened to this entity, as far as the log goes back: the changes of its statements in every
+  commit that did not leave them all as they were. It costs what it tells, not the length of the log. An
+  entity of which nothing is left is given where its history is asked for. A view with ` + "`" + `maxAgeSeconds` + "`" + `
+  is refused.
+  """
+  history(
+    "Only the changes of statements that this holds for."
+    where: StatementFilter
+    "Statements with this entity as subject (OUT), as object (IN), or either."
+    direction: Direction! = OUT
+    "The oldest first (ASC), or the newest first (DESC)."
+    order: SortDirection! = DESC
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+    "Only those behind this position, newest first those before it; or \"earliest\" or \"latest\"."
+    after: Position
+  ): ChangeConnection!
 }
 
 "A literal: a value that is no entity."
@@ -466,6 +701,22 @@ type EntityConnection {
   pageInfo: PageInfo!
   "How many there are on all pages together. Ask only when needed: it may take a scan."
   totalCount: Long!
+  """
+  The entities in groups, with what is computed of each; of all pages together. One of which a key has several
+  values is in several groups; one without a value of a key is in the group whose key is null.
+  """
+  groups(
+    "What the groups have in common. Nothing: one group of all."
+    by: [EntityGroupKey!]
+    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    compute: [EntityAggregate!]
+    "Only the groups that all of these hold for."
+    having: [GroupCondition!]
+    "The order: by the first key, then the next; without it the greatest groups come first."
+    orderBy: [GroupOrder!]
+    "How many groups at most: 25 if not said, 1000 at the most."
+    first: Int
+  ): [Group!]!
 }
 
 "An entity in a page."
@@ -486,6 +737,22 @@ type StatementConnection {
   pageInfo: PageInfo!
   "How many there are on all pages together. Ask only when needed: it may take a scan."
   totalCount: Long!
+  """
+  The statements in groups, with what is computed of each; of all pages together. One of which a key has several
+  values is in several groups; one without a value of a key is in the group whose key is null.
+  """
+  groups(
+    "What the groups have in common. Nothing: one group of all."
+    by: [StatementGroupKey!]
+    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    compute: [StatementAggregate!]
+    "Only the groups that all of these hold for."
+    having: [GroupCondition!]
+    "The order: by the first key, then the next; without it the greatest groups come first."
+    orderBy: [GroupOrder!]
+    "How many groups at most: 25 if not said, 1000 at the most."
+    first: Int
+  ): [Group!]!
 }
 
 "A statement in a page."
@@ -506,6 +773,192 @@ type PageInfo {
   startCursor: Cursor
   "The cursor of the last element, for ` + "`" + `after` + "`" + ` of the next page. Null when the page is empty."
   endCursor: Cursor
+  "Whether a budget cut this page short: there is more, behind ` + "`" + `endCursor` + "`" + ` of this very revision."
+  truncated: Boolean!
+}
+
+"A page of the solutions of a pattern."
+type MatchConnection {
+  "The variables that the rows show, in the order of ` + "`" + `MatchRow.values` + "`" + `."
+  columns: [String!]!
+  "The rows with their cursors."
+  edges: [MatchEdge!]!
+  "The rows alone."
+  nodes: [MatchRow!]!
+  "Where this page stands in the whole."
+  pageInfo: PageInfo!
+  "How many there are on all pages together. Ask only when needed: it may take a scan."
+  totalCount: Long!
+  """
+  The rows in groups, with what is computed of each; of all pages together. One of which a key has several
+  values is in several groups; one without a value of a key is in the group whose key is null.
+  """
+  groups(
+    "What the groups have in common. Nothing: one group of all."
+    by: [MatchGroupKey!]
+    "What to compute of each group. Its size is always there, as ` + "`" + `count` + "`" + `."
+    compute: [MatchAggregate!]
+    "Only the groups that all of these hold for."
+    having: [GroupCondition!]
+    "The order: by the first key, then the next; without it the greatest groups come first."
+    orderBy: [GroupOrder!]
+    "How many groups at most: 25 if not said, 1000 at the most."
+    first: Int
+  ): [Group!]!
+  "How the answer was found. Null unless ` + "`" + `explain: true` + "`" + ` was asked for."
+  explanation: MatchExplanation
+}
+
+"A row in a page."
+type MatchEdge {
+  "The row."
+  node: MatchRow!
+  "Its place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+}
+
+"One solution of a pattern: what stands for each of its variables."
+type MatchRow {
+  "What stands for all the columns, in their order, as ` + "`" + `value` + "`" + ` gives it."
+  values: [JSON]!
+  "What stands for a variable: of a literal its value, of an entity its IRI. Null where nothing does (` + "`" + `optional` + "`" + `, ` + "`" + `union` + "`" + `)."
+  value(
+    "The variable, without \"?\"."
+    var: String!
+  ): JSON
+  "The entity that stands for a variable. Null for a literal, and where nothing does."
+  entity(
+    "The variable, without \"?\"."
+    var: String!
+  ): Entity
+  "The entity or literal that stands for a variable. Null where nothing does."
+  term(
+    "The variable, without \"?\"."
+    var: String!
+  ): Term
+}
+
+"How the solutions of a pattern were found: the steps in the order in which they were taken."
+type MatchExplanation {
+  "The steps, each feeding the next."
+  steps: [MatchStep!]!
+  "How many statements were read for this page."
+  statementsRead: Long!
+}
+
+"One step of finding the solutions of a pattern."
+type MatchStep {
+  "How deep the step is nested in optional, union and notExists."
+  depth: Int!
+  "What is done, such as \"scan\", \"nested loop\", \"merge\", \"filter\"."
+  operation: String!
+  "The part of the pattern that it is about."
+  pattern: String!
+  "The order of the index that is read, such as \"POSG\". Null where none is."
+  index: String
+  "How many rows were expected of it, from the counts in the catalogue."
+  estimate: Long!
+  "How many rows it gave."
+  rows: Long!
+  "How many statements were read in it."
+  statementsRead: Long!
+}
+
+"A way from one entity to another."
+type GraphPath {
+  "How many statements long it is."
+  length: Int!
+  "The entities on it, from the first to the last."
+  entities: [Entity!]!
+  "The statements on it, in order; one that is taken against its direction stands as it is."
+  statements: [Statement!]!
+}
+
+"What is around an entity."
+type Neighbourhood {
+  "The entities within reach without the one in the middle, the nearest first."
+  entities: [Entity!]!
+  "The statements within reach, the nearest first."
+  statements: [Statement!]!
+  "How many statements away the furthest of them is."
+  depth: Int!
+  "Whether there was more than the budget allowed."
+  truncated: Boolean!
+}
+
+"A page of changes."
+type ChangeConnection {
+  "The changes with their cursors."
+  edges: [ChangeEdge!]!
+  "The changes alone."
+  nodes: [StatementChange!]!
+  "Where this page stands in the whole. The cursors are positions: ` + "`" + `endCursor` + "`" + `, which an empty page has too, is for ` + "`" + `after` + "`" + `, or for ` + "`" + `resume` + "`" + ` of a subscription."
+  pageInfo: PageInfo!
+}
+
+"A change in a page."
+type ChangeEdge {
+  "The change."
+  node: StatementChange!
+  "Its place, for ` + "`" + `after` + "`" + `: a position, behind the change, or in front of it where the newest come first."
+  cursor: Cursor!
+}
+
+"A page of the differences between two moments."
+type DiffConnection {
+  "The revision of the earlier moment."
+  from: Revision!
+  "The revision of the later moment."
+  to: Revision!
+  "The differences with their cursors."
+  edges: [DiffEdge!]!
+  "The differences alone."
+  nodes: [StatementDifference!]!
+  "Where this page stands in the whole."
+  pageInfo: PageInfo!
+}
+
+"A difference in a page."
+type DiffEdge {
+  "The difference."
+  node: StatementDifference!
+  "Its place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+}
+
+"How one statement differs between two moments."
+type StatementDifference {
+  "` + "`" + `add` + "`" + `: it is there only at the later moment. ` + "`" + `remove` + "`" + `: only at the earlier. ` + "`" + `replace` + "`" + `: at both, with other assertions."
+  op: ChangeOp!
+  "The statement as it stands at the later moment, or as it stood at the earlier when it is gone."
+  statement: Statement!
+  "The statement as it stood at the earlier moment. Null when it was not there."
+  previous: Statement
+}
+
+"Things that have something in common, and what was computed of them."
+type Group {
+  "What they have in common, by the names given with ` + "`" + `as` + "`" + `; a JSON object. Null stands for: no value."
+  keys: JSON!
+  "What was computed of them, by the names given with ` + "`" + `as` + "`" + `; a JSON object."
+  values: JSON!
+  "One of the keys."
+  key(
+    "The name given with ` + "`" + `as` + "`" + `."
+    as: String!
+  ): JSON
+  "One of the keys as an entity. Null when it is none."
+  entity(
+    "The name given with ` + "`" + `as` + "`" + `."
+    as: String!
+  ): Entity
+  "One of the values that were computed."
+  value(
+    "The name given with ` + "`" + `as` + "`" + `."
+    as: String!
+  ): JSON
+  "How many things are in the group."
+  count: Long!
 }
 
 "The words that the graph is written in."
@@ -574,8 +1027,8 @@ What a read sees. Everything that is said here narrows what the request itself s
 up. Without any, a read sees the newest revision of all graphs that you may read but koine's own.
 """
 input ViewInput {
-  "Read as of this revision."
-  at: Revision
+  "Read as of this moment."
+  at: Moment
   "Only these graphs; null stands for the default graph. Koine's own graphs are seen when they are named here."
   graphs: [IRI]
   "All graphs that you may read, also koine's own."
@@ -584,8 +1037,23 @@ input ViewInput {
   minCertainty: Float
   "Only assertions recorded at most this many seconds ago."
   maxAgeSeconds: Long
+  "Only assertions recorded in this span of time."
+  recordedAt: TimeSpanInput
+  """
+  Read at this revision or a newer one, as ` + "`" + `applyPatches` + "`" + ` gave it: the operation waits until it is
+  there, for a few seconds.
+  """
+  minRevision: Revision
   "Only assertions of these agents."
   believedBy: [String!]
+}
+
+"A span of time. Without a ` + "`" + `from` + "`" + ` it has no beginning, without an ` + "`" + `until` + "`" + ` no end."
+input TimeSpanInput {
+  "Its beginning, which belongs to it."
+  from: DateTime
+  "Its end, which does not."
+  until: DateTime
 }
 
 """
@@ -607,6 +1075,11 @@ input StatementFilter {
   assertedBy: StringFilter
   "When the newest assertion was recorded."
   recordedAt: DateTimeFilter
+  """
+  How long ago that was, in whole seconds, rounded up: ` + "`" + `lte` + "`" + ` says the same as ` + "`" + `maxAgeSeconds` + "`" + ` in a view.
+  Where changes are followed or listed an age is refused: it would change without any change.
+  """
+  ageSeconds: LongFilter
   "The commit that made the newest assertion."
   revision: RevisionFilter
   "All of these must hold."
@@ -627,12 +1100,14 @@ when **some** value fits it, and then all the operators at that property are abo
 input EntityFilter {
   "The entity's own IRI."
   iri: IRIFilter
-  "Its classes (rdf:type): holds when some one fits."
+  "Its classes (rdf:type): holds when some one fits, or with ` + "`" + `exists: false` + "`" + ` when it has none."
   type: IRIFilter
   "Its labels, as for Entity.label, in any language: holds when some one fits."
   label: StringFilter
   "Its properties: every one of these must hold. A single condition needs no list."
   property: [PropertyFilter!]
+  "What paths lead to from it: every one of these must hold. Nested 4 deep at the most."
+  path: [PathFilter!]
   "All of these must hold."
   and: [EntityFilter!]
   "At least one of these must hold."
@@ -643,12 +1118,13 @@ input EntityFilter {
 
 """
 A condition on the values of one property: holds when some value fits all the operators that are
-given. Without operators it holds when there is a value at all.
+given, those on the statement that holds the value included. Without operators it holds when there is
+a value at all.
 """
 input PropertyFilter {
   "The property."
   predicate: IRI!
-  "With true: there is a value. With false: there is none."
+  "With true: there is a value. With false: there is none, and no other operator can hold."
   exists: Boolean
   """
   The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
@@ -675,12 +1151,56 @@ input PropertyFilter {
   startsWith: String
   "The value is a text that ends with this."
   endsWith: String
+  "The value is a text that this regular expression finds something in, as StringFilter.regex says."
+  regex: String
   "The value is an entity whose IRI fits."
   iri: IRIFilter
   "The value is a text with a language tag that fits."
   language: StringFilter
   "The value is a literal whose datatype fits."
   datatype: IRIFilter
+  "The certainty of the statement that holds the value, as for StatementFilter."
+  certainty: FloatFilter
+  "The agents that assert that statement: holds when some one fits."
+  assertedBy: StringFilter
+  "When that statement's newest assertion was recorded."
+  recordedAt: DateTimeFilter
+  "How long ago that was, in whole seconds, as for StatementFilter."
+  ageSeconds: LongFilter
+  "The commit that made that statement's newest assertion."
+  revision: RevisionFilter
+  "The graph that holds that statement."
+  graph: GraphFilter
+}
+
+"""
+A condition on what a path leads to: the ends, each of which counts once, however many ways lead there.
+An end fits when it fits both ` + "`" + `where` + "`" + ` and ` + "`" + `value` + "`" + `, as far as they are given. The quantifier and ` + "`" + `count` + "`" + `
+must both hold, as far as they are given.
+"""
+input PathFilter {
+  "The way."
+  path: Path!
+  "How many of the ends must fit. SOME if neither this nor ` + "`" + `count` + "`" + ` is said."
+  quantifier: Quantifier
+  "The end is an entity that this holds for."
+  where: EntityFilter
+  "The end is an entity or a literal that this holds for."
+  value: ValueFilter
+  "How many ends fit. ` + "`" + `count: {gte: 3}` + "`" + ` says: at least three."
+  count: LongFilter
+}
+
+"How many of several things a condition must hold for."
+enum Quantifier {
+  "At least one."
+  SOME
+  "All of them. It also holds when there is none, as always in logic: say SOME too where there must be one."
+  EVERY
+  "None of them, or there is none."
+  NONE
+  "Exactly one of them."
+  SINGLE
 }
 
 """
@@ -715,7 +1235,9 @@ input ValueFilter {
   startsWith: String
   "A text that ends with this."
   endsWith: String
-  "An entity whose IRI fits."
+  "A text that this regular expression finds something in, as StringFilter.regex says."
+  regex: String
+  "An entity whose IRI fits; with ` + "`" + `exists: false` + "`" + ` a literal."
   iri: IRIFilter
   "A text with a language tag that fits. Tags are in lower case."
   language: StringFilter
@@ -725,6 +1247,8 @@ input ValueFilter {
 
 "A condition on an IRI."
 input IRIFilter {
+  "There is one, or with false: there is none."
+  exists: Boolean
   "This one."
   eq: IRI
   "Another one."
@@ -739,6 +1263,8 @@ input IRIFilter {
   startsWith: String
   "The IRI in full ends with this."
   endsWith: String
+  "This regular expression finds something in the IRI in full, as StringFilter.regex says."
+  regex: String
 }
 
 "A condition on the graph that holds a statement."
@@ -753,6 +1279,14 @@ input GraphFilter {
   nin: [IRI]
   "With true: the default graph. With false: a graph with a name."
   default: Boolean
+  "A graph with a name that contains this."
+  contains: String
+  "A graph with a name that starts with this."
+  startsWith: String
+  "A graph with a name that ends with this."
+  endsWith: String
+  "A graph with a name that this regular expression finds something in, as StringFilter.regex says."
+  regex: String
 }
 
 "A condition on a text."
@@ -781,6 +1315,11 @@ input StringFilter {
   startsWith: String
   "Ends with this."
   endsWith: String
+  """
+  This regular expression finds something in the text: RE2 syntax, case matters unless it begins with
+  ` + "`" + `(?i)` + "`" + `, ` + "`" + `^` + "`" + ` and ` + "`" + `$` + "`" + ` stand for the beginning and the end of the text. 1,000 bytes at the most.
+  """
+  regex: String
 }
 
 "A condition on a number."
@@ -805,12 +1344,38 @@ input FloatFilter {
   gte: Float
 }
 
+"A condition on a whole number."
+input LongFilter {
+  "Equal."
+  eq: Long
+  "Another one."
+  ne: Long
+  "One of these."
+  in: [Long!]
+  "None of these."
+  nin: [Long!]
+  "Less."
+  lt: Long
+  "Less or equal."
+  lte: Long
+  "Greater."
+  gt: Long
+  "Greater or equal."
+  gte: Long
+}
+
 "A condition on a moment."
 input DateTimeFilter {
+  "There is one, or with false: there is none."
+  exists: Boolean
   "This moment."
   eq: DateTime
   "Another moment."
   ne: DateTime
+  "One of these."
+  in: [DateTime!]
+  "None of these."
+  nin: [DateTime!]
   "Before."
   lt: DateTime
   "Before, or at this moment."
@@ -823,10 +1388,16 @@ input DateTimeFilter {
 
 "A condition on a revision."
 input RevisionFilter {
+  "There is one, or with false: there is none."
+  exists: Boolean
   "This one."
   eq: Revision
   "Another one."
   ne: Revision
+  "One of these."
+  in: [Revision!]
+  "None of these."
+  nin: [Revision!]
   "An older one."
   lt: Revision
   "An older one, or this."
@@ -837,12 +1408,14 @@ input RevisionFilter {
   gte: Revision
 }
 
-"A key to order entities by: ` + "`" + `by` + "`" + ` or ` + "`" + `property` + "`" + `, not both."
+"A key to order entities by: one of ` + "`" + `by` + "`" + `, ` + "`" + `property` + "`" + ` and ` + "`" + `path` + "`" + `."
 input EntityOrder {
   "What of the entity."
   by: EntityOrderKey
   "The value of this property: the smallest value when ascending, the greatest when descending."
   property: IRI
+  "What this path leads to: the smallest value when ascending, the greatest when descending."
+  path: Path
   "Upwards or downwards."
   direction: SortDirection! = ASC
   "Where entities without a value go."
@@ -857,6 +1430,10 @@ enum EntityOrderKey {
   LABEL
   "The number of statements that have it as subject or object."
   DEGREE
+  "The number of statements that have it as subject."
+  OUT_DEGREE
+  "The number of statements that have it as object."
+  IN_DEGREE
 }
 
 "A key to order statements by."
@@ -865,6 +1442,8 @@ input StatementOrder {
   by: StatementOrderKey!
   "Upwards or downwards."
   direction: SortDirection! = ASC
+  "Where statements without a value go: those of the default graph, which has no name. If not said, as if it were the smallest."
+  nulls: NullsOrder
 }
 
 "What statements can be ordered by."
@@ -875,7 +1454,7 @@ enum StatementOrderKey {
   PREDICATE
   "The object: numbers, then moments, booleans, texts, other literals, entities; each kind by value."
   OBJECT
-  "The graph's IRI, the default graph first."
+  "The graph's IRI; the default graph has none."
   GRAPH
   "The certainty, where none counts as 1."
   CERTAINTY
@@ -883,6 +1462,216 @@ enum StatementOrderKey {
   RECORDED_AT
   "The commit that made the newest assertion."
   REVISION
+}
+
+"""
+What must hold, as a basic graph pattern of SPARQL. A variable stands for the same thing everywhere in
+the pattern. All the parts that are given must hold together.
+"""
+input PatternInput {
+  "Statements that must be there."
+  triples: [TriplePattern!]
+  "Conditions on what stands for the variables."
+  filter: [VariableFilter!]
+  "Patterns that add to a solution what they can, and leave it as it is where they do not hold."
+  optional: [PatternInput!]
+  "Alternatives: the solutions of each of these count."
+  union: [PatternInput!]
+  "Patterns that must not hold."
+  notExists: [PatternInput!]
+}
+
+"A statement with variables in it. The object is ` + "`" + `o` + "`" + ` or ` + "`" + `value` + "`" + `, not both."
+input TriplePattern {
+  "The subject: a variable or an IRI."
+  s: PatternTerm!
+  "The predicate: a variable or a property path."
+  p: PatternPath!
+  "The object: a variable or an IRI."
+  o: PatternTerm
+  "The object: a literal that is equal, as ValueFilter.eq says."
+  value: JSON
+  "The language of ` + "`" + `value` + "`" + `. Any if not said."
+  language: String
+  "The datatype of ` + "`" + `value` + "`" + `. Any if not said."
+  datatype: IRI
+  "The graph: a variable or an IRI. Without it all graphs are read as one."
+  g: PatternTerm
+}
+
+"""
+A condition on what stands for a variable: all the operators that are given must hold. Nothing holds
+for a variable without a value but ` + "`" + `exists: false` + "`" + ` and ` + "`" + `not` + "`" + `.
+"""
+input VariableFilter {
+  "The variable, without \"?\"."
+  var: String!
+  "With true: something stands for it. With false: nothing does."
+  exists: Boolean
+  "A condition on the value."
+  value: ValueFilter
+  "Equal to what stands for this variable, by meaning."
+  eqVar: String
+  "Another one than what stands for this variable."
+  neVar: String
+  "Less than what stands for this variable. Entities are in the order of their IRIs, so that ` + "`" + `ltVar` + "`" + ` takes each pair once."
+  ltVar: String
+  "Less or equal."
+  lteVar: String
+  "Greater than what stands for this variable."
+  gtVar: String
+  "Greater or equal."
+  gteVar: String
+  "At least one of these must hold too."
+  or: [VariableFilter!]
+  "This must not hold."
+  not: VariableFilter
+}
+
+"A variable to order rows by."
+input MatchOrder {
+  "The variable, without \"?\"."
+  var: String!
+  "Upwards or downwards."
+  direction: SortDirection! = ASC
+  "Where rows without a value go."
+  nulls: NullsOrder! = LAST
+}
+
+"How much of an answer to give at the most. What is not said is not bounded by it."
+input BudgetInput {
+  "Bytes of JSON."
+  maxBytes: Int
+  "Tokens of a language model, estimated as one for every three bytes of JSON, rounded up."
+  maxTokens: Int
+  "Statements read for it."
+  maxStatements: Int
+}
+
+"Something that entities have in common: ` + "`" + `property` + "`" + ` or ` + "`" + `path` + "`" + `, not both."
+input EntityGroupKey {
+  "The name of the key in the groups."
+  as: String!
+  "The values of this property."
+  property: IRI
+  "What this path leads to."
+  path: Path
+}
+
+"Something that statements have in common."
+input StatementGroupKey {
+  "The name of the key in the groups."
+  as: String!
+  "What of the statement."
+  by: StatementGroupBy!
+}
+
+"What statements can be grouped by."
+enum StatementGroupBy {
+  "The subject."
+  SUBJECT
+  "The predicate."
+  PREDICATE
+  "The object."
+  OBJECT
+  "The graph; null is the default graph."
+  GRAPH
+  "The agent that asserts it. What is grouped are then the assertions, each with its own certainty and time."
+  SOURCE
+  "The certainty, where none counts as 1."
+  CERTAINTY
+  "The day on which the newest assertion was recorded, in UTC."
+  DAY
+}
+
+"Something that rows have in common."
+input MatchGroupKey {
+  "The name of the key in the groups. That of the variable if not said."
+  as: String
+  "The variable, without \"?\"."
+  var: String!
+}
+
+"Something to compute."
+enum AggregateFunction {
+  "How many values there are. Without a value to look at: how many things."
+  COUNT
+  "How many different values there are, by meaning: 1 and 1.0 are one."
+  COUNT_DISTINCT
+  "The smallest value, in the order that ` + "`" + `orderBy` + "`" + ` has."
+  MIN
+  "The greatest value."
+  MAX
+  "The sum of the numbers: exact, unless a number is a float or a double. What is no number is passed over."
+  SUM
+  "The mean of the numbers. Null when there is none."
+  AVG
+}
+
+"Something to compute of a group of entities: of the values of ` + "`" + `property` + "`" + `, of what ` + "`" + `path` + "`" + ` leads to, or of the entities themselves."
+input EntityAggregate {
+  "The name of the result in the groups."
+  as: String!
+  "What to compute."
+  fn: AggregateFunction!
+  "Of the values of this property, each once for each entity."
+  property: IRI
+  "Of what this path leads to, each once for each entity."
+  path: Path
+}
+
+"Something to compute of a group of statements: of a part of them, or of themselves."
+input StatementAggregate {
+  "The name of the result in the groups."
+  as: String!
+  "What to compute."
+  fn: AggregateFunction!
+  "Of what. The statements themselves if not said."
+  of: StatementOrderKey
+}
+
+"Something to compute of a group of rows: of a variable, or of the rows themselves."
+input MatchAggregate {
+  "The name of the result in the groups."
+  as: String!
+  "What to compute."
+  fn: AggregateFunction!
+  "Of what stands for this variable, without \"?\". The rows themselves if not said."
+  var: String
+}
+
+"A condition on a key or value of a group, or on its size with ` + "`" + `as: \"count\"` + "`" + `. All the operators that are given must hold."
+input GroupCondition {
+  "The name of the key or value."
+  as: String!
+  "With true: it is not null. With false: it is null."
+  exists: Boolean
+  "Equal, as ValueFilter.eq says."
+  eq: JSON
+  "Another one."
+  ne: JSON
+  "Equal to one of these."
+  in: [JSON!]
+  "None of these."
+  nin: [JSON!]
+  "Less."
+  lt: JSON
+  "Less or equal."
+  lte: JSON
+  "Greater."
+  gt: JSON
+  "Greater or equal."
+  gte: JSON
+}
+
+"A key or value of groups to order them by, or their size with ` + "`" + `as: \"count\"` + "`" + `."
+input GroupOrder {
+  "The name of the key or value."
+  as: String!
+  "Upwards or downwards."
+  direction: SortDirection! = ASC
+  "Where groups without a value go."
+  nulls: NullsOrder! = LAST
 }
 
 "A direction of ordering."
@@ -1039,6 +1828,49 @@ type StatementChange {
   position: Position
 }
 
+"What a subscription to an entity sends."
+union EntityEvent = EntityChange | UpToDate | Resync
+
+"An entity, or something around it, changed, or stood in the snapshot."
+type EntityChange {
+  "The entity as it stands after the commit. Null when the view shows nothing of it."
+  entity: Entity
+  "What changed, in the order of the log. Empty in the snapshot."
+  changes: [StatementChange!]!
+  "Whether this is how it stood before anything was followed."
+  snapshot: Boolean!
+  "The commit that made the changes. Null in the snapshot."
+  commit: Commit
+  "Where to resume from behind this event."
+  position: Position
+}
+
+"What a subscription to a pattern sends."
+union MatchEvent = MatchChange | UpToDate | Resync
+
+"Solutions of a pattern came or went, or stood in the snapshot."
+type MatchChange {
+  "The variables that the rows show, in the order of ` + "`" + `MatchRow.values` + "`" + `."
+  columns: [String!]!
+  "The rows that are there since the commit, or that stood."
+  added: [MatchRow!]!
+  "The rows that are no longer there. What they show of entities is as of the revision before the commit."
+  removed: [MatchRow!]!
+  """
+  The changes of statements that the pattern speaks of, in the order of the log; of the commit that one
+  resumed in the middle of, those behind the position. Empty in the snapshot.
+  """
+  changes: [StatementChange!]!
+  "Whether these rows stood before anything was followed."
+  snapshot: Boolean!
+  "Whether these are the last of the snapshot."
+  snapshotEnd: Boolean!
+  "The commit that made the changes. Null in the snapshot."
+  commit: Commit
+  "Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again."
+  position: Position
+}
+
 "An accepted update: who, when and why."
 type Commit {
   "The commit's id."
@@ -1125,6 +1957,28 @@ func (ec *executionContext) childFields_Assertion(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Assertion", field.Name)
 }
 
+func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ChangeConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ChangeConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ChangeConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ChangeEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ChangeEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ChangeEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_Commit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1149,6 +2003,32 @@ func (ec *executionContext) childFields_Commit(ctx context.Context, field graphq
 	return nil, fmt.Errorf("no field named %q was found under type Commit", field.Name)
 }
 
+func (ec *executionContext) childFields_DiffConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "from":
+		return ec.fieldContext_DiffConnection_from(ctx, field)
+	case "to":
+		return ec.fieldContext_DiffConnection_to(ctx, field)
+	case "edges":
+		return ec.fieldContext_DiffConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_DiffConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DiffConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DiffConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DiffEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DiffEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DiffEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DiffEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_Entity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1171,6 +2051,12 @@ func (ec *executionContext) childFields_Entity(ctx context.Context, field graphq
 		return ec.fieldContext_Entity_degree(ctx, field)
 	case "predicates":
 		return ec.fieldContext_Entity_predicates(ctx, field)
+	case "follow":
+		return ec.fieldContext_Entity_follow(ctx, field)
+	case "neighbourhood":
+		return ec.fieldContext_Entity_neighbourhood(ctx, field)
+	case "history":
+		return ec.fieldContext_Entity_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Entity", field.Name)
 }
@@ -1185,6 +2071,8 @@ func (ec *executionContext) childFields_EntityConnection(ctx context.Context, fi
 		return ec.fieldContext_EntityConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_EntityConnection_totalCount(ctx, field)
+	case "groups":
+		return ec.fieldContext_EntityConnection_groups(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EntityConnection", field.Name)
 }
@@ -1209,6 +2097,124 @@ func (ec *executionContext) childFields_GraphCount(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type GraphCount", field.Name)
 }
 
+func (ec *executionContext) childFields_GraphPath(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "length":
+		return ec.fieldContext_GraphPath_length(ctx, field)
+	case "entities":
+		return ec.fieldContext_GraphPath_entities(ctx, field)
+	case "statements":
+		return ec.fieldContext_GraphPath_statements(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GraphPath", field.Name)
+}
+
+func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "keys":
+		return ec.fieldContext_Group_keys(ctx, field)
+	case "values":
+		return ec.fieldContext_Group_values(ctx, field)
+	case "key":
+		return ec.fieldContext_Group_key(ctx, field)
+	case "entity":
+		return ec.fieldContext_Group_entity(ctx, field)
+	case "value":
+		return ec.fieldContext_Group_value(ctx, field)
+	case "count":
+		return ec.fieldContext_Group_count(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Group", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "columns":
+		return ec.fieldContext_MatchConnection_columns(ctx, field)
+	case "edges":
+		return ec.fieldContext_MatchConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_MatchConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MatchConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_MatchConnection_totalCount(ctx, field)
+	case "groups":
+		return ec.fieldContext_MatchConnection_groups(ctx, field)
+	case "explanation":
+		return ec.fieldContext_MatchConnection_explanation(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_MatchEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_MatchEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchExplanation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "steps":
+		return ec.fieldContext_MatchExplanation_steps(ctx, field)
+	case "statementsRead":
+		return ec.fieldContext_MatchExplanation_statementsRead(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchExplanation", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchRow(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "values":
+		return ec.fieldContext_MatchRow_values(ctx, field)
+	case "value":
+		return ec.fieldContext_MatchRow_value(ctx, field)
+	case "entity":
+		return ec.fieldContext_MatchRow_entity(ctx, field)
+	case "term":
+		return ec.fieldContext_MatchRow_term(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchRow", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "depth":
+		return ec.fieldContext_MatchStep_depth(ctx, field)
+	case "operation":
+		return ec.fieldContext_MatchStep_operation(ctx, field)
+	case "pattern":
+		return ec.fieldContext_MatchStep_pattern(ctx, field)
+	case "index":
+		return ec.fieldContext_MatchStep_index(ctx, field)
+	case "estimate":
+		return ec.fieldContext_MatchStep_estimate(ctx, field)
+	case "rows":
+		return ec.fieldContext_MatchStep_rows(ctx, field)
+	case "statementsRead":
+		return ec.fieldContext_MatchStep_statementsRead(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchStep", field.Name)
+}
+
+func (ec *executionContext) childFields_Neighbourhood(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "entities":
+		return ec.fieldContext_Neighbourhood_entities(ctx, field)
+	case "statements":
+		return ec.fieldContext_Neighbourhood_statements(ctx, field)
+	case "depth":
+		return ec.fieldContext_Neighbourhood_depth(ctx, field)
+	case "truncated":
+		return ec.fieldContext_Neighbourhood_truncated(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Neighbourhood", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -1219,6 +2225,8 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_startCursor(ctx, field)
 	case "endCursor":
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
+	case "truncated":
+		return ec.fieldContext_PageInfo_truncated(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
@@ -1259,6 +2267,30 @@ func (ec *executionContext) childFields_Statement(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Statement", field.Name)
 }
 
+func (ec *executionContext) childFields_StatementChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "op":
+		return ec.fieldContext_StatementChange_op(ctx, field)
+	case "statement":
+		return ec.fieldContext_StatementChange_statement(ctx, field)
+	case "previous":
+		return ec.fieldContext_StatementChange_previous(ctx, field)
+	case "statementRemains":
+		return ec.fieldContext_StatementChange_statementRemains(ctx, field)
+	case "changeId":
+		return ec.fieldContext_StatementChange_changeId(ctx, field)
+	case "snapshot":
+		return ec.fieldContext_StatementChange_snapshot(ctx, field)
+	case "snapshotEnd":
+		return ec.fieldContext_StatementChange_snapshotEnd(ctx, field)
+	case "commit":
+		return ec.fieldContext_StatementChange_commit(ctx, field)
+	case "position":
+		return ec.fieldContext_StatementChange_position(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementChange", field.Name)
+}
+
 func (ec *executionContext) childFields_StatementConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -1269,8 +2301,22 @@ func (ec *executionContext) childFields_StatementConnection(ctx context.Context,
 		return ec.fieldContext_StatementConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_StatementConnection_totalCount(ctx, field)
+	case "groups":
+		return ec.fieldContext_StatementConnection_groups(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StatementConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_StatementDifference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "op":
+		return ec.fieldContext_StatementDifference_op(ctx, field)
+	case "statement":
+		return ec.fieldContext_StatementDifference_statement(ctx, field)
+	case "previous":
+		return ec.fieldContext_StatementDifference_previous(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementDifference", field.Name)
 }
 
 func (ec *executionContext) childFields_StatementEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1441,6 +2487,52 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_EntityConnection_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) ([]EntityGroupKey, error) {
+			return ec.unmarshalOEntityGroupKey2ᚕkoineᚋgraphᚐEntityGroupKeyᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
+		func(ctx context.Context, v any) ([]EntityAggregate, error) {
+			return ec.unmarshalOEntityAggregate2ᚕkoineᚋgraphᚐEntityAggregateᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["compute"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
+		func(ctx context.Context, v any) ([]GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["having"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	return args, nil
+}
+
 func (ec *executionContext) field_Entity_degree_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1452,6 +2544,90 @@ func (ec *executionContext) field_Entity_degree_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["direction"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Entity_follow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNPath2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*EntityFilter, error) {
+			return ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Entity_history_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (Direction, error) {
+			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
+		func(ctx context.Context, v any) (SortDirection, error) {
+			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["order"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
 	return args, nil
 }
 
@@ -1499,6 +2675,44 @@ func (ec *executionContext) field_Entity_label_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Entity_neighbourhood_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "depth",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["depth"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "predicates",
+		func(ctx context.Context, v any) ([]kg.Term, error) {
+			return ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["predicates"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (Direction, error) {
+			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Entity_out_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1533,13 +2747,21 @@ func (ec *executionContext) field_Entity_value_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "predicate",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*kg.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["predicate"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPath2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg1
 	return args, nil
 }
 
@@ -1547,21 +2769,159 @@ func (ec *executionContext) field_Entity_values_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "predicate",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*kg.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["predicate"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "path",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPath2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["path"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg1
+	args["first"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Group_entity_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "as",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["as"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Group_key_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "as",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["as"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Group_value_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "as",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["as"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_MatchConnection_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) ([]MatchGroupKey, error) {
+			return ec.unmarshalOMatchGroupKey2ᚕkoineᚋgraphᚐMatchGroupKeyᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
+		func(ctx context.Context, v any) ([]MatchAggregate, error) {
+			return ec.unmarshalOMatchAggregate2ᚕkoineᚋgraphᚐMatchAggregateᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["compute"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
+		func(ctx context.Context, v any) ([]GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["having"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_MatchRow_entity_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "var",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["var"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_MatchRow_term_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "var",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["var"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_MatchRow_value_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "var",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["var"] = arg0
 	return args, nil
 }
 
@@ -1590,6 +2950,146 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ops",
+		func(ctx context.Context, v any) ([]kg.Op, error) {
+			return ec.unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ops"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
+		func(ctx context.Context, v any) (SortDirection, error) {
+			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["order"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "since",
+		func(ctx context.Context, v any) (*kg.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["since"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "until",
+		func(ctx context.Context, v any) (*kg.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["until"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg8
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_diff_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (kg.Moment, error) {
+			return ec.unmarshalNMoment2koineᚋkgᚐMoment(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (*kg.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg6
 	return args, nil
 }
 
@@ -1636,6 +3136,14 @@ func (ec *executionContext) field_Query_entities_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["view"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg5
 	return args, nil
 }
 
@@ -1661,6 +3169,84 @@ func (ec *executionContext) field_Query_entity_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_match_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "pattern",
+		func(ctx context.Context, v any) (PatternInput, error) {
+			return ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["pattern"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "select",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["select"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "distinct",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["distinct"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]MatchOrder, error) {
+			return ec.unmarshalOMatchOrder2ᚕkoineᚋgraphᚐMatchOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "explain",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["explain"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg8
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_node_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1680,6 +3266,68 @@ func (ec *executionContext) field_Query_node_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["view"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_shortestPaths_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (kg.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (kg.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "predicates",
+		func(ctx context.Context, v any) ([]kg.Term, error) {
+			return ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["predicates"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (Direction, error) {
+			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "maxDepth",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxDepth"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "k",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["k"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg6
 	return args, nil
 }
 
@@ -1726,6 +3374,14 @@ func (ec *executionContext) field_Query_statements_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["view"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "budget",
+		func(ctx context.Context, v any) (*BudgetInput, error) {
+			return ec.unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["budget"] = arg5
 	return args, nil
 }
 
@@ -1754,6 +3410,128 @@ func (ec *executionContext) field_Query_vocabulary_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["view"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_StatementConnection_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) ([]StatementGroupKey, error) {
+			return ec.unmarshalOStatementGroupKey2ᚕkoineᚋgraphᚐStatementGroupKeyᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
+		func(ctx context.Context, v any) ([]StatementAggregate, error) {
+			return ec.unmarshalOStatementAggregate2ᚕkoineᚋgraphᚐStatementAggregateᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["compute"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
+		func(ctx context.Context, v any) ([]GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["having"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "iri",
+		func(ctx context.Context, v any) (kg.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["iri"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "depth",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["depth"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "pattern",
+		func(ctx context.Context, v any) (PatternInput, error) {
+			return ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["pattern"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "select",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["select"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg3
 	return args, nil
 }
 
@@ -2196,6 +3974,157 @@ func (ec *executionContext) fieldContext_Assertion_provenance(_ context.Context,
 	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
+func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChangeEdge) graphql.Marshaler {
+			return ec.marshalNChangeEdge2ᚕkoineᚋgraphᚐChangeEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ChangeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChangeEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ChangeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementChange) graphql.Marshaler {
+			return ec.marshalNStatementChange2ᚕkoineᚋgraphᚐStatementChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ChangeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ChangeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ChangeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ChangeEdge_node(ctx context.Context, field graphql.CollectedField, obj *ChangeEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementChange) graphql.Marshaler {
+			return ec.marshalNStatementChange2ᚖkoineᚋgraphᚐStatementChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ChangeEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ChangeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ChangeEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2koineᚋgraphᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _Commit_id(ctx context.Context, field graphql.CollectedField, obj *Commit) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2401,6 +4330,203 @@ func (ec *executionContext) _Commit_messageId(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Commit_messageId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Commit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DiffConnection_from(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffConnection_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffConnection_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DiffConnection", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _DiffConnection_to(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffConnection_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffConnection_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DiffConnection", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _DiffConnection_edges(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []DiffEdge) graphql.Marshaler {
+			return ec.marshalNDiffEdge2ᚕkoineᚋgraphᚐDiffEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DiffConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DiffEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DiffConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementDifference) graphql.Marshaler {
+			return ec.marshalNStatementDifference2ᚕkoineᚋgraphᚐStatementDifferenceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DiffConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementDifference(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DiffConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DiffConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DiffEdge_node(ctx context.Context, field graphql.CollectedField, obj *DiffEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementDifference) graphql.Marshaler {
+			return ec.marshalNStatementDifference2ᚖkoineᚋgraphᚐStatementDifference(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DiffEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementDifference(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DiffEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *DiffEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DiffEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2koineᚋgraphᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DiffEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DiffEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _Entity_id(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
@@ -2762,6 +4888,277 @@ func (ec *executionContext) fieldContext_Entity_predicates(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Entity_follow(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Entity_follow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Follow, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EntityConnection) graphql.Marshaler {
+			return ec.marshalNEntityConnection2ᚖkoineᚋgraphᚐEntityConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Entity_follow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Entity",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EntityConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Entity_follow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Entity_neighbourhood(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Entity_neighbourhood(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Neighbourhood, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Neighbourhood) graphql.Marshaler {
+			return ec.marshalNNeighbourhood2ᚖkoineᚋgraphᚐNeighbourhood(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Entity_neighbourhood(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Entity",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Neighbourhood(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Entity_neighbourhood_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Entity_history(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Entity_history(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.History, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
+			return ec.marshalNChangeConnection2ᚖkoineᚋgraphᚐChangeConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Entity_history(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Entity",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChangeConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Entity_history_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EntityChange_entity(ctx context.Context, field graphql.CollectedField, obj *EntityChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityChange_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Entity) graphql.Marshaler {
+			return ec.marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EntityChange_entity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EntityChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EntityChange_changes(ctx context.Context, field graphql.CollectedField, obj *EntityChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityChange_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementChange) graphql.Marshaler {
+			return ec.marshalNStatementChange2ᚕkoineᚋgraphᚐStatementChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EntityChange_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EntityChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EntityChange_snapshot(ctx context.Context, field graphql.CollectedField, obj *EntityChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityChange_snapshot(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Snapshot, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EntityChange_snapshot(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EntityChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _EntityChange_commit(ctx context.Context, field graphql.CollectedField, obj *EntityChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityChange_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EntityChange_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EntityChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EntityChange_position(ctx context.Context, field graphql.CollectedField, obj *EntityChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityChange_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EntityChange_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EntityChange", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
 func (ec *executionContext) _EntityConnection_edges(ctx context.Context, field graphql.CollectedField, obj *EntityConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2881,6 +5278,49 @@ func (ec *executionContext) fieldContext_EntityConnection_totalCount(_ context.C
 	return graphql.NewScalarFieldContext("EntityConnection", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _EntityConnection_groups(ctx context.Context, field graphql.CollectedField, obj *EntityConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EntityConnection_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚕkoineᚋgraphᚐGroupᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EntityConnection_groups(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EntityConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Group(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_EntityConnection_groups_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _EntityEdge_node(ctx context.Context, field graphql.CollectedField, obj *EntityEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2982,6 +5422,291 @@ func (ec *executionContext) fieldContext_GraphCount_count(_ context.Context, fie
 	return graphql.NewScalarFieldContext("GraphCount", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _GraphPath_length(ctx context.Context, field graphql.CollectedField, obj *GraphPath) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPath_length(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Length, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPath_length(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPath", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPath_entities(ctx context.Context, field graphql.CollectedField, obj *GraphPath) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPath_entities(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entities, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Entity) graphql.Marshaler {
+			return ec.marshalNEntity2ᚕkoineᚋgraphᚐEntityᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPath_entities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GraphPath",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GraphPath_statements(ctx context.Context, field graphql.CollectedField, obj *GraphPath) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPath_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Statement) graphql.Marshaler {
+			return ec.marshalNStatement2ᚕkoineᚋgraphᚐStatementᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPath_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GraphPath",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Statement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Group_keys(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_keys(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Keys, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Group_keys(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _Group_values(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_values(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Values, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Group_values(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _Group_key(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_key(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Group",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type JSON does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Group_key_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Group_entity(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Entity) graphql.Marshaler {
+			return ec.marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_entity(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Group",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Group_entity_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Group_value(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_value(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Group",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type JSON does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Group_value_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Group_count(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Group_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
 func (ec *executionContext) _Literal_value(ctx context.Context, field graphql.CollectedField, obj *Literal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3074,6 +5799,866 @@ func (ec *executionContext) fieldContext_Literal_language(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Literal", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _MatchChange_columns(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_columns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Columns, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_columns(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchChange_added(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_added(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Added, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MatchRow) graphql.Marshaler {
+			return ec.marshalNMatchRow2ᚕkoineᚋgraphᚐMatchRowᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_added(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchRow(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchChange_removed(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MatchRow) graphql.Marshaler {
+			return ec.marshalNMatchRow2ᚕkoineᚋgraphᚐMatchRowᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchRow(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchChange_changes(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementChange) graphql.Marshaler {
+			return ec.marshalNStatementChange2ᚕkoineᚋgraphᚐStatementChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchChange_snapshot(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_snapshot(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Snapshot, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_snapshot(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _MatchChange_snapshotEnd(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_snapshotEnd(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SnapshotEnd, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_snapshotEnd(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _MatchChange_commit(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchChange_position(ctx context.Context, field graphql.CollectedField, obj *MatchChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchChange_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchChange_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchChange", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _MatchConnection_columns(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_columns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Columns, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_columns(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchConnection", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MatchEdge) graphql.Marshaler {
+			return ec.marshalNMatchEdge2ᚕkoineᚋgraphᚐMatchEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MatchRow) graphql.Marshaler {
+			return ec.marshalNMatchRow2ᚕkoineᚋgraphᚐMatchRowᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchRow(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchConnection", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _MatchConnection_groups(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚕkoineᚋgraphᚐGroupᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_groups(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Group(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_MatchConnection_groups_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_explanation(ctx context.Context, field graphql.CollectedField, obj *MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_explanation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Explanation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *MatchExplanation) graphql.Marshaler {
+			return ec.marshalOMatchExplanation2ᚖkoineᚋgraphᚐMatchExplanation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_explanation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchExplanation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *MatchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *MatchRow) graphql.Marshaler {
+			return ec.marshalNMatchRow2ᚖkoineᚋgraphᚐMatchRow(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchRow(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *MatchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2koineᚋgraphᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _MatchExplanation_steps(ctx context.Context, field graphql.CollectedField, obj *MatchExplanation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchExplanation_steps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Steps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MatchStep) graphql.Marshaler {
+			return ec.marshalNMatchStep2ᚕkoineᚋgraphᚐMatchStepᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchExplanation_steps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchExplanation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchStep(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchExplanation_statementsRead(ctx context.Context, field graphql.CollectedField, obj *MatchExplanation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchExplanation_statementsRead(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsRead, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchExplanation_statementsRead(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchExplanation", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _MatchRow_values(ctx context.Context, field graphql.CollectedField, obj *MatchRow) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchRow_values(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Values, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2ᚕencodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchRow_values(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchRow", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _MatchRow_value(ctx context.Context, field graphql.CollectedField, obj *MatchRow) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchRow_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchRow_value(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchRow",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type JSON does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_MatchRow_value_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchRow_entity(ctx context.Context, field graphql.CollectedField, obj *MatchRow) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchRow_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Entity) graphql.Marshaler {
+			return ec.marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchRow_entity(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchRow",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_MatchRow_entity_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchRow_term(ctx context.Context, field graphql.CollectedField, obj *MatchRow) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchRow_term(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Term, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Term) graphql.Marshaler {
+			return ec.marshalOTerm2koineᚋgraphᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchRow_term(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchRow",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type Term does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_MatchRow_term_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchStep_depth(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_depth(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Depth, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_depth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_operation(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_operation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Operation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_operation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_pattern(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_pattern(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Pattern, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_pattern(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_index(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_index(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Index, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_index(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_estimate(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_estimate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Estimate, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_estimate(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_rows(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_rows(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rows, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_rows(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _MatchStep_statementsRead(ctx context.Context, field graphql.CollectedField, obj *MatchStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchStep_statementsRead(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsRead, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchStep_statementsRead(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
 func (ec *executionContext) _Mutation_applyPatches(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3116,6 +6701,116 @@ func (ec *executionContext) fieldContext_Mutation_applyPatches(ctx context.Conte
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Neighbourhood_entities(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entities, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Entity) graphql.Marshaler {
+			return ec.marshalNEntity2ᚕkoineᚋgraphᚐEntityᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Neighbourhood_entities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Neighbourhood",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Neighbourhood_statements(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Neighbourhood_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Statement) graphql.Marshaler {
+			return ec.marshalNStatement2ᚕkoineᚋgraphᚐStatementᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Neighbourhood_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Neighbourhood",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Statement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Neighbourhood_depth(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Neighbourhood_depth(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Depth, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Neighbourhood_depth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Neighbourhood", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Neighbourhood_truncated(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Neighbourhood_truncated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Truncated, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Neighbourhood_truncated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Neighbourhood", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
@@ -3208,6 +6903,29 @@ func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _PageInfo_truncated(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PageInfo_truncated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Truncated, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PageInfo_truncated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Prefix_name(ctx context.Context, field graphql.CollectedField, obj *kg.Prefix) (ret graphql.Marshaler) {
@@ -3354,7 +7072,7 @@ func (ec *executionContext) _Query_entities(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Entities(ctx, fc.Args["where"].(*EntityFilter), fc.Args["orderBy"].([]EntityOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().Entities(ctx, fc.Args["where"].(*EntityFilter), fc.Args["orderBy"].([]EntityOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *EntityConnection) graphql.Marshaler {
@@ -3398,7 +7116,7 @@ func (ec *executionContext) _Query_statements(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Statements(ctx, fc.Args["where"].(*StatementFilter), fc.Args["orderBy"].([]StatementOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().Statements(ctx, fc.Args["where"].(*StatementFilter), fc.Args["orderBy"].([]StatementOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *StatementConnection) graphql.Marshaler {
@@ -3426,6 +7144,182 @@ func (ec *executionContext) fieldContext_Query_statements(ctx context.Context, f
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_statements_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_match(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_match(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Match(ctx, fc.Args["pattern"].(PatternInput), fc.Args["select"].([]string), fc.Args["distinct"].(bool), fc.Args["orderBy"].([]MatchOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["explain"].(bool), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *MatchConnection) graphql.Marshaler {
+			return ec.marshalOMatchConnection2ᚖkoineᚋgraphᚐMatchConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_match(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_match_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_shortestPaths(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_shortestPaths(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(kg.Term), fc.Args["to"].(kg.Term), fc.Args["predicates"].([]kg.Term), fc.Args["direction"].(Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []GraphPath) graphql.Marshaler {
+			return ec.marshalOGraphPath2ᚕkoineᚋgraphᚐGraphPathᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_shortestPaths(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GraphPath(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_shortestPaths_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_changes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Changes(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]kg.Op), fc.Args["order"].(SortDirection), fc.Args["after"].(*Position), fc.Args["since"].(*kg.Moment), fc.Args["until"].(*kg.Moment), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
+			return ec.marshalOChangeConnection2ᚖkoineᚋgraphᚐChangeConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_changes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChangeConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_changes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_diff(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_diff(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Diff(ctx, fc.Args["from"].(kg.Moment), fc.Args["to"].(*kg.Moment), fc.Args["where"].(*StatementFilter), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
+			return ec.marshalODiffConnection2ᚖkoineᚋgraphᚐDiffConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_diff(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DiffConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_diff_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -4266,6 +8160,136 @@ func (ec *executionContext) fieldContext_StatementConnection_totalCount(_ contex
 	return graphql.NewScalarFieldContext("StatementConnection", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _StatementConnection_groups(ctx context.Context, field graphql.CollectedField, obj *StatementConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementConnection_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Group) graphql.Marshaler {
+			return ec.marshalNGroup2ᚕkoineᚋgraphᚐGroupᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementConnection_groups(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Group(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_StatementConnection_groups_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementDifference_op(ctx context.Context, field graphql.CollectedField, obj *StatementDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementDifference_op(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Op, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementDifference_op(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementDifference", field, false, false, errors.New("field of type ChangeOp does not have child fields"))
+}
+
+func (ec *executionContext) _StatementDifference_statement(ctx context.Context, field graphql.CollectedField, obj *StatementDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementDifference_statement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Statement) graphql.Marshaler {
+			return ec.marshalNStatement2ᚖkoineᚋgraphᚐStatement(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementDifference_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementDifference",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Statement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementDifference_previous(ctx context.Context, field graphql.CollectedField, obj *StatementDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementDifference_previous(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Previous, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Statement) graphql.Marshaler {
+			return ec.marshalOStatement2ᚖkoineᚋgraphᚐStatement(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementDifference_previous(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementDifference",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Statement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _StatementEdge_node(ctx context.Context, field graphql.CollectedField, obj *StatementEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4497,6 +8521,94 @@ func (ec *executionContext) fieldContext_Subscription_statementChanged(ctx conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_statementChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_entityChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_entityChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().EntityChanged(ctx, fc.Args["iri"].(kg.Term), fc.Args["depth"].(int), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v EntityEvent) graphql.Marshaler {
+			return ec.marshalOEntityEvent2koineᚋgraphᚐEntityEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_entityChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type EntityEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_entityChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_matchChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_matchChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().MatchChanged(ctx, fc.Args["pattern"].(PatternInput), fc.Args["select"].([]string), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v MatchEvent) graphql.Marshaler {
+			return ec.marshalOMatchEvent2koineᚋgraphᚐMatchEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_matchChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type MatchEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_matchChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5897,6 +10009,50 @@ func (ec *executionContext) unmarshalInputApplyPatchesInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBudgetInput(ctx context.Context, obj any) (BudgetInput, error) {
+	var it BudgetInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"maxBytes", "maxTokens", "maxStatements"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "maxBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxBytes"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxBytes = data
+		case "maxTokens":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxTokens"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxTokens = data
+		case "maxStatements":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxStatements"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxStatements = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, obj any) (DateTimeFilter, error) {
 	var it DateTimeFilter
 	if obj == nil {
@@ -5908,13 +10064,20 @@ func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"eq", "ne", "lt", "lte", "gt", "gte"}
+	fieldsInOrder := [...]string{"exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
 			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
@@ -5929,6 +10092,20 @@ func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Ne = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalODateTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "nin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
+			data, err := ec.unmarshalODateTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nin = data
 		case "lt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lt"))
 			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
@@ -5962,6 +10139,57 @@ func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, obj any) (EntityAggregate, error) {
+	var it EntityAggregate
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "fn", "property", "path"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "fn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
+			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Fn = data
+		case "property":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Property = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOPath2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj any) (EntityFilter, error) {
 	var it EntityFilter
 	if obj == nil {
@@ -5973,7 +10201,7 @@ func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"iri", "type", "label", "property", "and", "or", "not"}
+	fieldsInOrder := [...]string{"iri", "type", "label", "property", "path", "and", "or", "not"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6008,6 +10236,13 @@ func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj 
 				return it, err
 			}
 			it.Property = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOPathFilter2ᚕkoineᚋgraphᚐPathFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
 		case "and":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
 			data, err := ec.unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilterᚄ(ctx, v)
@@ -6034,6 +10269,50 @@ func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEntityGroupKey(ctx context.Context, obj any) (EntityGroupKey, error) {
+	var it EntityGroupKey
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "property", "path"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "property":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Property = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOPath2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj any) (EntityOrder, error) {
 	var it EntityOrder
 	if obj == nil {
@@ -6052,7 +10331,7 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 		asMap["nulls"] = "LAST"
 	}
 
-	fieldsInOrder := [...]string{"by", "property", "direction", "nulls"}
+	fieldsInOrder := [...]string{"by", "property", "path", "direction", "nulls"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6073,6 +10352,13 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 				return it, err
 			}
 			it.Property = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOPath2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
 			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
@@ -6189,7 +10475,7 @@ func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj a
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "default"}
+	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "default", "contains", "startsWith", "endsWith", "regex"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6231,6 +10517,178 @@ func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj a
 				return it, err
 			}
 			it.Default = data
+		case "contains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Contains = data
+		case "startsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startsWith"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartsWith = data
+		case "endsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endsWith"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndsWith = data
+		case "regex":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("regex"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Regex = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputGroupCondition(ctx context.Context, obj any) (GroupCondition, error) {
+	var it GroupCondition
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
+		case "eq":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Eq = data
+		case "ne":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ne = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "nin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
+			data, err := ec.unmarshalOJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nin = data
+		case "lt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lt"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lt = data
+		case "lte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lte"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lte = data
+		case "gt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gt"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gt = data
+		case "gte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gte"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gte = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputGroupOrder(ctx context.Context, obj any) (GroupOrder, error) {
+	var it GroupOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+	if _, present := asMap["nulls"]; !present {
+		asMap["nulls"] = "LAST"
+	}
+
+	fieldsInOrder := [...]string{"as", "direction", "nulls"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "nulls":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
+			data, err := ec.unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nulls = data
 		}
 	}
 	return it, nil
@@ -6247,13 +10705,20 @@ func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "contains", "startsWith", "endsWith"}
+	fieldsInOrder := [...]string{"exists", "eq", "ne", "in", "nin", "contains", "startsWith", "endsWith", "regex"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
 			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
@@ -6303,6 +10768,224 @@ func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any
 				return it, err
 			}
 			it.EndsWith = data
+		case "regex":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("regex"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Regex = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputLongFilter(ctx context.Context, obj any) (LongFilter, error) {
+	var it LongFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "lt", "lte", "gt", "gte"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "eq":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Eq = data
+		case "ne":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ne = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalOLong2ᚕint64ᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "nin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
+			data, err := ec.unmarshalOLong2ᚕint64ᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nin = data
+		case "lt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lt"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lt = data
+		case "lte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lte"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lte = data
+		case "gt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gt"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gt = data
+		case "gte":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gte"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Gte = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMatchAggregate(ctx context.Context, obj any) (MatchAggregate, error) {
+	var it MatchAggregate
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "fn", "var"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "fn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
+			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Fn = data
+		case "var":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("var"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Var = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMatchGroupKey(ctx context.Context, obj any) (MatchGroupKey, error) {
+	var it MatchGroupKey
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "var"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "var":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("var"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Var = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMatchOrder(ctx context.Context, obj any) (MatchOrder, error) {
+	var it MatchOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+	if _, present := asMap["nulls"]; !present {
+		asMap["nulls"] = "LAST"
+	}
+
+	fieldsInOrder := [...]string{"var", "direction", "nulls"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "var":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("var"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Var = data
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "nulls":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
+			data, err := ec.unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nulls = data
 		}
 	}
 	return it, nil
@@ -6396,6 +11079,122 @@ func (ec *executionContext) unmarshalInputPatchInput(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPathFilter(ctx context.Context, obj any) (PathFilter, error) {
+	var it PathFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"path", "quantifier", "where", "value", "count"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalNPath2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		case "quantifier":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantifier"))
+			data, err := ec.unmarshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantifier = data
+		case "where":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("where"))
+			data, err := ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Where = data
+		case "value":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
+			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Value = data
+		case "count":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("count"))
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Count = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPatternInput(ctx context.Context, obj any) (PatternInput, error) {
+	var it PatternInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"triples", "filter", "optional", "union", "notExists"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "triples":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("triples"))
+			data, err := ec.unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePatternᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Triples = data
+		case "filter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
+			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Filter = data
+		case "optional":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("optional"))
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Optional = data
+		case "union":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("union"))
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Union = data
+		case "notExists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("notExists"))
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NotExists = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPredicateInput(ctx context.Context, obj any) (PredicateInput, error) {
 	var it PredicateInput
 	if obj == nil {
@@ -6437,7 +11236,7 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"predicate", "exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith", "iri", "language", "datatype"}
+	fieldsInOrder := [...]string{"predicate", "exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith", "regex", "iri", "language", "datatype", "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision", "graph"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6535,6 +11334,13 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.EndsWith = data
+		case "regex":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("regex"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Regex = data
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
 			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
@@ -6556,6 +11362,48 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Datatype = data
+		case "certainty":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certainty"))
+			data, err := ec.unmarshalOFloatFilter2ᚖkoineᚋgraphᚐFloatFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Certainty = data
+		case "assertedBy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("assertedBy"))
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AssertedBy = data
+		case "recordedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recordedAt"))
+			data, err := ec.unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTimeFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RecordedAt = data
+		case "ageSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ageSeconds"))
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AgeSeconds = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevisionFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		case "graph":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("graph"))
+			data, err := ec.unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Graph = data
 		}
 	}
 	return it, nil
@@ -6572,13 +11420,20 @@ func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"eq", "ne", "lt", "lte", "gt", "gte"}
+	fieldsInOrder := [...]string{"exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
 			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
@@ -6593,6 +11448,20 @@ func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Ne = data
+		case "in":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
+			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.In = data
+		case "nin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
+			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nin = data
 		case "lt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lt"))
 			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
@@ -6626,6 +11495,50 @@ func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputStatementAggregate(ctx context.Context, obj any) (StatementAggregate, error) {
+	var it StatementAggregate
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "fn", "of"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "fn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
+			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Fn = data
+		case "of":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("of"))
+			data, err := ec.unmarshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Of = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, obj any) (StatementFilter, error) {
 	var it StatementFilter
 	if obj == nil {
@@ -6637,7 +11550,7 @@ func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"subject", "predicate", "object", "graph", "certainty", "assertedBy", "recordedAt", "revision", "and", "or", "not"}
+	fieldsInOrder := [...]string{"subject", "predicate", "object", "graph", "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision", "and", "or", "not"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6693,6 +11606,13 @@ func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, o
 				return it, err
 			}
 			it.RecordedAt = data
+		case "ageSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ageSeconds"))
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AgeSeconds = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevisionFilter(ctx, v)
@@ -6721,6 +11641,43 @@ func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, o
 				return it, err
 			}
 			it.Not = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputStatementGroupKey(ctx context.Context, obj any) (StatementGroupKey, error) {
+	var it StatementGroupKey
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"as", "by"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "as":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("as"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.As = data
+		case "by":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("by"))
+			data, err := ec.unmarshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.By = data
 		}
 	}
 	return it, nil
@@ -6806,7 +11763,7 @@ func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, ob
 		asMap["direction"] = "ASC"
 	}
 
-	fieldsInOrder := [...]string{"by", "direction"}
+	fieldsInOrder := [...]string{"by", "direction", "nulls"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6827,6 +11784,13 @@ func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, ob
 				return it, err
 			}
 			it.Direction = data
+		case "nulls":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
+			data, err := ec.unmarshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Nulls = data
 		}
 	}
 	return it, nil
@@ -6843,7 +11807,7 @@ func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith"}
+	fieldsInOrder := [...]string{"exists", "eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith", "regex"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6934,6 +11898,13 @@ func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj 
 				return it, err
 			}
 			it.EndsWith = data
+		case "regex":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("regex"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Regex = data
 		}
 	}
 	return it, nil
@@ -6976,6 +11947,115 @@ func (ec *executionContext) unmarshalInputSubjectInput(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTimeSpanInput(ctx context.Context, obj any) (TimeSpanInput, error) {
+	var it TimeSpanInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"from", "until"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "from":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("from"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.From = data
+		case "until":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("until"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Until = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj any) (TriplePattern, error) {
+	var it TriplePattern
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"s", "p", "o", "value", "language", "datatype", "g"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "s":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("s"))
+			data, err := ec.unmarshalNPatternTerm2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.S = data
+		case "p":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("p"))
+			data, err := ec.unmarshalNPatternPath2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.P = data
+		case "o":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("o"))
+			data, err := ec.unmarshalOPatternTerm2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.O = data
+		case "value":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Value = data
+		case "language":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("language"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Language = data
+		case "datatype":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("datatype"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Datatype = data
+		case "g":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("g"))
+			data, err := ec.unmarshalOPatternTerm2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.G = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj any) (ValueFilter, error) {
 	var it ValueFilter
 	if obj == nil {
@@ -6987,7 +12067,7 @@ func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj a
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith", "iri", "language", "datatype"}
+	fieldsInOrder := [...]string{"eq", "ne", "in", "nin", "lt", "lte", "gt", "gte", "contains", "startsWith", "endsWith", "regex", "iri", "language", "datatype"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7071,6 +12151,13 @@ func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj a
 				return it, err
 			}
 			it.EndsWith = data
+		case "regex":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("regex"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Regex = data
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
 			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
@@ -7097,6 +12184,106 @@ func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj a
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputVariableFilter(ctx context.Context, obj any) (VariableFilter, error) {
+	var it VariableFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"var", "exists", "value", "eqVar", "neVar", "ltVar", "lteVar", "gtVar", "gteVar", "or", "not"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "var":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("var"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Var = data
+		case "exists":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exists"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exists = data
+		case "value":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
+			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Value = data
+		case "eqVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eqVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EqVar = data
+		case "neVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("neVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NeVar = data
+		case "ltVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ltVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LtVar = data
+		case "lteVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lteVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LteVar = data
+		case "gtVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gtVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.GtVar = data
+		case "gteVar":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gteVar"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.GteVar = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOVariableFilter2ᚖkoineᚋgraphᚐVariableFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any) (ViewInput, error) {
 	var it ViewInput
 	if obj == nil {
@@ -7108,7 +12295,7 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "believedBy"}
+	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "recordedAt", "minRevision", "believedBy"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7117,7 +12304,7 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 		switch k {
 		case "at":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("at"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -7150,6 +12337,20 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.MaxAgeSeconds = data
+		case "recordedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recordedAt"))
+			data, err := ec.unmarshalOTimeSpanInput2ᚖkoineᚋgraphᚐTimeSpanInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RecordedAt = data
+		case "minRevision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minRevision"))
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MinRevision = data
 		case "believedBy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("believedBy"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
@@ -7165,6 +12366,74 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
+
+func (ec *executionContext) _EntityEvent(ctx context.Context, sel ast.SelectionSet, obj EntityEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case UpToDate:
+		return ec._UpToDate(ctx, sel, &obj)
+	case *UpToDate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._UpToDate(ctx, sel, obj)
+	case Resync:
+		return ec._Resync(ctx, sel, &obj)
+	case *Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Resync(ctx, sel, obj)
+	case EntityChange:
+		return ec._EntityChange(ctx, sel, &obj)
+	case *EntityChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._EntityChange(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of EntityEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
+func (ec *executionContext) _MatchEvent(ctx context.Context, sel ast.SelectionSet, obj MatchEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case UpToDate:
+		return ec._UpToDate(ctx, sel, &obj)
+	case *UpToDate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._UpToDate(ctx, sel, obj)
+	case Resync:
+		return ec._Resync(ctx, sel, &obj)
+	case *Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Resync(ctx, sel, obj)
+	case MatchChange:
+		return ec._MatchChange(ctx, sel, &obj)
+	case *MatchChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._MatchChange(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of MatchEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
 
 func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj Node) graphql.Marshaler {
 	switch obj := (obj).(type) {
@@ -7389,6 +12658,97 @@ func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var changeConnectionImplementors = []string{"ChangeConnection"}
+
+func (ec *executionContext) _ChangeConnection(ctx context.Context, sel ast.SelectionSet, obj *ChangeConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, changeConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChangeConnection")
+		case "edges":
+			out.Values[i] = ec._ChangeConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ChangeConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ChangeConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var changeEdgeImplementors = []string{"ChangeEdge"}
+
+func (ec *executionContext) _ChangeEdge(ctx context.Context, sel ast.SelectionSet, obj *ChangeEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, changeEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChangeEdge")
+		case "node":
+			out.Values[i] = ec._ChangeEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ChangeEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var commitImplementors = []string{"Commit"}
 
 func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, obj *Commit) graphql.Marshaler {
@@ -7444,6 +12804,107 @@ func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, o
 		case "messageId":
 			out.Values[i] = ec._Commit_messageId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var diffConnectionImplementors = []string{"DiffConnection"}
+
+func (ec *executionContext) _DiffConnection(ctx context.Context, sel ast.SelectionSet, obj *DiffConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, diffConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DiffConnection")
+		case "from":
+			out.Values[i] = ec._DiffConnection_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "to":
+			out.Values[i] = ec._DiffConnection_to(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._DiffConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._DiffConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._DiffConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var diffEdgeImplementors = []string{"DiffEdge"}
+
+func (ec *executionContext) _DiffEdge(ctx context.Context, sel ast.SelectionSet, obj *DiffEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, diffEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DiffEdge")
+		case "node":
+			out.Values[i] = ec._DiffEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._DiffEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -7529,6 +12990,79 @@ func (ec *executionContext) _Entity(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "follow":
+			out.Values[i] = ec._Entity_follow(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "neighbourhood":
+			out.Values[i] = ec._Entity_neighbourhood(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "history":
+			out.Values[i] = ec._Entity_history(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var entityChangeImplementors = []string{"EntityChange", "EntityEvent"}
+
+func (ec *executionContext) _EntityChange(ctx context.Context, sel ast.SelectionSet, obj *EntityChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, entityChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EntityChange")
+		case "entity":
+			out.Values[i] = ec._EntityChange_entity(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "changes":
+			out.Values[i] = ec._EntityChange_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snapshot":
+			out.Values[i] = ec._EntityChange_snapshot(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._EntityChange_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._EntityChange_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -7579,6 +13113,11 @@ func (ec *executionContext) _EntityConnection(ctx context.Context, sel ast.Selec
 			}
 		case "totalCount":
 			out.Values[i] = ec._EntityConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "groups":
+			out.Values[i] = ec._EntityConnection_groups(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7689,6 +13228,117 @@ func (ec *executionContext) _GraphCount(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var graphPathImplementors = []string{"GraphPath"}
+
+func (ec *executionContext) _GraphPath(ctx context.Context, sel ast.SelectionSet, obj *GraphPath) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, graphPathImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GraphPath")
+		case "length":
+			out.Values[i] = ec._GraphPath_length(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "entities":
+			out.Values[i] = ec._GraphPath_entities(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statements":
+			out.Values[i] = ec._GraphPath_statements(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var groupImplementors = []string{"Group"}
+
+func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, obj *Group) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, groupImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Group")
+		case "keys":
+			out.Values[i] = ec._Group_keys(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "values":
+			out.Values[i] = ec._Group_values(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "key":
+			out.Values[i] = ec._Group_key(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "entity":
+			out.Values[i] = ec._Group_entity(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "value":
+			out.Values[i] = ec._Group_value(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "count":
+			out.Values[i] = ec._Group_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var literalImplementors = []string{"Literal", "Term"}
 
 func (ec *executionContext) _Literal(ctx context.Context, sel ast.SelectionSet, obj *Literal) graphql.Marshaler {
@@ -7719,6 +13369,354 @@ func (ec *executionContext) _Literal(ctx context.Context, sel ast.SelectionSet, 
 		case "language":
 			out.Values[i] = ec._Literal_language(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchChangeImplementors = []string{"MatchChange", "MatchEvent"}
+
+func (ec *executionContext) _MatchChange(ctx context.Context, sel ast.SelectionSet, obj *MatchChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchChange")
+		case "columns":
+			out.Values[i] = ec._MatchChange_columns(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "added":
+			out.Values[i] = ec._MatchChange_added(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removed":
+			out.Values[i] = ec._MatchChange_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changes":
+			out.Values[i] = ec._MatchChange_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snapshot":
+			out.Values[i] = ec._MatchChange_snapshot(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snapshotEnd":
+			out.Values[i] = ec._MatchChange_snapshotEnd(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._MatchChange_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._MatchChange_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchConnectionImplementors = []string{"MatchConnection"}
+
+func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *MatchConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchConnection")
+		case "columns":
+			out.Values[i] = ec._MatchConnection_columns(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._MatchConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._MatchConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._MatchConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._MatchConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "groups":
+			out.Values[i] = ec._MatchConnection_groups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "explanation":
+			out.Values[i] = ec._MatchConnection_explanation(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchEdgeImplementors = []string{"MatchEdge"}
+
+func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *MatchEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchEdge")
+		case "node":
+			out.Values[i] = ec._MatchEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._MatchEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchExplanationImplementors = []string{"MatchExplanation"}
+
+func (ec *executionContext) _MatchExplanation(ctx context.Context, sel ast.SelectionSet, obj *MatchExplanation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchExplanationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchExplanation")
+		case "steps":
+			out.Values[i] = ec._MatchExplanation_steps(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsRead":
+			out.Values[i] = ec._MatchExplanation_statementsRead(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchRowImplementors = []string{"MatchRow"}
+
+func (ec *executionContext) _MatchRow(ctx context.Context, sel ast.SelectionSet, obj *MatchRow) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchRowImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchRow")
+		case "values":
+			out.Values[i] = ec._MatchRow_values(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "value":
+			out.Values[i] = ec._MatchRow_value(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "entity":
+			out.Values[i] = ec._MatchRow_entity(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "term":
+			out.Values[i] = ec._MatchRow_term(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchStepImplementors = []string{"MatchStep"}
+
+func (ec *executionContext) _MatchStep(ctx context.Context, sel ast.SelectionSet, obj *MatchStep) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchStepImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchStep")
+		case "depth":
+			out.Values[i] = ec._MatchStep_depth(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "operation":
+			out.Values[i] = ec._MatchStep_operation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pattern":
+			out.Values[i] = ec._MatchStep_pattern(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "index":
+			out.Values[i] = ec._MatchStep_index(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "estimate":
+			out.Values[i] = ec._MatchStep_estimate(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rows":
+			out.Values[i] = ec._MatchStep_rows(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsRead":
+			out.Values[i] = ec._MatchStep_statementsRead(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -7790,6 +13788,59 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 	return out
 }
 
+var neighbourhoodImplementors = []string{"Neighbourhood"}
+
+func (ec *executionContext) _Neighbourhood(ctx context.Context, sel ast.SelectionSet, obj *Neighbourhood) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, neighbourhoodImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Neighbourhood")
+		case "entities":
+			out.Values[i] = ec._Neighbourhood_entities(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statements":
+			out.Values[i] = ec._Neighbourhood_statements(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "depth":
+			out.Values[i] = ec._Neighbourhood_depth(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "truncated":
+			out.Values[i] = ec._Neighbourhood_truncated(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var pageInfoImplementors = []string{"PageInfo"}
 
 func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *PageInfo) graphql.Marshaler {
@@ -7820,6 +13871,11 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 		case "endCursor":
 			out.Values[i] = ec._PageInfo_endCursor(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "truncated":
+			out.Values[i] = ec._PageInfo_truncated(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -7994,6 +14050,94 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "match":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_match(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "shortestPaths":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_shortestPaths(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "changes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_changes(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "diff":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_diff(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "vocabulary":
 			field := field
 
@@ -8095,7 +14239,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
-var resyncImplementors = []string{"Resync", "StatementEvent"}
+var resyncImplementors = []string{"Resync", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, obj *Resync) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resyncImplementors)
@@ -8331,6 +14475,59 @@ func (ec *executionContext) _StatementConnection(ctx context.Context, sel ast.Se
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "groups":
+			out.Values[i] = ec._StatementConnection_groups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var statementDifferenceImplementors = []string{"StatementDifference"}
+
+func (ec *executionContext) _StatementDifference(ctx context.Context, sel ast.SelectionSet, obj *StatementDifference) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementDifferenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StatementDifference")
+		case "op":
+			out.Values[i] = ec._StatementDifference_op(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statement":
+			out.Values[i] = ec._StatementDifference_statement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "previous":
+			out.Values[i] = ec._StatementDifference_previous(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -8506,6 +14703,10 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "statementChanged":
 		return ec._Subscription_statementChanged(ctx, fields[0])
+	case "entityChanged":
+		return ec._Subscription_entityChanged(ctx, fields[0])
+	case "matchChanged":
+		return ec._Subscription_matchChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -8554,7 +14755,7 @@ func (ec *executionContext) _TermCount(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var upToDateImplementors = []string{"UpToDate", "StatementEvent"}
+var upToDateImplementors = []string{"UpToDate", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, upToDateImplementors)
@@ -9174,6 +15375,16 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx context.Context, v any) (AggregateFunction, error) {
+	var res AggregateFunction
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx context.Context, sel ast.SelectionSet, v AggregateFunction) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNApplyPatchesInput2koineᚋgraphᚐApplyPatchesInput(ctx context.Context, v any) (ApplyPatchesInput, error) {
 	res, err := ec.unmarshalInputApplyPatchesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9213,6 +15424,36 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNChangeConnection2ᚖkoineᚋgraphᚐChangeConnection(ctx context.Context, sel ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ChangeConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNChangeEdge2koineᚋgraphᚐChangeEdge(ctx context.Context, sel ast.SelectionSet, v ChangeEdge) graphql.Marshaler {
+	return ec._ChangeEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNChangeEdge2ᚕkoineᚋgraphᚐChangeEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []ChangeEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChangeEdge2koineᚋgraphᚐChangeEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNChangeOp2koineᚋkgᚐOp(ctx context.Context, v any) (kg.Op, error) {
@@ -9257,6 +15498,26 @@ func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, se
 	return res
 }
 
+func (ec *executionContext) marshalNDiffEdge2koineᚋgraphᚐDiffEdge(ctx context.Context, sel ast.SelectionSet, v DiffEdge) graphql.Marshaler {
+	return ec._DiffEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNDiffEdge2ᚕkoineᚋgraphᚐDiffEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []DiffEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDiffEdge2koineᚋgraphᚐDiffEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNDirection2koineᚋgraphᚐDirection(ctx context.Context, v any) (Direction, error) {
 	var res Direction
 	err := res.UnmarshalGQL(v)
@@ -9297,6 +15558,21 @@ func (ec *executionContext) marshalNEntity2ᚖkoineᚋgraphᚐEntity(ctx context
 	return ec._Entity(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNEntityAggregate2koineᚋgraphᚐEntityAggregate(ctx context.Context, v any) (EntityAggregate, error) {
+	res, err := ec.unmarshalInputEntityAggregate(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEntityConnection2ᚖkoineᚋgraphᚐEntityConnection(ctx context.Context, sel ast.SelectionSet, v *EntityConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EntityConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNEntityEdge2koineᚋgraphᚐEntityEdge(ctx context.Context, sel ast.SelectionSet, v EntityEdge) graphql.Marshaler {
 	return ec._EntityEdge(ctx, sel, &v)
 }
@@ -9319,6 +15595,11 @@ func (ec *executionContext) marshalNEntityEdge2ᚕkoineᚋgraphᚐEntityEdgeᚄ(
 
 func (ec *executionContext) unmarshalNEntityFilter2koineᚋgraphᚐEntityFilter(ctx context.Context, v any) (EntityFilter, error) {
 	res, err := ec.unmarshalInputEntityFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNEntityGroupKey2koineᚋgraphᚐEntityGroupKey(ctx context.Context, v any) (EntityGroupKey, error) {
+	res, err := ec.unmarshalInputEntityGroupKey(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -9361,6 +15642,40 @@ func (ec *executionContext) marshalNGraphCount2ᚕkoineᚋgraphᚐGraphCountᚄ(
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNGraphPath2koineᚋgraphᚐGraphPath(ctx context.Context, sel ast.SelectionSet, v GraphPath) graphql.Marshaler {
+	return ec._GraphPath(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNGroup2koineᚋgraphᚐGroup(ctx context.Context, sel ast.SelectionSet, v Group) graphql.Marshaler {
+	return ec._Group(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNGroup2ᚕkoineᚋgraphᚐGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []Group) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGroup2koineᚋgraphᚐGroup(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNGroupCondition2koineᚋgraphᚐGroupCondition(ctx context.Context, v any) (GroupCondition, error) {
+	res, err := ec.unmarshalInputGroupCondition(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNGroupOrder2koineᚋgraphᚐGroupOrder(ctx context.Context, v any) (GroupOrder, error) {
+	res, err := ec.unmarshalInputGroupOrder(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
@@ -9424,6 +15739,22 @@ func (ec *executionContext) marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Cont
 	return ret
 }
 
+func (ec *executionContext) unmarshalNInt2int(ctx context.Context, v any) (int, error) {
+	res, err := graphql.UnmarshalInt(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.SelectionSet, v int) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalInt(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNJSON2encodingᚋjsonᚐRawMessage(ctx context.Context, v any) (json.RawMessage, error) {
 	res, err := UnmarshalJSON(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9444,6 +15775,29 @@ func (ec *executionContext) marshalNJSON2encodingᚋjsonᚐRawMessage(ctx contex
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNJSON2ᚕencodingᚋjsonᚐRawMessage(ctx context.Context, v any) ([]json.RawMessage, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]json.RawMessage, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNJSON2ᚕencodingᚋjsonᚐRawMessage(ctx context.Context, sel ast.SelectionSet, v []json.RawMessage) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, sel, v[i])
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx context.Context, v any) ([]json.RawMessage, error) {
@@ -9491,6 +15845,117 @@ func (ec *executionContext) marshalNLong2int64(ctx context.Context, sel ast.Sele
 	return res
 }
 
+func (ec *executionContext) unmarshalNMatchAggregate2koineᚋgraphᚐMatchAggregate(ctx context.Context, v any) (MatchAggregate, error) {
+	res, err := ec.unmarshalInputMatchAggregate(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMatchEdge2koineᚋgraphᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v MatchEdge) graphql.Marshaler {
+	return ec._MatchEdge(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMatchEdge2ᚕkoineᚋgraphᚐMatchEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []MatchEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMatchEdge2koineᚋgraphᚐMatchEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNMatchGroupKey2koineᚋgraphᚐMatchGroupKey(ctx context.Context, v any) (MatchGroupKey, error) {
+	res, err := ec.unmarshalInputMatchGroupKey(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNMatchOrder2koineᚋgraphᚐMatchOrder(ctx context.Context, v any) (MatchOrder, error) {
+	res, err := ec.unmarshalInputMatchOrder(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMatchRow2koineᚋgraphᚐMatchRow(ctx context.Context, sel ast.SelectionSet, v MatchRow) graphql.Marshaler {
+	return ec._MatchRow(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMatchRow2ᚕkoineᚋgraphᚐMatchRowᚄ(ctx context.Context, sel ast.SelectionSet, v []MatchRow) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMatchRow2koineᚋgraphᚐMatchRow(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNMatchRow2ᚖkoineᚋgraphᚐMatchRow(ctx context.Context, sel ast.SelectionSet, v *MatchRow) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MatchRow(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMatchStep2koineᚋgraphᚐMatchStep(ctx context.Context, sel ast.SelectionSet, v MatchStep) graphql.Marshaler {
+	return ec._MatchStep(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMatchStep2ᚕkoineᚋgraphᚐMatchStepᚄ(ctx context.Context, sel ast.SelectionSet, v []MatchStep) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMatchStep2koineᚋgraphᚐMatchStep(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNMoment2koineᚋkgᚐMoment(ctx context.Context, v any) (kg.Moment, error) {
+	res, err := UnmarshalMoment(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMoment2koineᚋkgᚐMoment(ctx context.Context, sel ast.SelectionSet, v kg.Moment) graphql.Marshaler {
+	_ = sel
+	res := MarshalMoment(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNNeighbourhood2ᚖkoineᚋgraphᚐNeighbourhood(ctx context.Context, sel ast.SelectionSet, v *Neighbourhood) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Neighbourhood(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx context.Context, v any) (NullsOrder, error) {
 	var res NullsOrder
 	err := res.UnmarshalGQL(v)
@@ -9533,6 +15998,64 @@ func (ec *executionContext) unmarshalNPatchInput2ᚕkoineᚋgraphᚐPatchInput�
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalNPath2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPath2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNPathFilter2koineᚋgraphᚐPathFilter(ctx context.Context, v any) (PathFilter, error) {
+	res, err := ec.unmarshalInputPathFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx context.Context, v any) (PatternInput, error) {
+	res, err := ec.unmarshalInputPatternInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPatternPath2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPatternPath2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNPatternTerm2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPatternTerm2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNPosition2koineᚋgraphᚐPosition(ctx context.Context, v any) (Position, error) {
@@ -9631,6 +16154,41 @@ func (ec *executionContext) marshalNStatement2ᚖkoineᚋgraphᚐStatement(ctx c
 	return ec._Statement(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNStatementAggregate2koineᚋgraphᚐStatementAggregate(ctx context.Context, v any) (StatementAggregate, error) {
+	res, err := ec.unmarshalInputStatementAggregate(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNStatementChange2koineᚋgraphᚐStatementChange(ctx context.Context, sel ast.SelectionSet, v StatementChange) graphql.Marshaler {
+	return ec._StatementChange(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNStatementChange2ᚕkoineᚋgraphᚐStatementChangeᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementChange) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatementChange2koineᚋgraphᚐStatementChange(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNStatementChange2ᚖkoineᚋgraphᚐStatementChange(ctx context.Context, sel ast.SelectionSet, v *StatementChange) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StatementChange(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNStatementConnection2ᚖkoineᚋgraphᚐStatementConnection(ctx context.Context, sel ast.SelectionSet, v *StatementConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -9639,6 +16197,36 @@ func (ec *executionContext) marshalNStatementConnection2ᚖkoineᚋgraphᚐState
 		return graphql.Null
 	}
 	return ec._StatementConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNStatementDifference2koineᚋgraphᚐStatementDifference(ctx context.Context, sel ast.SelectionSet, v StatementDifference) graphql.Marshaler {
+	return ec._StatementDifference(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNStatementDifference2ᚕkoineᚋgraphᚐStatementDifferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementDifference) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatementDifference2koineᚋgraphᚐStatementDifference(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNStatementDifference2ᚖkoineᚋgraphᚐStatementDifference(ctx context.Context, sel ast.SelectionSet, v *StatementDifference) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StatementDifference(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNStatementEdge2koineᚋgraphᚐStatementEdge(ctx context.Context, sel ast.SelectionSet, v StatementEdge) graphql.Marshaler {
@@ -9663,6 +16251,21 @@ func (ec *executionContext) marshalNStatementEdge2ᚕkoineᚋgraphᚐStatementEd
 
 func (ec *executionContext) unmarshalNStatementFilter2koineᚋgraphᚐStatementFilter(ctx context.Context, v any) (StatementFilter, error) {
 	res, err := ec.unmarshalInputStatementFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx context.Context, v any) (StatementGroupBy, error) {
+	var res StatementGroupBy
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx context.Context, sel ast.SelectionSet, v StatementGroupBy) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNStatementGroupKey2koineᚋgraphᚐStatementGroupKey(ctx context.Context, v any) (StatementGroupKey, error) {
+	res, err := ec.unmarshalInputStatementGroupKey(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -9764,6 +16367,16 @@ func (ec *executionContext) marshalNTermCount2ᚕkoineᚋgraphᚐTermCountᚄ(ct
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNTriplePattern2koineᚋgraphᚐTriplePattern(ctx context.Context, v any) (TriplePattern, error) {
+	res, err := ec.unmarshalInputTriplePattern(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNVariableFilter2koineᚋgraphᚐVariableFilter(ctx context.Context, v any) (VariableFilter, error) {
+	res, err := ec.unmarshalInputVariableFilter(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -9943,6 +16556,21 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) unmarshalOBudgetInput2ᚖkoineᚋgraphᚐBudgetInput(ctx context.Context, v any) (*BudgetInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputBudgetInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOChangeConnection2ᚖkoineᚋgraphᚐChangeConnection(ctx context.Context, sel ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ChangeConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx context.Context, v any) ([]kg.Op, error) {
 	if v == nil {
 		return nil, nil
@@ -10002,6 +16630,41 @@ func (ec *executionContext) marshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx context
 	return v
 }
 
+func (ec *executionContext) unmarshalODateTime2ᚕtimeᚐTimeᚄ(ctx context.Context, v any) ([]time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]time.Time, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDateTime2timeᚐTime(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODateTime2ᚕtimeᚐTimeᚄ(ctx context.Context, sel ast.SelectionSet, v []time.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNDateTime2timeᚐTime(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalODateTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
 	if v == nil {
 		return nil, nil
@@ -10028,6 +16691,13 @@ func (ec *executionContext) unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTime
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalODiffConnection2ᚖkoineᚋgraphᚐDiffConnection(ctx context.Context, sel ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DiffConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx context.Context, sel ast.SelectionSet, v *Entity) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -10035,11 +16705,35 @@ func (ec *executionContext) marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx context
 	return ec._Entity(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOEntityAggregate2ᚕkoineᚋgraphᚐEntityAggregateᚄ(ctx context.Context, v any) ([]EntityAggregate, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]EntityAggregate, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNEntityAggregate2koineᚋgraphᚐEntityAggregate(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) marshalOEntityConnection2ᚖkoineᚋgraphᚐEntityConnection(ctx context.Context, sel ast.SelectionSet, v *EntityConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._EntityConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOEntityEvent2koineᚋgraphᚐEntityEvent(ctx context.Context, sel ast.SelectionSet, v EntityEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EntityEvent(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilterᚄ(ctx context.Context, v any) ([]EntityFilter, error) {
@@ -10065,6 +16759,23 @@ func (ec *executionContext) unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilt
 	}
 	res, err := ec.unmarshalInputEntityFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOEntityGroupKey2ᚕkoineᚋgraphᚐEntityGroupKeyᚄ(ctx context.Context, v any) ([]EntityGroupKey, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]EntityGroupKey, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNEntityGroupKey2koineᚋgraphᚐEntityGroupKey(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOEntityOrder2ᚕkoineᚋgraphᚐEntityOrderᚄ(ctx context.Context, v any) ([]EntityOrder, error) {
@@ -10166,6 +16877,59 @@ func (ec *executionContext) unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter
 	}
 	res, err := ec.unmarshalInputGraphFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOGraphPath2ᚕkoineᚋgraphᚐGraphPathᚄ(ctx context.Context, sel ast.SelectionSet, v []GraphPath) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGraphPath2koineᚋgraphᚐGraphPath(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx context.Context, v any) ([]GroupCondition, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]GroupCondition, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNGroupCondition2koineᚋgraphᚐGroupCondition(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx context.Context, v any) ([]GroupOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]GroupOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNGroupOrder2koineᚋgraphᚐGroupOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
@@ -10346,6 +17110,41 @@ func (ec *executionContext) marshalOJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 	return ret
 }
 
+func (ec *executionContext) unmarshalOLong2ᚕint64ᚄ(ctx context.Context, v any) ([]int64, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int64, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLong2int64(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOLong2ᚕint64ᚄ(ctx context.Context, sel ast.SelectionSet, v []int64) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNLong2int64(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOLong2ᚖint64(ctx context.Context, v any) (*int64, error) {
 	if v == nil {
 		return nil, nil
@@ -10364,11 +17163,195 @@ func (ec *executionContext) marshalOLong2ᚖint64(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx context.Context, v any) (*LongFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputLongFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOMatchAggregate2ᚕkoineᚋgraphᚐMatchAggregateᚄ(ctx context.Context, v any) ([]MatchAggregate, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]MatchAggregate, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMatchAggregate2koineᚋgraphᚐMatchAggregate(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOMatchConnection2ᚖkoineᚋgraphᚐMatchConnection(ctx context.Context, sel ast.SelectionSet, v *MatchConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MatchConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMatchEvent2koineᚋgraphᚐMatchEvent(ctx context.Context, sel ast.SelectionSet, v MatchEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MatchEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMatchExplanation2ᚖkoineᚋgraphᚐMatchExplanation(ctx context.Context, sel ast.SelectionSet, v *MatchExplanation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MatchExplanation(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMatchGroupKey2ᚕkoineᚋgraphᚐMatchGroupKeyᚄ(ctx context.Context, v any) ([]MatchGroupKey, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]MatchGroupKey, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMatchGroupKey2koineᚋgraphᚐMatchGroupKey(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMatchOrder2ᚕkoineᚋgraphᚐMatchOrderᚄ(ctx context.Context, v any) ([]MatchOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]MatchOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMatchOrder2koineᚋgraphᚐMatchOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.Context, v any) (*kg.Moment, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := UnmarshalMoment(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.Context, sel ast.SelectionSet, v *kg.Moment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := MarshalMoment(*v)
+	return res
+}
+
 func (ec *executionContext) marshalONode2koineᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v Node) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx context.Context, v any) (*NullsOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(NullsOrder)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx context.Context, sel ast.SelectionSet, v *NullsOrder) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOPath2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalString(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPath2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOPathFilter2ᚕkoineᚋgraphᚐPathFilterᚄ(ctx context.Context, v any) ([]PathFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]PathFilter, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNPathFilter2koineᚋgraphᚐPathFilter(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx context.Context, v any) ([]PatternInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]PatternInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOPatternTerm2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalString(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPatternTerm2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx context.Context, v any) (*Position, error) {
@@ -10404,6 +17387,57 @@ func (ec *executionContext) unmarshalOPropertyFilter2ᚕkoineᚋgraphᚐProperty
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx context.Context, v any) (*Quantifier, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(Quantifier)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx context.Context, sel ast.SelectionSet, v *Quantifier) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, v any) ([]kg.Revision, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]kg.Revision, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRevision2koineᚋkgᚐRevision(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Revision) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNRevision2koineᚋkgᚐRevision(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx context.Context, v any) (*kg.Revision, error) {
 	if v == nil {
 		return nil, nil
@@ -10428,6 +17462,30 @@ func (ec *executionContext) unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevision
 	}
 	res, err := ec.unmarshalInputRevisionFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOStatement2ᚖkoineᚋgraphᚐStatement(ctx context.Context, sel ast.SelectionSet, v *Statement) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Statement(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOStatementAggregate2ᚕkoineᚋgraphᚐStatementAggregateᚄ(ctx context.Context, v any) ([]StatementAggregate, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]StatementAggregate, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNStatementAggregate2koineᚋgraphᚐStatementAggregate(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalOStatementConnection2ᚖkoineᚋgraphᚐStatementConnection(ctx context.Context, sel ast.SelectionSet, v *StatementConnection) graphql.Marshaler {
@@ -10469,6 +17527,23 @@ func (ec *executionContext) unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStateme
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOStatementGroupKey2ᚕkoineᚋgraphᚐStatementGroupKeyᚄ(ctx context.Context, v any) ([]StatementGroupKey, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]StatementGroupKey, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNStatementGroupKey2koineᚋgraphᚐStatementGroupKey(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalOStatementOrder2ᚕkoineᚋgraphᚐStatementOrderᚄ(ctx context.Context, v any) ([]StatementOrder, error) {
 	if v == nil {
 		return nil, nil
@@ -10484,6 +17559,22 @@ func (ec *executionContext) unmarshalOStatementOrder2ᚕkoineᚋgraphᚐStatemen
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx context.Context, v any) (*StatementOrderKey, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(StatementOrderKey)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx context.Context, sel ast.SelectionSet, v *StatementOrderKey) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalOStats2ᚖkoineᚋgraphᚐStats(ctx context.Context, sel ast.SelectionSet, v *Stats) graphql.Marshaler {
@@ -10554,11 +17645,68 @@ func (ec *executionContext) unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilt
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOTerm2koineᚋgraphᚐTerm(ctx context.Context, sel ast.SelectionSet, v Term) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Term(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOTimeSpanInput2ᚖkoineᚋgraphᚐTimeSpanInput(ctx context.Context, v any) (*TimeSpanInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputTimeSpanInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePatternᚄ(ctx context.Context, v any) ([]TriplePattern, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]TriplePattern, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTriplePattern2koineᚋgraphᚐTriplePattern(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx context.Context, v any) (*ValueFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputValueFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx context.Context, v any) ([]VariableFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]VariableFilter, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVariableFilter2koineᚋgraphᚐVariableFilter(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOVariableFilter2ᚖkoineᚋgraphᚐVariableFilter(ctx context.Context, v any) (*VariableFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputVariableFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -18,18 +18,32 @@ const ex = "https://example.org/"
 
 func iri(name string) kg.Term { return kg.IRI(ex + name) }
 
-// clock gives the times of commits: a second later each time it is asked.
+// clock gives the times of commits: a second later each time it is asked, until
+// it is stopped.
 type clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu      sync.Mutex
+	now     time.Time
+	stopped bool
 }
 
 func (c *clock) tick() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(time.Second)
+	if !c.stopped {
+		c.now = c.now.Add(time.Second)
+	}
 	return c.now
 }
+
+// stop lets the clock stand still from now on, half a second later.
+func (c *clock) stop() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.stopped = c.now.Add(time.Second/2), true
+	return c.now
+}
+
+func (c *clock) configure(o *kg.Options) { o.Clock = c.tick }
 
 var reader = kg.Principal{ID: "agent://reader", Method: "test"}
 

@@ -5,37 +5,75 @@ import (
 	"fmt"
 	"time"
 
+	"koine/internal/follow"
+	"koine/internal/livematch"
+	"koine/internal/path"
+	"koine/internal/pattern"
 	"koine/kg"
 )
 
 // Limits of one operation. A zero member means its default.
 type Limits struct {
-	Tokens        int           // in the query's text
-	Depth         int           // of fields in fields
-	Fields        int           // in the operation, fragments expanded where they are used
-	Aliases       int           // of them those with an alias
-	Repeats       int           // of one response name in one selection set
-	RootFields    int           // of the operation itself
-	Complexity    int           // fields that the answer may have, going by the page sizes asked for
-	PageSize      int           // of a connection
+	Tokens        int // in the query's text
+	Depth         int // of fields in fields
+	Fields        int // in the operation, fragments expanded where they are used
+	Aliases       int // of them those with an alias
+	Repeats       int // of one response name in one selection set
+	RootFields    int // of the operation itself
+	Complexity    int // what the operation may cost, going by the page sizes asked for
+	PageSize      int // of a connection
+	Groups        int // of a list, before `having` and `first`; each value that is computed of them counts as one more
+	GroupedValues int // different ones, of the keys and values of all groups of a list
+	// Rows bounds the rows that the joins of a pattern make, on the way and in the
+	// answer; KeptRows those held in memory for `distinct` and an order. Reads
+	// bounds the statements that are read for one pattern, one field `follow`,
+	// neighbourhood or search for ways; PathNodes the nodes that one path holds.
+	Rows, KeptRows   int
+	Reads, PathNodes int
+	Commits          int // of the log, that a page of changes looks at
+	// WatchedEntities bounds the entities that entityChanged watches, up to
+	// follow.MaxEntities, and WatchedReads the statements that are read to find
+	// them.
+	WatchedEntities int
+	WatchedReads    int
+	// Live bounds matchChanged, and SnapshotRows the rows of one event of its
+	// snapshot.
+	Live          livematch.Limits
+	SnapshotRows  int
 	VariableBytes int           // of all variables, as JSON
 	ResultBytes   int           // of the answer's data
 	Duration      time.Duration // of a query or mutation
+	Wait          time.Duration // of that, for a revision that a view wants at least
 }
 
 // The defaults of Limits, and the size of a page when none is asked for.
 const (
-	DefaultTokens        = 10_000
-	DefaultDepth         = 40
-	DefaultFields        = 2_000
-	DefaultRepeats       = 50
-	DefaultAliases       = 500
-	DefaultRootFields    = 50
-	DefaultComplexity    = 500_000
-	DefaultMaxPageSize   = 1_000
-	DefaultVariableBytes = 4 << 20
-	DefaultResultBytes   = 16 << 20
-	DefaultDuration      = 10 * time.Second
+	DefaultTokens          = 10_000
+	DefaultDepth           = 40
+	DefaultFields          = 2_000
+	DefaultRepeats         = 50
+	DefaultAliases         = 500
+	DefaultRootFields      = 50
+	DefaultComplexity      = 1_000_000
+	DefaultMaxPageSize     = 1_000
+	DefaultGroups          = 1_000_000
+	DefaultGroupedValues   = 1_000_000
+	DefaultRows            = pattern.DefaultRows
+	DefaultKeptRows        = pattern.DefaultKept
+	DefaultReads           = pattern.DefaultStatements
+	DefaultPathNodes       = path.DefaultNodes
+	DefaultCommits         = kg.DefaultLogCommits
+	DefaultWatchedEntities = follow.DefaultEntities
+	DefaultSnapshotRows    = 500
+	DefaultWatchedReads    = follow.DefaultReads
+	DefaultVariableBytes   = 4 << 20
+	DefaultResultBytes     = 16 << 20
+	DefaultDuration        = 10 * time.Second
+	DefaultWait            = 5 * time.Second
+
+	// MaxVariableDepth bounds how deep the lists and objects in variables are
+	// nested: what it takes to check them grows with the square of it.
+	MaxVariableDepth = 500
 
 	DefaultPageSize       = 25
 	DefaultVocabularySize = 100
@@ -48,16 +86,28 @@ func (l Limits) withDefaults() Limits {
 	}{
 		{&l.Tokens, DefaultTokens}, {&l.Depth, DefaultDepth}, {&l.Fields, DefaultFields}, {&l.Repeats, DefaultRepeats},
 		{&l.Aliases, DefaultAliases}, {&l.RootFields, DefaultRootFields}, {&l.Complexity, DefaultComplexity},
-		{&l.PageSize, DefaultMaxPageSize}, {&l.VariableBytes, DefaultVariableBytes}, {&l.ResultBytes, DefaultResultBytes},
+		{&l.PageSize, DefaultMaxPageSize}, {&l.Commits, DefaultCommits}, {&l.Groups, DefaultGroups}, {&l.GroupedValues, DefaultGroupedValues},
+		{&l.Rows, DefaultRows}, {&l.KeptRows, DefaultKeptRows}, {&l.Reads, DefaultReads}, {&l.PathNodes, DefaultPathNodes},
+		{&l.WatchedEntities, DefaultWatchedEntities}, {&l.WatchedReads, DefaultWatchedReads}, {&l.SnapshotRows, DefaultSnapshotRows},
+		{&l.VariableBytes, DefaultVariableBytes}, {&l.ResultBytes, DefaultResultBytes},
 	} {
 		if *m.to <= 0 {
 			*m.to = m.value
 		}
 	}
+	l.WatchedEntities = min(l.WatchedEntities, follow.MaxEntities)
 	if l.Duration <= 0 {
 		l.Duration = DefaultDuration
 	}
+	if l.Wait <= 0 {
+		l.Wait = DefaultWait
+	}
 	return l
+}
+
+// pattern are the limits of evaluating a pattern.
+func (l Limits) pattern() pattern.Limits {
+	return pattern.Limits{Rows: int64(l.Rows), Kept: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
 }
 
 // LimitError says which limit was passed. It goes out as CodeLimitExceeded (or
@@ -108,7 +158,31 @@ func (l Limits) checkVariables(variables map[string]any) error {
 		return limitError("variableBytes", "the variables are larger than %d bytes", l.VariableBytes).
 			hint("Send them in several operations.")
 	}
+	if deeper(variables, MaxVariableDepth) {
+		return limitError("variableDepth", "the variables are nested deeper than %d", MaxVariableDepth).
+			hint("Say the same with fewer conditions in each other.")
+	}
 	return nil
+}
+
+// deeper tells whether a value has more lists and objects in each other than
+// most.
+func deeper(v any, most int) bool {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if most == 0 || deeper(e, most-1) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if most == 0 || deeper(e, most-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sizeOf estimates the size of a value as JSON; it stops counting past max.

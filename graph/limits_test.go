@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,9 +78,9 @@ var limitCases = []limited{
 		message: "the operation has more than 2 root fields",
 	},
 	{
-		name: "complexity", limits: graph.Limits{Complexity: 31}, limit: "complexity",
+		name: "complexity", limits: graph.Limits{Complexity: 35}, limit: "complexity",
 		at: `{ entities(first: 10) { nodes { iri label } } }`, past: `{ entities(first: 10) { nodes { iri label } } revision }`,
-		message: "the answer could have 32 fields; at most 31 are allowed",
+		message: "the operation could cost 36; at most 35 is allowed",
 	},
 	{
 		name: "page size", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
@@ -117,7 +118,7 @@ var long = strings.Repeat("a", 1000)
 
 // Each limit holds at its bound and refuses past it, saying which one it was.
 func TestLimits(t *testing.T) {
-	for _, tt := range limitCases {
+	for _, tt := range slices.Concat(limitCases, patternLimitCases()) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, graph.Options{Limits: tt.limits})
 			b.team()
@@ -153,6 +154,18 @@ func TestVariableLimit(t *testing.T) {
 		t.Errorf("at the bound: %v", r.Errors)
 	}
 	b.refusedBy(query, `{"iri": "urn:1234567890123456"}`, "variableBytes", "the variables are larger than 30 bytes")
+}
+
+func TestVariableDepth(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	const query = `query ($w: StatementFilter) { statements(where: $w) { totalCount } }`
+	variables := func(depth int) string { // in which $w is at depth 1
+		return `{"w": ` + strings.Repeat(`{"not": `, depth-1) + `{"subject": null}` + strings.Repeat(`}`, depth)
+	}
+	if r := b.execute(query, variables(graph.MaxVariableDepth-1)); len(r.Errors) > 0 {
+		t.Errorf("at the bound: %v", r.Errors)
+	}
+	b.refusedBy(query, variables(graph.MaxVariableDepth), "variableDepth", "the variables are nested deeper than 500")
 }
 
 // stuck is an access policy that lets the reader wait until its time is over.
@@ -194,7 +207,7 @@ func TestHostileQueries(t *testing.T) {
 		"token bomb":     {`{ ` + strings.Repeat("revision ", 20_000) + `}`, "LIMIT_EXCEEDED", "tokens", "the query has more than 10000 tokens"},
 		"doubling":       {`{ entity(iri: "ex:ada") { ...F0 } } ` + doubling, "LIMIT_EXCEEDED", "depth", "the query is 92 fields deep; at most 40 are allowed"},
 		"many fragments": {`{ entity(iri: "ex:ada") { ...F20 } } ` + doubling, "LIMIT_EXCEEDED", "depth", "the query is 91 fields deep; at most 40 are allowed"},
-		"wide pages":     {`{ entities(first: 1000) { nodes { out(first: 1000) { nodes { predicate } } } } }`, "LIMIT_EXCEEDED", "complexity", "the answer could have 2002001 fields; at most 500000 are allowed"},
+		"wide pages":     {`{ entities(first: 1000) { nodes { out(first: 1000) { nodes { predicate } } } } }`, "LIMIT_EXCEEDED", "complexity", "the operation could cost 2006005; at most 1000000 is allowed"},
 		"self fragment":  {`{ ...F } fragment F on Query { revision ...F }`, "GRAPHQL_VALIDATION_FAILED", "", `Cannot spread fragment "F" within itself.`},
 		"introspection":  {`{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }`, "GRAPHQL_VALIDATION_FAILED", "", "Maximum introspection depth exceeded"},
 		"invalid UTF-8":  {"{ entity(iri: \"urn:\xff\") { iri } }", "INVALID", "", "the query is not valid UTF-8"},
@@ -268,20 +281,6 @@ func TestPanicIsAnErrorOfItsField(t *testing.T) {
 	}
 }
 
-// The variable that gqlgen does not take for null: an error of the field, not
-// of the process.
-func TestNullForADefault(t *testing.T) {
-	b := newBench(t, graph.Options{})
-	b.team()
-	r := b.execute(`query ($if: Boolean = true) { revision @skip(if: $if) }`, `{"if": null}`)
-	if r.Data != nil || len(r.Errors) != 1 || r.Errors[0].Message != "internal error" || r.Errors[0].Extensions["code"] != "INTERNAL" {
-		t.Errorf("got %s %v, want one internal error", r.Data, r.Errors)
-	}
-	if n := strings.Count(b.log.String(), "level=ERROR"); n != 1 {
-		t.Errorf("logged %d times, want once:\n%s", n, b.log.String())
-	}
-}
-
 func TestGivenUp(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -293,5 +292,19 @@ func TestGivenUp(t *testing.T) {
 	}
 	if b.log.Len() > 0 {
 		t.Errorf("logged: %s", b.log.String())
+	}
+}
+
+// Root fields are resolved side by side, and their errors come in the order of
+// the fields all the same.
+func TestErrorsComeInOrder(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	query := "{ " + repeat(12, func(i int) string { return fmt.Sprintf("f%d: entities(first: -1) { totalCount } ", 12-i) }) + "}"
+	for range 50 {
+		for i, e := range b.execute(query, "").Errors {
+			if want := fmt.Sprintf("f%d", 12-i); e.Path.String() != want {
+				t.Fatalf("error %d is of %s, want %s", i, e.Path, want)
+			}
+		}
 	}
 }

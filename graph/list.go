@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"koine/kg"
 )
 
@@ -23,9 +25,15 @@ func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 	if len(c.entityOrder) > 0 {
 		return sortEntities(s, c, after)
 	}
-	from := after
-	if c.total {
-		from = nil // all have to be seen
+	from, count := after, c.total
+	if known := false; count && !c.entityMatch.class.IsZero() {
+		if g.total, known, err = s.Instances(c.entityMatch.class); err != nil {
+			return g, err
+		}
+		count = !known
+	}
+	if count {
+		from, g.total = nil, 0 // all have to be seen
 	}
 	for e, err := range candidates(s, c.entityMatch, from) {
 		if err != nil {
@@ -38,11 +46,13 @@ func listEntities(s *kg.Snapshot, c *connection, after *kg.ID) (g listing[kg.ID]
 		if !ok {
 			continue
 		}
-		g.total++
+		if count {
+			g.total++
+		}
 		if len(g.keys) <= c.first && (after == nil || compareIDs(e.id, *after) > 0) {
 			g.keys = append(g.keys, e.id)
 		}
-		if len(g.keys) > c.first && !c.total {
+		if len(g.keys) > c.first && !count {
 			break
 		}
 	}
@@ -88,8 +98,12 @@ func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error)
 	if err != nil {
 		return nil, err
 	}
-	e := &subject{snapshot: s, id: id}
-	if err := e.gatherRows(&w); err != nil {
+	scan := newEntityScan(s)
+	defer scan.close()
+	g := gatherSubjects(s, &w)
+	defer g.close()
+	e := &subject{snapshot: s, scan: scan}
+	if err := g.next(e, id); err != nil {
 		return nil, err
 	}
 	r, err := c.entityOrder.rank(e)
@@ -98,28 +112,76 @@ func rankEntity(s *kg.Snapshot, c *connection, id kg.ID) (*ranked[kg.ID], error)
 
 // listStatements finds a page of the statements that fit the pattern and the
 // connection's test, behind after.
-func listStatements(s *kg.Snapshot, c *connection, p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
-	if len(c.statementOrder) > 0 {
-		return sortStatements(s, c, p, after)
+func listStatements(s *kg.Snapshot, c *connection, p kg.IDPattern, after *kg.IDQuad) (listing[kg.Row], error) {
+	l := newStatementLister(s, c, p)
+	defer l.close()
+	return l.list(p, after)
+}
+
+// statementLister finds pages of one connection for one pattern after the
+// other, in one walk over the index if they come in order, and one more where
+// they are counted.
+type statementLister struct {
+	snapshot *kg.Snapshot
+	c        *connection
+	sweep    *kg.Sweep
+	totals   *kg.Sweep // nil until something is counted
+	fact     fact
+	rows     []kg.Row // of all pages so far, one behind the other
+}
+
+func newStatementLister(s *kg.Snapshot, c *connection, p kg.IDPattern) *statementLister {
+	return &statementLister{snapshot: s, c: c, sweep: c.sweep(s, p), fact: fact{snapshot: s}}
+}
+
+// sweep begins a walk over statements of patterns like this one, with their
+// assertions where these are needed and cost little: see kg.SweepAsserted.
+func (c *connection) sweep(s *kg.Snapshot, p kg.IDPattern) *kg.Sweep {
+	ofSubject := p == kg.IDPattern{Subject: p.Subject}
+	if c.statementMatch.asserted && ofSubject || c.assertions() && p.Subject != (kg.ID{}) && (ofSubject || p.Predicate != (kg.ID{})) {
+		return s.SweepAsserted()
 	}
-	f := &fact{snapshot: s}
-	for row, err := range s.MatchIDs(p, after) {
+	return s.Sweep()
+}
+
+// assertions tells whether the answer shows any.
+func (c *connection) assertions() bool {
+	return slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
+}
+
+func (l *statementLister) close() {
+	l.sweep.Close()
+	if l.totals != nil {
+		l.totals.Close()
+	}
+}
+
+func (l *statementLister) list(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
+	if len(l.c.statementOrder) > 0 {
+		return l.sort(p, after)
+	}
+	start, count := len(l.rows), l.c.total && after == nil && l.c.statementMatch.test != nil // on the way
+	for l.sweep.Seek(p, after); (count || len(l.rows)-start <= l.c.first) && l.sweep.Next(); {
+		row := l.sweep.Row()
+		ok, err := l.c.holds(&l.fact, *row)
 		if err != nil {
 			return g, err
 		}
-		ok, err := c.holds(f, row)
-		if err != nil {
-			return g, err
+		if !ok {
+			continue
 		}
-		if ok {
-			if g.keys = append(g.keys, row); len(g.keys) > c.first {
-				break
-			}
+		if g.total++; len(l.rows)-start <= l.c.first {
+			l.rows = append(l.rows, *row)
 		}
 	}
-	g.cut(c.first)
-	if c.total {
-		g.total, err = countStatements(s, c, p)
+	if err := l.sweep.Err(); err != nil {
+		return g, err
+	}
+	g.keys = l.rows[start:]
+	g.cut(l.c.first)
+	l.rows = l.rows[:start+len(g.keys)]
+	if l.c.total && !count {
+		g.total, err = l.count(p)
 	}
 	return g, err
 }
@@ -132,16 +194,24 @@ func (c *connection) holds(f *fact, row kg.Row) (bool, error) {
 	return c.statementMatch.test(f)
 }
 
-func countStatements(s *kg.Snapshot, c *connection, p kg.IDPattern) (n uint64, err error) {
-	if c.statementMatch.test == nil {
-		return s.CountIDs(p)
+// countStatements is how many statements fit the pattern and the connection's
+// test.
+func countStatements(s *kg.Snapshot, c *connection, p kg.IDPattern) (uint64, error) {
+	l := newStatementLister(s, c, p)
+	defer l.close()
+	return l.count(p)
+}
+
+// count is how many statements of the pattern there are on all pages.
+func (l *statementLister) count(p kg.IDPattern) (n uint64, err error) {
+	if l.totals == nil {
+		l.totals = l.c.sweep(l.snapshot, p)
 	}
-	f := &fact{snapshot: s}
-	for row, err := range s.MatchIDs(p, nil) {
-		if err != nil {
-			return n, err
-		}
-		ok, err := c.holds(f, row)
+	if l.c.statementMatch.test == nil {
+		return l.totals.Count(p)
+	}
+	for l.totals.Seek(p, nil); l.totals.Next(); {
+		ok, err := l.c.holds(&l.fact, *l.totals.Row())
 		if err != nil {
 			return n, err
 		}
@@ -149,33 +219,31 @@ func countStatements(s *kg.Snapshot, c *connection, p kg.IDPattern) (n uint64, e
 			n++
 		}
 	}
-	return n, nil
+	return n, l.totals.Err()
 }
 
-func sortStatements(s *kg.Snapshot, c *connection, p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
-	b := best[*fact, kg.Row]{order: c.statementOrder, compare: compareRows, n: c.first + 1}
-	f := &fact{snapshot: s}
+func (l *statementLister) sort(p kg.IDPattern, after *kg.IDQuad) (g listing[kg.Row], err error) {
+	b := best[*fact, kg.Row]{order: l.c.statementOrder, compare: compareRows, n: l.c.first + 1}
 	if after != nil {
-		if b.after, err = rankStatement(s, c, *after); err != nil {
+		if b.after, err = rankStatement(l.snapshot, l.c, *after); err != nil {
 			return g, err
 		}
 	}
-	for row, err := range s.MatchIDs(p, nil) {
-		if err != nil {
-			return g, err
-		}
-		ok, err := c.holds(f, row)
+	for l.sweep.Seek(p, nil); l.sweep.Next(); {
+		row := l.sweep.Row()
+		ok, err := l.c.holds(&l.fact, *row)
 		if err == nil && ok {
 			g.total++
-			err = b.add(f, row)
+			err = b.add(&l.fact, *row)
 		}
 		if err != nil {
 			return g, err
 		}
 	}
 	g.keys = b.keys()
-	g.cut(c.first)
-	return g, nil
+	g.cut(l.c.first)
+	l.rows = append(l.rows, g.keys...)
+	return g, l.sweep.Err()
 }
 
 func rankStatement(s *kg.Snapshot, c *connection, q kg.IDQuad) (*ranked[kg.Row], error) {

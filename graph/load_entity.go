@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"koine/kg"
 )
@@ -39,19 +40,17 @@ func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, er
 	out := make([]*entityNode, len(refs))
 	nodes := make([]entityNode, 0, len(refs))
 	batch := &entityBatch{}
-	order := make([]int, len(refs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		if c := compareIDs(refs[a].id, refs[b].id); c != 0 {
-			return c
+	order := indexOrder(refs)
+	for k := range refs {
+		i, before := k, k-1
+		if order != nil {
+			i = order[k]
 		}
-		return refs[a].name.Compare(refs[b].name)
-	})
-	for k, i := range order {
-		if ref := refs[i]; k > 0 && ref.id == refs[order[k-1]].id && (ref.id != kg.ID{} || ref.name == refs[order[k-1]].name) {
-			out[i] = out[order[k-1]]
+		if order != nil && k > 0 {
+			before = order[k-1]
+		}
+		if k > 0 && refs[i].same(&refs[before]) {
+			out[i] = out[before]
 			continue
 		}
 		nodes = append(nodes, entityNode{plan: plan, batch: batch, subject: subject{snapshot: l.snapshot, id: refs[i].id, name: refs[i].name}})
@@ -60,13 +59,42 @@ func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, er
 	return out, l.fill(plan, nodes, batch)
 }
 
+// same tells whether two refs are to one entity.
+func (r *entityRef) same(of *entityRef) bool {
+	return r.id == of.id && (r.id != kg.ID{} || r.name == of.name)
+}
+
+// indexOrder is the order of the refs' ids, nil when they are in it already.
+func indexOrder(refs []entityRef) []int {
+	compare := func(a, b *entityRef) int {
+		if c := compareIDs(a.id, b.id); c != 0 || a.id != (kg.ID{}) {
+			return c
+		}
+		return a.name.Compare(b.name)
+	}
+	sorted := true
+	for i := 1; i < len(refs) && sorted; i++ {
+		sorted = compare(&refs[i-1], &refs[i]) <= 0
+	}
+	if sorted {
+		return nil
+	}
+	order := make([]int, len(refs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return compare(&refs[a], &refs[b]) })
+	return order
+}
+
 func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) error {
 	w, err := resolve(plan.wanted, l.predicate)
 	if err != nil {
 		return err
 	}
 	slots := make([]slot, len(nodes)*len(plan.fields))
-	gathered := newGathered(plan)
+	g := l.gatherEntities(plan, &w)
+	defer g.close()
 	for i := range nodes {
 		n := &nodes[i]
 		n.slots, slots = slots[:len(plan.fields):len(plan.fields)], slots[len(plan.fields):]
@@ -77,28 +105,55 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 		}
 		before := len(batch.arena)
 		if plan.reads {
-			if err := l.read(n, &w, gathered); err != nil {
+			if err := l.read(n, g); err != nil {
 				return err
 			}
 		}
-		if err := l.run.charge(len(batch.arena) - before + len(n.subject.name.Value())); err != nil {
+		size := len(batch.arena) - before
+		if i == 0 { // a guess: the others are like it
+			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
+		}
+		if err := l.run.charge(size + len(n.subject.name.Value())); err != nil {
 			return err
 		}
 	}
 	for i := range plan.fields {
-		if plan.fields[i].kind == entityStatements {
-			if err := l.pages(plan, i, nodes); err != nil {
-				return err
+		var err error
+		switch plan.fields[i].kind {
+		case entityStatements:
+			err = l.pages(plan, i, nodes)
+		case entityHistory:
+			err = l.histories(plan, i, nodes)
+		case entityFollow:
+			err = l.follows(plan, i, nodes)
+		case entityAround:
+			err = l.neighbourhoods(plan, i, nodes, batch)
+		case entityValue, entityValues:
+			if plan.fields[i].way != nil {
+				err = l.valuesAt(plan, i, nodes, batch)
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// maxGuess bounds the bytes that are set aside for what may come.
+const maxGuess = 1 << 20
+
 // gathered are the statements that the fields of one entity get; the next
 // entity uses the memory again.
 type gathered struct {
-	of [][]candidate // of each field
+	*gatherer
+	node  *entityNode
+	of    [][]candidate // of each field
+	terms []kg.Term
+	// what counts degrees, and what reads assertions; nil until there are any to
+	// count, or to read
+	scan     *entityScan
+	asserted *kg.Sweep
 }
 
 // candidate is a statement whose object may be shown.
@@ -107,35 +162,55 @@ type candidate struct {
 	rank int
 }
 
-func newGathered(plan *entityPlan) *gathered {
-	return &gathered{of: make([][]candidate, len(plan.fields))}
+func (l *loader) gatherEntities(plan *entityPlan, w *wants) *gathered {
+	g := &gathered{of: make([][]candidate, len(plan.fields))}
+	if plan.reads {
+		g.gatherer = newGatherer(l.snapshot, w, g.take)
+	}
+	return g
+}
+
+// take gives a statement to the fields that want its predicate.
+func (g *gathered) take(wanted int, row *kg.Row) error {
+	n := g.node
+	n.found = true
+	for _, u := range n.plan.uses[wanted] {
+		// The same value in another graph comes right behind.
+		if c := g.of[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
+			continue
+		}
+		g.of[u.field] = append(g.of[u.field], candidate{*row, u.rank})
+	}
+	return nil
+}
+
+func (g *gathered) close() {
+	if g.gatherer != nil {
+		g.gatherer.close()
+	}
+	if g.scan != nil {
+		g.scan.close()
+	}
+	if g.asserted != nil {
+		g.asserted.Close()
+	}
 }
 
 // read loads everything of an entity but its pages.
-func (l *loader) read(n *entityNode, w *wants, g *gathered) error {
+func (l *loader) read(n *entityNode, g *gathered) error {
+	g.node = n
 	for i := range g.of {
 		g.of[i] = g.of[i][:0]
 	}
 	if n.subject.id != (kg.ID{}) {
-		err := gather(l.snapshot, n.subject.id, w, func(i int, row kg.Row) error {
-			n.found = true
-			for _, u := range n.plan.uses[i] {
-				// The same value in another graph comes right behind.
-				if c := g.of[u.field]; len(c) > 0 && sameTriple(c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
-					continue
-				}
-				g.of[u.field] = append(g.of[u.field], candidate{row, u.rank})
-			}
-			return nil
-		})
-		if err != nil {
+		if err := g.gather(n.subject.id); err != nil {
 			return err
 		}
 	}
 	for i := range n.plan.fields {
 		f := &n.plan.fields[i]
 		from := len(n.batch.arena)
-		b, err := l.leaf(n, f, g.of[i], n.batch.arena)
+		b, err := l.leaf(n, f, g, g.of[i], n.batch.arena)
 		if err != nil {
 			return err
 		}
@@ -145,50 +220,54 @@ func (l *loader) read(n *entityNode, w *wants, g *gathered) error {
 	return nil
 }
 
-func sameTriple(a, b kg.Row) bool {
+func sameTriple(a, b *kg.Row) bool {
 	return a.Subject == b.Subject && a.Predicate == b.Predicate && a.Object == b.Object
 }
 
 // leaf writes the value of a field that is no page.
-func (l *loader) leaf(n *entityNode, f *entityField, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candidate, b []byte) ([]byte, error) {
 	switch f.kind {
 	case entityTypes:
-		return l.types(found, b)
+		return l.types(g, found, b)
 	case entityLabel:
 		return l.label(found, f.langs, b)
 	case entityValue:
-		return l.value(found, b)
+		return l.value(g, found, b)
 	case entityValues:
-		return l.values(found, f.first, b)
+		return l.values(g, found, f.first, b)
 	case entityDegree:
-		return l.degree(n.subject.id, f.direction, b)
+		return l.degree(g, n.subject.id, f.direction, b)
 	case entityPredicates:
-		return l.predicates(n.subject.id, f.counts, b)
+		return l.predicates(g, n.subject.id, f.counts, b)
 	}
 	return b, nil
 }
 
-func (l *loader) terms(found []candidate) ([]kg.Term, error) {
-	terms := make([]kg.Term, len(found))
-	for i, c := range found {
-		t, err := l.snapshot.Term(c.row.Object)
+// objects decodes the objects; the next ones use the memory again.
+func (l *loader) objects(g *gathered, found []candidate) ([]kg.Term, error) {
+	g.terms = g.terms[:0]
+	for i := range found {
+		t, err := l.snapshot.Term(found[i].row.Object)
 		if err != nil {
 			return nil, err
 		}
-		terms[i] = t
+		g.terms = append(g.terms, t)
 	}
-	return terms, nil
+	return g.terms, nil
 }
 
-func (l *loader) types(found []candidate, b []byte) ([]byte, error) {
-	terms, err := l.terms(found)
+func (l *loader) types(g *gathered, found []candidate, b []byte) ([]byte, error) {
+	terms, err := l.objects(g, found)
 	if err != nil {
 		return b, err
 	}
 	terms = slices.DeleteFunc(terms, kg.Term.IsLiteral)
-	slices.SortFunc(terms, kg.Term.Compare)
+	if len(terms) > 1 {
+		slices.SortFunc(terms, kg.Term.Compare)
+		terms = slices.Compact(terms)
+	}
 	b = append(b, '[')
-	for i, t := range slices.Compact(terms) {
+	for i, t := range terms {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -199,21 +278,16 @@ func (l *loader) types(found []candidate, b []byte) ([]byte, error) {
 
 // value chooses the value with the greatest certainty, then the newest, then
 // the smallest.
-func (l *loader) value(found []candidate, b []byte) ([]byte, error) {
+func (l *loader) value(g *gathered, found []candidate, b []byte) ([]byte, error) {
 	if len(found) == 0 {
 		return append(b, "null"...), nil
 	}
 	if len(found) == 1 {
-		t, err := l.snapshot.Term(found[0].row.Object)
-		return appendValue(b, t), err
+		return l.appendTermOf(b, found[0].row.Object)
 	}
-	statements := make([]kg.Statement, len(found))
-	for i, c := range found {
-		s, err := l.snapshot.Statement(c.row)
-		if err != nil {
-			return b, err
-		}
-		statements[i] = s
+	statements, err := l.assertedOf(g, &found[0].row, len(found))
+	if err != nil || len(statements) == 0 {
+		return append(b, "null"...), err
 	}
 	best := slices.MinFunc(statements, func(s, t kg.Statement) int {
 		cs, _ := s.Certainty()
@@ -223,15 +297,45 @@ func (l *loader) value(found []candidate, b []byte) ([]byte, error) {
 	return appendValue(b, best.Object), nil
 }
 
+// assertedOf reads the n statements with the row's subject and predicate again,
+// with their assertions: most entities have one, and need none of this.
+func (l *loader) assertedOf(g *gathered, row *kg.Row, n int) ([]kg.Statement, error) {
+	if g.asserted == nil {
+		g.asserted = l.snapshot.SweepAsserted()
+	}
+	list := make([]kg.Statement, 0, n)
+	for g.asserted.Seek(kg.IDPattern{Subject: row.Subject, Predicate: row.Predicate}, nil); g.asserted.Next(); {
+		s, err := l.snapshot.Statement(*g.asserted.Row())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, g.asserted.Err()
+}
+
 // compareTerms orders terms by value, and those of equal value by their text.
 func compareTerms(a, b kg.Term) int {
 	return cmp.Or(valueOf(a).compare(valueOf(b)), a.Compare(b))
 }
 
-func (l *loader) values(found []candidate, first int, b []byte) ([]byte, error) {
-	terms, err := l.terms(found)
-	if err != nil {
-		return b, err
+// appendTermOf writes the value of an object, or an entity's name.
+func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
+	if n, ok := kg.IntegerOf(id); ok {
+		return strconv.AppendInt(b, n, 10), nil
+	}
+	t, err := l.snapshot.Term(id)
+	return appendValue(b, t), err
+}
+
+func (l *loader) values(g *gathered, found []candidate, first int, b []byte) ([]byte, error) {
+	if len(found) == 1 && first > 0 {
+		b, err := l.appendTermOf(append(b, '['), found[0].row.Object)
+		return append(b, ']'), err
+	}
+	terms, err := l.objects(g, found)
+	if err != nil || len(terms) == 0 {
+		return append(b, "[]"...), err
 	}
 	slices.SortFunc(terms, compareTerms)
 	b = append(b, '[')
@@ -252,24 +356,13 @@ func (l *loader) values(found []candidate, first int, b []byte) ([]byte, error) 
 	return append(b, ']'), nil
 }
 
-func (l *loader) degree(id kg.ID, d Direction, b []byte) ([]byte, error) {
-	n, err := degreeOf(l.snapshot, id, d)
-	return appendUint(b, n), err
-}
-
-// degreeOf counts the statements with the entity.
-func degreeOf(s *kg.Snapshot, id kg.ID, d Direction) (n uint64, err error) {
+func (l *loader) degree(g *gathered, id kg.ID, d Direction, b []byte) ([]byte, error) {
 	if id == (kg.ID{}) {
-		return 0, nil
+		return append(b, '0'), nil
 	}
-	if d != DirectionIn {
-		if n, err = s.CountIDs(kg.IDPattern{Subject: id}); err != nil {
-			return 0, err
-		}
+	if g.scan == nil {
+		g.scan = newEntityScan(l.snapshot)
 	}
-	if d != DirectionOut {
-		m, err := s.CountIDs(kg.IDPattern{Object: id})
-		return n + m, err
-	}
-	return n, nil
+	n, err := g.scan.degree(id, d)
+	return appendUint(b, n), err
 }

@@ -15,13 +15,19 @@ func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 	if err != nil {
 		return err
 	}
-	var rows []kg.Row
 	pages := make([]*page, len(nodes))
+	made := make([]page, len(nodes))
 	starts := make([]int, len(nodes)+1)
 	from := l
+	var lister *statementLister
+	var rows []kg.Row
 	for i := range nodes {
-		pages[i] = &page{connection: c}
-		bound := c.bound.of(nodes[i].subject.name)
+		pages[i] = &made[i]
+		pages[i].connection = c
+		bound := c.bound
+		if c.cursors || c.after != nil || l.run.cutter != nil {
+			bound = bound.of(nodes[i].subject.name)
+		}
 		var after *kg.IDQuad
 		if c.after != nil {
 			if from, after, err = l.resume(c, bound); err != nil {
@@ -29,16 +35,30 @@ func (l *loader) pages(plan *entityPlan, field int, nodes []entityNode) error {
 			}
 		}
 		p, any := joinPattern(pattern, f.direction, nodes[i].subject.id)
-		if known && any {
-			g, err := listStatements(from.snapshot, c, p, after)
+		if l.run.cutter != nil {
+			if err := from.closeStatements(pages[i], p, known && any, after, bound); err != nil {
+				return err
+			}
+		} else if known && any {
+			if lister == nil {
+				lister = newStatementLister(from.snapshot, c, p)
+				defer lister.close()
+			}
+			g, err := lister.list(p, after)
 			if err != nil {
 				return err
 			}
 			from.fillPage(pages[i], g, bound)
-			rows = append(rows, g.keys...)
+			rows = lister.rows
+		}
+		if err := from.groupStatements(c, p, known && any, pages[i]); err != nil {
+			return err
 		}
 		starts[i+1] = len(rows)
 		nodes[i].slots[field].page = pages[i]
+	}
+	if l.run.cutter != nil {
+		return nil
 	}
 	return from.shareStatements(c, rows, pages, starts)
 }
@@ -57,9 +77,10 @@ func joinPattern(p kg.IDPattern, d Direction, id kg.ID) (kg.IDPattern, bool) {
 	return p, true
 }
 
-// resume finds the snapshot and the place that the connection's cursor names.
-func (l *loader) resume(c *connection, bound cursorBound) (*loader, *kg.IDQuad, error) {
-	at, err := l.engine.unseal(*c.after, bound, statementKeyBytes)
+// reopen gives a loader of the revision that the connection's cursor names, and
+// the key in it: empty for the beginning of the list.
+func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader, []byte, error) {
+	at, err := l.engine.unseal(*c.after, bound, keyBytes)
 	if err != nil {
 		return l, nil, err
 	}
@@ -67,8 +88,18 @@ func (l *loader) resume(c *connection, bound cursorBound) (*loader, *kg.IDQuad, 
 	if err != nil {
 		return l, nil, err
 	}
-	after := parseQuadKey(at.key)
-	return newLoader(l.ctx, l.run, s), &after, nil
+	return newLoader(l.ctx, l.run, s), at.key, nil
+}
+
+// resume finds the snapshot and the place that the cursor of a connection of
+// statements names.
+func (l *loader) resume(c *connection, bound cursorBound) (*loader, *kg.IDQuad, error) {
+	l, key, err := l.reopen(c, bound, statementKeyBytes)
+	if err != nil || len(key) == 0 {
+		return l, nil, err
+	}
+	after := parseQuadKey(key)
+	return l, &after, nil
 }
 
 func (l *loader) fillPage(g *page, found listing[kg.Row], bound cursorBound) {
@@ -105,7 +136,13 @@ func (l *loader) statementPage(c *connection) (*page, error) {
 		}
 	}
 	g := &page{connection: c}
-	p, known, err := idPattern(l.snapshot, c.statementMatch.pattern)
+	p, known, err := c.statementMatch.looked(l.snapshot)
+	if err == nil {
+		err = l.groupStatements(c, p, known, g)
+	}
+	if err == nil && l.run.cutter != nil {
+		return g, l.closeStatements(g, p, known, after, c.bound)
+	}
 	if err != nil || !known {
 		return g, l.orEmpty(c, g, err)
 	}
@@ -128,16 +165,13 @@ func (l *loader) orEmpty(c *connection, g *page, err error) error {
 func (l *loader) entityPage(c *connection) (*page, error) {
 	var after *kg.ID
 	if c.after != nil {
-		at, err := l.engine.unseal(*c.after, c.bound, entityKeyBytes)
-		if err != nil {
+		var err error
+		if l, after, err = l.resumeEntity(c, c.bound); err != nil {
 			return nil, err
 		}
-		s, err := l.run.openAt(l.ctx, c.view, at)
-		if err != nil {
-			return nil, err
-		}
-		l, after = newLoader(l.ctx, l.run, s), new(kg.ID)
-		copy(after[:], at.key)
+	}
+	if l.run.cutter != nil {
+		return l.closeEntities(c, after)
 	}
 	found, err := listEntities(l.snapshot, c, after)
 	if err != nil {
@@ -158,5 +192,5 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 		}
 		g.entities = append(g.entities, nodes)
 	}
-	return g, nil
+	return g, l.groupEntities(c, candidates(l.snapshot, c.entityMatch, nil), g)
 }

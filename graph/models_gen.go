@@ -11,6 +11,16 @@ import (
 	"time"
 )
 
+// What a subscription to an entity sends.
+type EntityEvent interface {
+	IsEntityEvent()
+}
+
+// What a subscription to a pattern sends.
+type MatchEvent interface {
+	IsMatchEvent()
+}
+
 // Something with an id by which it can be asked for again.
 type Node interface {
 	IsNode()
@@ -81,6 +91,34 @@ type Assertion struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
+// How much of an answer to give at the most. What is not said is not bounded by it.
+type BudgetInput struct {
+	// Bytes of JSON.
+	MaxBytes *int `json:"maxBytes"`
+	// Tokens of a language model, estimated as one for every three bytes of JSON, rounded up.
+	MaxTokens *int `json:"maxTokens"`
+	// Statements read for it.
+	MaxStatements *int `json:"maxStatements"`
+}
+
+// A page of changes.
+type ChangeConnection struct {
+	// The changes with their cursors.
+	Edges []ChangeEdge `json:"edges"`
+	// The changes alone.
+	Nodes []StatementChange `json:"nodes"`
+	// Where this page stands in the whole. The cursors are positions: `endCursor`, which an empty page has too, is for `after`, or for `resume` of a subscription.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A change in a page.
+type ChangeEdge struct {
+	// The change.
+	Node *StatementChange `json:"node"`
+	// Its place, for `after`: a position, behind the change, or in front of it where the newest come first.
+	Cursor Cursor `json:"cursor"`
+}
+
 // An accepted update: who, when and why.
 type Commit struct {
 	// The commit's id.
@@ -105,10 +143,16 @@ type Commit struct {
 
 // A condition on a moment.
 type DateTimeFilter struct {
+	// There is one, or with false: there is none.
+	Exists *bool `json:"exists"`
 	// This moment.
 	Eq *time.Time `json:"eq"`
 	// Another moment.
 	Ne *time.Time `json:"ne"`
+	// One of these.
+	In []time.Time `json:"in"`
+	// None of these.
+	Nin []time.Time `json:"nin"`
 	// Before.
 	Lt *time.Time `json:"lt"`
 	// Before, or at this moment.
@@ -117,6 +161,28 @@ type DateTimeFilter struct {
 	Gt *time.Time `json:"gt"`
 	// After, or at this moment.
 	Gte *time.Time `json:"gte"`
+}
+
+// A page of the differences between two moments.
+type DiffConnection struct {
+	// The revision of the earlier moment.
+	From kg.Revision `json:"from"`
+	// The revision of the later moment.
+	To kg.Revision `json:"to"`
+	// The differences with their cursors.
+	Edges []DiffEdge `json:"edges"`
+	// The differences alone.
+	Nodes []StatementDifference `json:"nodes"`
+	// Where this page stands in the whole.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A difference in a page.
+type DiffEdge struct {
+	// The difference.
+	Node *StatementDifference `json:"node"`
+	// Its place, for `after`.
+	Cursor Cursor `json:"cursor"`
 }
 
 // A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; ask for
@@ -133,8 +199,8 @@ type Entity struct {
 	// property that comes first here. Null when there is none.
 	Label *string `json:"label"`
 	// The value of a property: of a literal its value (a number, a boolean or a string), of a resource its
-	// IRI. Of several values the one with the greatest certainty, then the newest, then the smallest. Null
-	// when there is none.
+	// IRI. Of several values the one with the greatest certainty, then the newest, then the smallest; at the
+	// end of a path the smallest. Null when there is none.
 	Value json.RawMessage `json:"value"`
 	// All the values of a property, as `value` gives them, each once, the smallest first.
 	Values []json.RawMessage `json:"values"`
@@ -146,11 +212,48 @@ type Entity struct {
 	Degree int64 `json:"degree"`
 	// The properties that this entity has as a subject, with the number of statements of each, in the order of their IRIs.
 	Predicates []TermCount `json:"predicates"`
+	// The entities that a path leads to from here, each once. For the values at its end ask `values(path: …)`.
+	Follow *EntityConnection `json:"follow"`
+	// What is around this entity: the statements within a number of steps, the nearest first, and the entities that they lead to.
+	Neighbourhood *Neighbourhood `json:"neighbourhood"`
+	// What has happened to this entity, as far as the log goes back: the changes of its statements in every
+	// commit that did not leave them all as they were. It costs what it tells, not the length of the log. An
+	// entity of which nothing is left is given where its history is asked for. A view with `maxAgeSeconds`
+	// is refused.
+	History *ChangeConnection `json:"history"`
 }
 
 func (Entity) IsNode() {}
 
 func (Entity) IsTerm() {}
+
+// Something to compute of a group of entities: of the values of `property`, of what `path` leads to, or of the entities themselves.
+type EntityAggregate struct {
+	// The name of the result in the groups.
+	As string `json:"as"`
+	// What to compute.
+	Fn AggregateFunction `json:"fn"`
+	// Of the values of this property, each once for each entity.
+	Property *kg.Term `json:"property"`
+	// Of what this path leads to, each once for each entity.
+	Path *string `json:"path"`
+}
+
+// An entity, or something around it, changed, or stood in the snapshot.
+type EntityChange struct {
+	// The entity as it stands after the commit. Null when the view shows nothing of it.
+	Entity *Entity `json:"entity"`
+	// What changed, in the order of the log. Empty in the snapshot.
+	Changes []StatementChange `json:"changes"`
+	// Whether this is how it stood before anything was followed.
+	Snapshot bool `json:"snapshot"`
+	// The commit that made the changes. Null in the snapshot.
+	Commit *Commit `json:"commit"`
+	// Where to resume from behind this event.
+	Position *Position `json:"position"`
+}
+
+func (EntityChange) IsEntityEvent() {}
 
 // A page of entities.
 type EntityConnection struct {
@@ -162,6 +265,9 @@ type EntityConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 	// How many there are on all pages together. Ask only when needed: it may take a scan.
 	TotalCount int64 `json:"totalCount"`
+	// The entities in groups, with what is computed of each; of all pages together. One of which a key has several
+	// values is in several groups; one without a value of a key is in the group whose key is null.
+	Groups []Group `json:"groups"`
 }
 
 // An entity in a page.
@@ -180,12 +286,14 @@ type EntityEdge struct {
 type EntityFilter struct {
 	// The entity's own IRI.
 	Iri *IRIFilter `json:"iri"`
-	// Its classes (rdf:type): holds when some one fits.
+	// Its classes (rdf:type): holds when some one fits, or with `exists: false` when it has none.
 	Type *IRIFilter `json:"type"`
 	// Its labels, as for Entity.label, in any language: holds when some one fits.
 	Label *StringFilter `json:"label"`
 	// Its properties: every one of these must hold. A single condition needs no list.
 	Property []PropertyFilter `json:"property"`
+	// What paths lead to from it: every one of these must hold. Nested 4 deep at the most.
+	Path []PathFilter `json:"path"`
 	// All of these must hold.
 	And []EntityFilter `json:"and"`
 	// At least one of these must hold.
@@ -194,12 +302,24 @@ type EntityFilter struct {
 	Not *EntityFilter `json:"not"`
 }
 
-// A key to order entities by: `by` or `property`, not both.
+// Something that entities have in common: `property` or `path`, not both.
+type EntityGroupKey struct {
+	// The name of the key in the groups.
+	As string `json:"as"`
+	// The values of this property.
+	Property *kg.Term `json:"property"`
+	// What this path leads to.
+	Path *string `json:"path"`
+}
+
+// A key to order entities by: one of `by`, `property` and `path`.
 type EntityOrder struct {
 	// What of the entity.
 	By *EntityOrderKey `json:"by"`
 	// The value of this property: the smallest value when ascending, the greatest when descending.
 	Property *kg.Term `json:"property"`
+	// What this path leads to: the smallest value when ascending, the greatest when descending.
+	Path *string `json:"path"`
 	// Upwards or downwards.
 	Direction SortDirection `json:"direction"`
 	// Where entities without a value go.
@@ -248,10 +368,80 @@ type GraphFilter struct {
 	Nin []*kg.Term `json:"nin"`
 	// With true: the default graph. With false: a graph with a name.
 	Default *bool `json:"default"`
+	// A graph with a name that contains this.
+	Contains *string `json:"contains"`
+	// A graph with a name that starts with this.
+	StartsWith *string `json:"startsWith"`
+	// A graph with a name that ends with this.
+	EndsWith *string `json:"endsWith"`
+	// A graph with a name that this regular expression finds something in, as StringFilter.regex says.
+	Regex *string `json:"regex"`
+}
+
+// A way from one entity to another.
+type GraphPath struct {
+	// How many statements long it is.
+	Length int `json:"length"`
+	// The entities on it, from the first to the last.
+	Entities []Entity `json:"entities"`
+	// The statements on it, in order; one that is taken against its direction stands as it is.
+	Statements []Statement `json:"statements"`
+}
+
+// Things that have something in common, and what was computed of them.
+type Group struct {
+	// What they have in common, by the names given with `as`; a JSON object. Null stands for: no value.
+	Keys json.RawMessage `json:"keys"`
+	// What was computed of them, by the names given with `as`; a JSON object.
+	Values json.RawMessage `json:"values"`
+	// One of the keys.
+	Key json.RawMessage `json:"key"`
+	// One of the keys as an entity. Null when it is none.
+	Entity *Entity `json:"entity"`
+	// One of the values that were computed.
+	Value json.RawMessage `json:"value"`
+	// How many things are in the group.
+	Count int64 `json:"count"`
+}
+
+// A condition on a key or value of a group, or on its size with `as: "count"`. All the operators that are given must hold.
+type GroupCondition struct {
+	// The name of the key or value.
+	As string `json:"as"`
+	// With true: it is not null. With false: it is null.
+	Exists *bool `json:"exists"`
+	// Equal, as ValueFilter.eq says.
+	Eq json.RawMessage `json:"eq"`
+	// Another one.
+	Ne json.RawMessage `json:"ne"`
+	// Equal to one of these.
+	In []json.RawMessage `json:"in"`
+	// None of these.
+	Nin []json.RawMessage `json:"nin"`
+	// Less.
+	Lt json.RawMessage `json:"lt"`
+	// Less or equal.
+	Lte json.RawMessage `json:"lte"`
+	// Greater.
+	Gt json.RawMessage `json:"gt"`
+	// Greater or equal.
+	Gte json.RawMessage `json:"gte"`
+}
+
+// A key or value of groups to order them by, or their size with `as: "count"`.
+type GroupOrder struct {
+	// The name of the key or value.
+	As string `json:"as"`
+	// Upwards or downwards.
+	Direction SortDirection `json:"direction"`
+	// Where groups without a value go.
+	Nulls NullsOrder `json:"nulls"`
 }
 
 // A condition on an IRI.
 type IRIFilter struct {
+	// There is one, or with false: there is none.
+	Exists *bool `json:"exists"`
 	// This one.
 	Eq *kg.Term `json:"eq"`
 	// Another one.
@@ -266,6 +456,8 @@ type IRIFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// The IRI in full ends with this.
 	EndsWith *string `json:"endsWith"`
+	// This regular expression finds something in the IRI in full, as StringFilter.regex says.
+	Regex *string `json:"regex"`
 }
 
 // A literal: a value that is no entity.
@@ -283,8 +475,156 @@ type Literal struct {
 
 func (Literal) IsTerm() {}
 
+// A condition on a whole number.
+type LongFilter struct {
+	// Equal.
+	Eq *int64 `json:"eq"`
+	// Another one.
+	Ne *int64 `json:"ne"`
+	// One of these.
+	In []int64 `json:"in"`
+	// None of these.
+	Nin []int64 `json:"nin"`
+	// Less.
+	Lt *int64 `json:"lt"`
+	// Less or equal.
+	Lte *int64 `json:"lte"`
+	// Greater.
+	Gt *int64 `json:"gt"`
+	// Greater or equal.
+	Gte *int64 `json:"gte"`
+}
+
+// Something to compute of a group of rows: of a variable, or of the rows themselves.
+type MatchAggregate struct {
+	// The name of the result in the groups.
+	As string `json:"as"`
+	// What to compute.
+	Fn AggregateFunction `json:"fn"`
+	// Of what stands for this variable, without "?". The rows themselves if not said.
+	Var *string `json:"var"`
+}
+
+// Solutions of a pattern came or went, or stood in the snapshot.
+type MatchChange struct {
+	// The variables that the rows show, in the order of `MatchRow.values`.
+	Columns []string `json:"columns"`
+	// The rows that are there since the commit, or that stood.
+	Added []MatchRow `json:"added"`
+	// The rows that are no longer there. What they show of entities is as of the revision before the commit.
+	Removed []MatchRow `json:"removed"`
+	// The changes of statements that the pattern speaks of, in the order of the log; of the commit that one
+	// resumed in the middle of, those behind the position. Empty in the snapshot.
+	Changes []StatementChange `json:"changes"`
+	// Whether these rows stood before anything was followed.
+	Snapshot bool `json:"snapshot"`
+	// Whether these are the last of the snapshot.
+	SnapshotEnd bool `json:"snapshotEnd"`
+	// The commit that made the changes. Null in the snapshot.
+	Commit *Commit `json:"commit"`
+	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
+	Position *Position `json:"position"`
+}
+
+func (MatchChange) IsMatchEvent() {}
+
+// A page of the solutions of a pattern.
+type MatchConnection struct {
+	// The variables that the rows show, in the order of `MatchRow.values`.
+	Columns []string `json:"columns"`
+	// The rows with their cursors.
+	Edges []MatchEdge `json:"edges"`
+	// The rows alone.
+	Nodes []MatchRow `json:"nodes"`
+	// Where this page stands in the whole.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many there are on all pages together. Ask only when needed: it may take a scan.
+	TotalCount int64 `json:"totalCount"`
+	// The rows in groups, with what is computed of each; of all pages together. One of which a key has several
+	// values is in several groups; one without a value of a key is in the group whose key is null.
+	Groups []Group `json:"groups"`
+	// How the answer was found. Null unless `explain: true` was asked for.
+	Explanation *MatchExplanation `json:"explanation"`
+}
+
+// A row in a page.
+type MatchEdge struct {
+	// The row.
+	Node *MatchRow `json:"node"`
+	// Its place, for `after`.
+	Cursor Cursor `json:"cursor"`
+}
+
+// How the solutions of a pattern were found: the steps in the order in which they were taken.
+type MatchExplanation struct {
+	// The steps, each feeding the next.
+	Steps []MatchStep `json:"steps"`
+	// How many statements were read for this page.
+	StatementsRead int64 `json:"statementsRead"`
+}
+
+// Something that rows have in common.
+type MatchGroupKey struct {
+	// The name of the key in the groups. That of the variable if not said.
+	As *string `json:"as"`
+	// The variable, without "?".
+	Var string `json:"var"`
+}
+
+// A variable to order rows by.
+type MatchOrder struct {
+	// The variable, without "?".
+	Var string `json:"var"`
+	// Upwards or downwards.
+	Direction SortDirection `json:"direction"`
+	// Where rows without a value go.
+	Nulls NullsOrder `json:"nulls"`
+}
+
+// One solution of a pattern: what stands for each of its variables.
+type MatchRow struct {
+	// What stands for all the columns, in their order, as `value` gives it.
+	Values []json.RawMessage `json:"values"`
+	// What stands for a variable: of a literal its value, of an entity its IRI. Null where nothing does (`optional`, `union`).
+	Value json.RawMessage `json:"value"`
+	// The entity that stands for a variable. Null for a literal, and where nothing does.
+	Entity *Entity `json:"entity"`
+	// The entity or literal that stands for a variable. Null where nothing does.
+	Term Term `json:"term"`
+}
+
+// One step of finding the solutions of a pattern.
+type MatchStep struct {
+	// How deep the step is nested in optional, union and notExists.
+	Depth int `json:"depth"`
+	// What is done, such as "scan", "nested loop", "merge", "filter".
+	Operation string `json:"operation"`
+	// The part of the pattern that it is about.
+	Pattern string `json:"pattern"`
+	// The order of the index that is read, such as "POSG". Null where none is.
+	Index *string `json:"index"`
+	// How many rows were expected of it, from the counts in the catalogue.
+	Estimate int64 `json:"estimate"`
+	// How many rows it gave.
+	Rows int64 `json:"rows"`
+	// How many statements were read in it.
+	StatementsRead int64 `json:"statementsRead"`
+}
+
 // How the graph is changed.
 type Mutation struct {
+}
+
+// What is around an entity.
+type Neighbourhood struct {
+	// The entities within reach without the one in the middle, the nearest first.
+	Entities []Entity `json:"entities"`
+	// The statements within reach, the nearest first.
+	Statements []Statement `json:"statements"`
+	// How many statements away the furthest of them is.
+	Depth int `json:"depth"`
+	// Whether there was more than the budget allowed.
+	Truncated bool `json:"truncated"`
 }
 
 // The object of a patch: an entity by `id`, or a literal by `value`, not both.
@@ -309,6 +649,8 @@ type PageInfo struct {
 	StartCursor *Cursor `json:"startCursor"`
 	// The cursor of the last element, for `after` of the next page. Null when the page is empty.
 	EndCursor *Cursor `json:"endCursor"`
+	// Whether a budget cut this page short: there is more, behind `endCursor` of this very revision.
+	Truncated bool `json:"truncated"`
 }
 
 // One wish for a change (knowledge graph extension, KnowledgeGraphPatch).
@@ -319,6 +661,37 @@ type PatchInput struct {
 	Statement *StatementInput `json:"statement"`
 }
 
+// A condition on what a path leads to: the ends, each of which counts once, however many ways lead there.
+// An end fits when it fits both `where` and `value`, as far as they are given. The quantifier and `count`
+// must both hold, as far as they are given.
+type PathFilter struct {
+	// The way.
+	Path string `json:"path"`
+	// How many of the ends must fit. SOME if neither this nor `count` is said.
+	Quantifier *Quantifier `json:"quantifier"`
+	// The end is an entity that this holds for.
+	Where *EntityFilter `json:"where"`
+	// The end is an entity or a literal that this holds for.
+	Value *ValueFilter `json:"value"`
+	// How many ends fit. `count: {gte: 3}` says: at least three.
+	Count *LongFilter `json:"count"`
+}
+
+// What must hold, as a basic graph pattern of SPARQL. A variable stands for the same thing everywhere in
+// the pattern. All the parts that are given must hold together.
+type PatternInput struct {
+	// Statements that must be there.
+	Triples []TriplePattern `json:"triples"`
+	// Conditions on what stands for the variables.
+	Filter []VariableFilter `json:"filter"`
+	// Patterns that add to a solution what they can, and leave it as it is where they do not hold.
+	Optional []PatternInput `json:"optional"`
+	// Alternatives: the solutions of each of these count.
+	Union []PatternInput `json:"union"`
+	// Patterns that must not hold.
+	NotExists []PatternInput `json:"notExists"`
+}
+
 // The predicate of a patch.
 type PredicateInput struct {
 	// An absolute IRI or a registered prefix:name.
@@ -326,11 +699,12 @@ type PredicateInput struct {
 }
 
 // A condition on the values of one property: holds when some value fits all the operators that are
-// given. Without operators it holds when there is a value at all.
+// given, those on the statement that holds the value included. Without operators it holds when there is
+// a value at all.
 type PropertyFilter struct {
 	// The property.
 	Predicate kg.Term `json:"predicate"`
-	// With true: there is a value. With false: there is none.
+	// With true: there is a value. With false: there is none, and no other operator can hold.
 	Exists *bool `json:"exists"`
 	// The value is equal, as ValueFilter.eq says. A text is looked up in the index, but for one that reads
 	// as a date; other values of the property are read.
@@ -355,12 +729,26 @@ type PropertyFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// The value is a text that ends with this.
 	EndsWith *string `json:"endsWith"`
+	// The value is a text that this regular expression finds something in, as StringFilter.regex says.
+	Regex *string `json:"regex"`
 	// The value is an entity whose IRI fits.
 	Iri *IRIFilter `json:"iri"`
 	// The value is a text with a language tag that fits.
 	Language *StringFilter `json:"language"`
 	// The value is a literal whose datatype fits.
 	Datatype *IRIFilter `json:"datatype"`
+	// The certainty of the statement that holds the value, as for StatementFilter.
+	Certainty *FloatFilter `json:"certainty"`
+	// The agents that assert that statement: holds when some one fits.
+	AssertedBy *StringFilter `json:"assertedBy"`
+	// When that statement's newest assertion was recorded.
+	RecordedAt *DateTimeFilter `json:"recordedAt"`
+	// How long ago that was, in whole seconds, as for StatementFilter.
+	AgeSeconds *LongFilter `json:"ageSeconds"`
+	// The commit that made that statement's newest assertion.
+	Revision *RevisionFilter `json:"revision"`
+	// The graph that holds that statement.
+	Graph *GraphFilter `json:"graph"`
 }
 
 // What the graph is asked. Everything in one operation reads the same revision.
@@ -378,12 +766,22 @@ type Resync struct {
 
 func (Resync) IsStatementEvent() {}
 
+func (Resync) IsEntityEvent() {}
+
+func (Resync) IsMatchEvent() {}
+
 // A condition on a revision.
 type RevisionFilter struct {
+	// There is one, or with false: there is none.
+	Exists *bool `json:"exists"`
 	// This one.
 	Eq *kg.Revision `json:"eq"`
 	// Another one.
 	Ne *kg.Revision `json:"ne"`
+	// One of these.
+	In []kg.Revision `json:"in"`
+	// None of these.
+	Nin []kg.Revision `json:"nin"`
 	// An older one.
 	Lt *kg.Revision `json:"lt"`
 	// An older one, or this.
@@ -420,6 +818,16 @@ type Statement struct {
 
 func (Statement) IsNode() {}
 
+// Something to compute of a group of statements: of a part of them, or of themselves.
+type StatementAggregate struct {
+	// The name of the result in the groups.
+	As string `json:"as"`
+	// What to compute.
+	Fn AggregateFunction `json:"fn"`
+	// Of what. The statements themselves if not said.
+	Of *StatementOrderKey `json:"of"`
+}
+
 // A statement changed, or stood in the snapshot.
 type StatementChange struct {
 	// The kind of change, as the view shows it. `add` for a statement of the snapshot.
@@ -454,6 +862,19 @@ type StatementConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 	// How many there are on all pages together. Ask only when needed: it may take a scan.
 	TotalCount int64 `json:"totalCount"`
+	// The statements in groups, with what is computed of each; of all pages together. One of which a key has several
+	// values is in several groups; one without a value of a key is in the group whose key is null.
+	Groups []Group `json:"groups"`
+}
+
+// How one statement differs between two moments.
+type StatementDifference struct {
+	// `add`: it is there only at the later moment. `remove`: only at the earlier. `replace`: at both, with other assertions.
+	Op kg.Op `json:"op"`
+	// The statement as it stands at the later moment, or as it stood at the earlier when it is gone.
+	Statement *Statement `json:"statement"`
+	// The statement as it stood at the earlier moment. Null when it was not there.
+	Previous *Statement `json:"previous"`
 }
 
 // A statement in a page.
@@ -481,6 +902,9 @@ type StatementFilter struct {
 	AssertedBy *StringFilter `json:"assertedBy"`
 	// When the newest assertion was recorded.
 	RecordedAt *DateTimeFilter `json:"recordedAt"`
+	// How long ago that was, in whole seconds, rounded up: `lte` says the same as `maxAgeSeconds` in a view.
+	// Where changes are followed or listed an age is refused: it would change without any change.
+	AgeSeconds *LongFilter `json:"ageSeconds"`
 	// The commit that made the newest assertion.
 	Revision *RevisionFilter `json:"revision"`
 	// All of these must hold.
@@ -489,6 +913,14 @@ type StatementFilter struct {
 	Or []StatementFilter `json:"or"`
 	// This must not hold.
 	Not *StatementFilter `json:"not"`
+}
+
+// Something that statements have in common.
+type StatementGroupKey struct {
+	// The name of the key in the groups.
+	As string `json:"as"`
+	// What of the statement.
+	By StatementGroupBy `json:"by"`
 }
 
 // A statement in a patch (knowledge graph extension, KGStatement).
@@ -513,6 +945,8 @@ type StatementOrder struct {
 	By StatementOrderKey `json:"by"`
 	// Upwards or downwards.
 	Direction SortDirection `json:"direction"`
+	// Where statements without a value go: those of the default graph, which has no name. If not said, as if it were the smallest.
+	Nulls *NullsOrder `json:"nulls"`
 }
 
 // A condition on a text.
@@ -541,6 +975,9 @@ type StringFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// Ends with this.
 	EndsWith *string `json:"endsWith"`
+	// This regular expression finds something in the text: RE2 syntax, case matters unless it begins with
+	// `(?i)`, `^` and `$` stand for the beginning and the end of the text. 1,000 bytes at the most.
+	Regex *string `json:"regex"`
 }
 
 // The subject of a patch.
@@ -563,6 +1000,32 @@ type TermCount struct {
 	Count int64 `json:"count"`
 }
 
+// A span of time. Without a `from` it has no beginning, without an `until` no end.
+type TimeSpanInput struct {
+	// Its beginning, which belongs to it.
+	From *time.Time `json:"from"`
+	// Its end, which does not.
+	Until *time.Time `json:"until"`
+}
+
+// A statement with variables in it. The object is `o` or `value`, not both.
+type TriplePattern struct {
+	// The subject: a variable or an IRI.
+	S string `json:"s"`
+	// The predicate: a variable or a property path.
+	P string `json:"p"`
+	// The object: a variable or an IRI.
+	O *string `json:"o"`
+	// The object: a literal that is equal, as ValueFilter.eq says.
+	Value json.RawMessage `json:"value"`
+	// The language of `value`. Any if not said.
+	Language *string `json:"language"`
+	// The datatype of `value`. Any if not said.
+	Datatype *kg.Term `json:"datatype"`
+	// The graph: a variable or an IRI. Without it all graphs are read as one.
+	G *string `json:"g"`
+}
+
 // Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches.
 type UpToDate struct {
 	// Where to resume from. Never null: the type is that of StatementChange.position.
@@ -572,6 +1035,10 @@ type UpToDate struct {
 }
 
 func (UpToDate) IsStatementEvent() {}
+
+func (UpToDate) IsEntityEvent() {}
+
+func (UpToDate) IsMatchEvent() {}
 
 // A condition on a value, the object of a statement. All the operators that are given must hold.
 //
@@ -603,7 +1070,9 @@ type ValueFilter struct {
 	StartsWith *string `json:"startsWith"`
 	// A text that ends with this.
 	EndsWith *string `json:"endsWith"`
-	// An entity whose IRI fits.
+	// A text that this regular expression finds something in, as StringFilter.regex says.
+	Regex *string `json:"regex"`
+	// An entity whose IRI fits; with `exists: false` a literal.
 	Iri *IRIFilter `json:"iri"`
 	// A text with a language tag that fits. Tags are in lower case.
 	Language *StringFilter `json:"language"`
@@ -611,11 +1080,38 @@ type ValueFilter struct {
 	Datatype *IRIFilter `json:"datatype"`
 }
 
+// A condition on what stands for a variable: all the operators that are given must hold. Nothing holds
+// for a variable without a value but `exists: false` and `not`.
+type VariableFilter struct {
+	// The variable, without "?".
+	Var string `json:"var"`
+	// With true: something stands for it. With false: nothing does.
+	Exists *bool `json:"exists"`
+	// A condition on the value.
+	Value *ValueFilter `json:"value"`
+	// Equal to what stands for this variable, by meaning.
+	EqVar *string `json:"eqVar"`
+	// Another one than what stands for this variable.
+	NeVar *string `json:"neVar"`
+	// Less than what stands for this variable. Entities are in the order of their IRIs, so that `ltVar` takes each pair once.
+	LtVar *string `json:"ltVar"`
+	// Less or equal.
+	LteVar *string `json:"lteVar"`
+	// Greater than what stands for this variable.
+	GtVar *string `json:"gtVar"`
+	// Greater or equal.
+	GteVar *string `json:"gteVar"`
+	// At least one of these must hold too.
+	Or []VariableFilter `json:"or"`
+	// This must not hold.
+	Not *VariableFilter `json:"not"`
+}
+
 // What a read sees. Everything that is said here narrows what the request itself says; the parts add
 // up. Without any, a read sees the newest revision of all graphs that you may read but koine's own.
 type ViewInput struct {
-	// Read as of this revision.
-	At *kg.Revision `json:"at"`
+	// Read as of this moment.
+	At *kg.Moment `json:"at"`
 	// Only these graphs; null stands for the default graph. Koine's own graphs are seen when they are named here.
 	Graphs []*kg.Term `json:"graphs"`
 	// All graphs that you may read, also koine's own.
@@ -624,8 +1120,69 @@ type ViewInput struct {
 	MinCertainty *float64 `json:"minCertainty"`
 	// Only assertions recorded at most this many seconds ago.
 	MaxAgeSeconds *int64 `json:"maxAgeSeconds"`
+	// Only assertions recorded in this span of time.
+	RecordedAt *TimeSpanInput `json:"recordedAt"`
+	// Read at this revision or a newer one, as `applyPatches` gave it: the operation waits until it is
+	// there, for a few seconds.
+	MinRevision *kg.Revision `json:"minRevision"`
 	// Only assertions of these agents.
 	BelievedBy []string `json:"believedBy"`
+}
+
+// Something to compute.
+type AggregateFunction string
+
+const (
+	// How many values there are. Without a value to look at: how many things.
+	AggregateFunctionCount AggregateFunction = "COUNT"
+	// How many different values there are, by meaning: 1 and 1.0 are one.
+	AggregateFunctionCountDistinct AggregateFunction = "COUNT_DISTINCT"
+	// The smallest value, in the order that `orderBy` has.
+	AggregateFunctionMin AggregateFunction = "MIN"
+	// The greatest value.
+	AggregateFunctionMax AggregateFunction = "MAX"
+	// The sum of the numbers: exact, unless a number is a float or a double. What is no number is passed over.
+	AggregateFunctionSum AggregateFunction = "SUM"
+	// The mean of the numbers. Null when there is none.
+	AggregateFunctionAvg AggregateFunction = "AVG"
+)
+
+var AllAggregateFunction = []AggregateFunction{
+	AggregateFunctionCount,
+	AggregateFunctionCountDistinct,
+	AggregateFunctionMin,
+	AggregateFunctionMax,
+	AggregateFunctionSum,
+	AggregateFunctionAvg,
+}
+
+func (e AggregateFunction) IsValid() bool {
+	switch e {
+	case AggregateFunctionCount, AggregateFunctionCountDistinct, AggregateFunctionMin, AggregateFunctionMax, AggregateFunctionSum, AggregateFunctionAvg:
+		return true
+	}
+	return false
+}
+
+func (e AggregateFunction) String() string {
+	return string(e)
+}
+
+func (e *AggregateFunction) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AggregateFunction(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AggregateFunction", str)
+	}
+	return nil
+}
+
+func (e AggregateFunction) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
 // A side of statements, seen from an entity.
@@ -685,17 +1242,23 @@ const (
 	EntityOrderKeyLabel EntityOrderKey = "LABEL"
 	// The number of statements that have it as subject or object.
 	EntityOrderKeyDegree EntityOrderKey = "DEGREE"
+	// The number of statements that have it as subject.
+	EntityOrderKeyOutDegree EntityOrderKey = "OUT_DEGREE"
+	// The number of statements that have it as object.
+	EntityOrderKeyInDegree EntityOrderKey = "IN_DEGREE"
 )
 
 var AllEntityOrderKey = []EntityOrderKey{
 	EntityOrderKeyIri,
 	EntityOrderKeyLabel,
 	EntityOrderKeyDegree,
+	EntityOrderKeyOutDegree,
+	EntityOrderKeyInDegree,
 }
 
 func (e EntityOrderKey) IsValid() bool {
 	switch e {
-	case EntityOrderKeyIri, EntityOrderKeyLabel, EntityOrderKeyDegree:
+	case EntityOrderKeyIri, EntityOrderKeyLabel, EntityOrderKeyDegree, EntityOrderKeyOutDegree, EntityOrderKeyInDegree:
 		return true
 	}
 	return false
@@ -766,6 +1329,56 @@ func (e NullsOrder) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// How many of several things a condition must hold for.
+type Quantifier string
+
+const (
+	// At least one.
+	QuantifierSome Quantifier = "SOME"
+	// All of them. It also holds when there is none, as always in logic: say SOME too where there must be one.
+	QuantifierEvery Quantifier = "EVERY"
+	// None of them, or there is none.
+	QuantifierNone Quantifier = "NONE"
+	// Exactly one of them.
+	QuantifierSingle Quantifier = "SINGLE"
+)
+
+var AllQuantifier = []Quantifier{
+	QuantifierSome,
+	QuantifierEvery,
+	QuantifierNone,
+	QuantifierSingle,
+}
+
+func (e Quantifier) IsValid() bool {
+	switch e {
+	case QuantifierSome, QuantifierEvery, QuantifierNone, QuantifierSingle:
+		return true
+	}
+	return false
+}
+
+func (e Quantifier) String() string {
+	return string(e)
+}
+
+func (e *Quantifier) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = Quantifier(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid Quantifier", str)
+	}
+	return nil
+}
+
+func (e Quantifier) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // A direction of ordering.
 type SortDirection string
 
@@ -810,6 +1423,65 @@ func (e SortDirection) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// What statements can be grouped by.
+type StatementGroupBy string
+
+const (
+	// The subject.
+	StatementGroupBySubject StatementGroupBy = "SUBJECT"
+	// The predicate.
+	StatementGroupByPredicate StatementGroupBy = "PREDICATE"
+	// The object.
+	StatementGroupByObject StatementGroupBy = "OBJECT"
+	// The graph; null is the default graph.
+	StatementGroupByGraph StatementGroupBy = "GRAPH"
+	// The agent that asserts it. What is grouped are then the assertions, each with its own certainty and time.
+	StatementGroupBySource StatementGroupBy = "SOURCE"
+	// The certainty, where none counts as 1.
+	StatementGroupByCertainty StatementGroupBy = "CERTAINTY"
+	// The day on which the newest assertion was recorded, in UTC.
+	StatementGroupByDay StatementGroupBy = "DAY"
+)
+
+var AllStatementGroupBy = []StatementGroupBy{
+	StatementGroupBySubject,
+	StatementGroupByPredicate,
+	StatementGroupByObject,
+	StatementGroupByGraph,
+	StatementGroupBySource,
+	StatementGroupByCertainty,
+	StatementGroupByDay,
+}
+
+func (e StatementGroupBy) IsValid() bool {
+	switch e {
+	case StatementGroupBySubject, StatementGroupByPredicate, StatementGroupByObject, StatementGroupByGraph, StatementGroupBySource, StatementGroupByCertainty, StatementGroupByDay:
+		return true
+	}
+	return false
+}
+
+func (e StatementGroupBy) String() string {
+	return string(e)
+}
+
+func (e *StatementGroupBy) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = StatementGroupBy(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid StatementGroupBy", str)
+	}
+	return nil
+}
+
+func (e StatementGroupBy) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // What statements can be ordered by.
 type StatementOrderKey string
 
@@ -820,7 +1492,7 @@ const (
 	StatementOrderKeyPredicate StatementOrderKey = "PREDICATE"
 	// The object: numbers, then moments, booleans, texts, other literals, entities; each kind by value.
 	StatementOrderKeyObject StatementOrderKey = "OBJECT"
-	// The graph's IRI, the default graph first.
+	// The graph's IRI; the default graph has none.
 	StatementOrderKeyGraph StatementOrderKey = "GRAPH"
 	// The certainty, where none counts as 1.
 	StatementOrderKeyCertainty StatementOrderKey = "CERTAINTY"

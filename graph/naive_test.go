@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -25,12 +26,8 @@ func naiveStatement(f map[string]any, st plain) bool {
 			ok = naiveValue(v.(map[string]any), st.Object)
 		case "graph":
 			ok = naiveGraph(v.(map[string]any), st.graph())
-		case "certainty":
-			ok = naiveCertainty(v.(map[string]any), st)
-		case "assertedBy":
-			ok = slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return naiveText(v.(map[string]any), string(a.Source)) })
-		case "revision":
-			ok = naiveNumber(v.(map[string]any), float64(st.Revision()))
+		case "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision":
+			ok = naiveAssertions(key, v.(map[string]any), st)
 		case "and":
 			for _, g := range v.([]any) {
 				ok = ok && naiveStatement(g.(map[string]any), st)
@@ -47,28 +44,80 @@ func naiveStatement(f map[string]any, st plain) bool {
 	return true
 }
 
-func naiveEntity(f map[string]any, about []plain) bool {
+func naiveAssertions(key string, f map[string]any, st plain) bool {
+	switch key {
+	case "certainty":
+		return naiveCertainty(f, st)
+	case "assertedBy":
+		return slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return naiveText(f, string(a.Source)) })
+	case "ageSeconds":
+		return naiveNumber(f, math.Ceil(st.now.Sub(st.RecordedAt()).Seconds()))
+	case "recordedAt":
+		seconds := func(v any) any { return float64(must(time.Parse(time.RFC3339, v.(string))).Unix()) }
+		return naiveNumber(mapped(f, seconds), float64(st.RecordedAt().Unix()))
+	}
+	return naiveNumber(f, float64(st.Revision()))
+}
+
+// mapped is the condition with another operand for each that is not a boolean.
+func mapped(f map[string]any, to func(any) any) map[string]any {
+	out := map[string]any{}
+	for op, v := range f {
+		switch v := v.(type) {
+		case bool:
+			out[op] = v
+		case []any:
+			list := []any{}
+			for _, e := range v {
+				list = append(list, to(e))
+			}
+			out[op] = list
+		default:
+			out[op] = to(v)
+		}
+	}
+	return out
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func naiveEntity(f map[string]any, name kg.Term, all things) bool {
+	about := all[name]
+	inner := func(g any) bool { return naiveEntity(g.(map[string]any), name, all) }
 	for key, v := range f {
 		ok := true
 		switch key {
 		case "iri":
-			ok = naiveIRI(v.(map[string]any), about[0].Subject)
+			ok = naiveThere(v.(map[string]any), name.Name(), true)
 		case "type":
-			ok = someObject(about, kg.RDFType, func(t kg.Term) bool { return naiveIRI(v.(map[string]any), t) })
+			f := v.(map[string]any)
+			ok = someObject(about, kg.RDFType, func(t kg.Term) bool { return t.IsResource() && naiveIRI(f, t) })
+			if f["exists"] == false {
+				ok = len(f) == 1 && !someObject(about, kg.RDFType, kg.Term.IsResource)
+			}
 		case "label":
 			ok = naiveLabel(v.(map[string]any), about)
 		case "property":
 			for _, p := range v.([]any) {
 				ok = ok && naiveProperty(p.(map[string]any), about)
 			}
+		case "path":
+			for _, p := range v.([]any) {
+				ok = ok && naivePathFilter(p.(map[string]any), name, all)
+			}
 		case "and":
 			for _, g := range v.([]any) {
-				ok = ok && naiveEntity(g.(map[string]any), about)
+				ok = ok && inner(g)
 			}
 		case "or":
-			ok = slices.ContainsFunc(v.([]any), func(g any) bool { return naiveEntity(g.(map[string]any), about) })
+			ok = slices.ContainsFunc(v.([]any), inner)
 		case "not":
-			ok = !naiveEntity(v.(map[string]any), about)
+			ok = !inner(v)
 		}
 		if !ok {
 			return false
@@ -90,17 +139,23 @@ func naiveLabel(f map[string]any, about []plain) bool {
 }
 
 func naiveProperty(f map[string]any, about []plain) bool {
-	predicate := f["predicate"].(string)
-	rest := map[string]any{}
+	value, statement := map[string]any{}, map[string]any{}
 	for k, v := range f {
-		if k != "predicate" && k != "exists" {
-			rest[k] = v
+		switch k {
+		case "predicate", "exists":
+		case "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision", "graph":
+			statement[k] = v
+		default:
+			value[k] = v
 		}
 	}
+	some := slices.ContainsFunc(about, func(st plain) bool {
+		return st.Predicate.Value() == f["predicate"] && naiveValue(value, st.Object) && naiveStatement(statement, st)
+	})
 	if f["exists"] == false {
-		return len(rest) == 0 && !someObject(about, predicate, func(kg.Term) bool { return true })
+		return len(value)+len(statement) == 0 && !some
 	}
-	return someObject(about, predicate, func(t kg.Term) bool { return naiveValue(rest, t) })
+	return some
 }
 
 func naiveIRI(f map[string]any, t kg.Term) bool {
@@ -134,6 +189,8 @@ func naiveGraph(f map[string]any, name any) bool {
 			ok = !slices.Contains(v.([]any), name)
 		case "default":
 			ok = (name == nil) == v.(bool)
+		default:
+			ok = name != nil && naiveText(map[string]any{op: v}, name.(string))
 		}
 		if !ok {
 			return false
@@ -150,6 +207,7 @@ func naiveText(f map[string]any, s string) bool {
 			"eq": s == text, "ne": s != text, "lt": s < text, "lte": s <= text, "gt": s > text, "gte": s >= text,
 			"contains": strings.Contains(s, text), "startsWith": strings.HasPrefix(s, text), "endsWith": strings.HasSuffix(s, text),
 			"in": slices.Contains(list, any(s)), "nin": !slices.Contains(list, any(s)), "exists": v == true,
+			"regex": op == "regex" && naiveRegex(text, s),
 		}[op]
 		if !ok {
 			return false
@@ -158,10 +216,29 @@ func naiveText(f map[string]any, s string) bool {
 	return true
 }
 
+// naiveRegex knows the expressions that the random filters have.
+func naiveRegex(expression, s string) bool {
+	switch expression {
+	case "^a":
+		return strings.HasPrefix(s, "a")
+	case "b$":
+		return strings.HasSuffix(s, "b")
+	case "(?i)^A.?$":
+		return len(s) <= 2 && strings.HasPrefix(s, "a")
+	case "org/[bc]$":
+		return strings.HasSuffix(s, "org/b") || strings.HasSuffix(s, "org/c")
+	}
+	panic("an expression that the naive evaluation does not know: " + expression)
+}
+
 func naiveNumber(f map[string]any, n float64) bool {
 	for op, v := range f {
 		w, _ := v.(float64)
-		ok := map[string]bool{"eq": n == w, "ne": n != w, "lt": n < w, "lte": n <= w, "gt": n > w, "gte": n >= w}[op]
+		list, _ := v.([]any)
+		ok := map[string]bool{
+			"eq": n == w, "ne": n != w, "lt": n < w, "lte": n <= w, "gt": n > w, "gte": n >= w,
+			"in": slices.Contains(list, any(n)), "nin": !slices.Contains(list, any(n)), "exists": v == true,
+		}[op]
 		if !ok {
 			return false
 		}
@@ -200,14 +277,14 @@ func naiveValue(f map[string]any, t kg.Term) bool {
 			ok = slices.ContainsFunc(v.([]any), func(w any) bool { c, is := naiveCompare(t, w); return is && c == 0 })
 		case "nin":
 			ok = !slices.ContainsFunc(v.([]any), func(w any) bool { c, is := naiveCompare(t, w); return is && c == 0 })
-		case "contains", "startsWith", "endsWith":
+		case "contains", "startsWith", "endsWith", "regex":
 			ok = text && naiveText(map[string]any{op: v}, t.Value())
 		case "iri":
-			ok = t.IsResource() && naiveIRI(v.(map[string]any), t)
+			ok = naiveThere(v.(map[string]any), t.Name(), t.IsResource())
 		case "language":
-			ok = text && t.Lang() != "" && naiveText(v.(map[string]any), t.Lang())
+			ok = text && naiveThere(v.(map[string]any), t.Lang(), t.Lang() != "")
 		case "datatype":
-			ok = t.IsLiteral() && naiveText(v.(map[string]any), t.Datatype())
+			ok = naiveThere(v.(map[string]any), t.Datatype(), t.IsLiteral())
 		default:
 			c, is := naiveCompare(t, v)
 			ok = map[string]bool{"eq": is && c == 0, "ne": !is || c != 0, "lt": is && c < 0, "lte": is && c <= 0, "gt": is && c > 0, "gte": is && c >= 0}[op]
@@ -217,6 +294,14 @@ func naiveValue(f map[string]any, t kg.Term) bool {
 		}
 	}
 	return true
+}
+
+// naiveThere is about a text that may not be there.
+func naiveThere(f map[string]any, text string, there bool) bool {
+	if f["exists"] == false {
+		return len(f) == 1 && !there
+	}
+	return there && naiveText(f, text)
 }
 
 // naiveCompare compares a term with a JSON value, if they compare. The random
@@ -246,7 +331,10 @@ func naiveCompare(t kg.Term, v any) (int, bool) {
 }
 
 // random makes graphs and filters out of few words, so that they meet.
-type random struct{ *rand.Rand }
+type random struct {
+	*rand.Rand
+	moment time.Time // at or before the first commit
+}
 
 func pick[T any](r *random, list ...T) T { return list[r.IntN(len(list))] }
 
@@ -270,7 +358,7 @@ func (r *random) patch() kg.Patch {
 	object := r.literal()
 	p := r.predicate()
 	if r.IntN(3) == 0 || p == kg.IRI(kg.RDFType) {
-		object = r.resource()
+		object = pick(r, r.resource(), r.resource(), iri("leaf"), iri("bud"))
 	}
 	out := in(pick(r, kg.DefaultGraph, kg.DefaultGraph, iri("g1"), iri("g2"), kg.IRI(kg.OwnGraphPrefix+"x")), add(r.resource(), p, object))
 	return by(pick(r, kg.AgentID("agent://a1"), "agent://a2", "agent://a3"), pick(r, -1, 0.2, 0.5, 0.9), out)
@@ -289,27 +377,31 @@ func (r *random) list(of func() any) []any {
 }
 
 func (r *random) iri() map[string]any {
-	name := func() any { return r.resource().Name() }
+	name := func() any { return pick(r, r.resource(), r.resource(), iri("leaf")).Name() }
 	return pick(r,
 		map[string]any{"eq": name()}, map[string]any{"ne": name()}, map[string]any{"in": r.list(name)}, map[string]any{"nin": r.list(name)},
 		map[string]any{"contains": pick(r, "b", "example", "_:")}, map[string]any{"startsWith": ex + "a"}, map[string]any{"endsWith": "b"},
+		map[string]any{"regex": pick(r, "org/[bc]$", "b$")}, map[string]any{"exists": true}, map[string]any{"exists": false},
+		map[string]any{"exists": r.IntN(2) == 0, "endsWith": "b"},
 	)
 }
 
 func (r *random) value() map[string]any {
 	f := map[string]any{}
 	for range 1 + r.IntN(2) {
-		switch op := pick(r, "eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "contains", "startsWith", "endsWith", "iri", "language", "datatype"); op {
+		switch op := pick(r, "eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "contains", "startsWith", "endsWith", "regex", "iri", "language", "datatype"); op {
 		case "in", "nin":
 			f[op] = r.list(r.operand)
 		case "contains", "startsWith", "endsWith":
 			f[op] = pick(r, "a", "b", "")
+		case "regex":
+			f[op] = pick(r, "^a", "b$", "(?i)^A.?$")
 		case "iri":
 			f[op] = r.iri()
 		case "language":
-			f[op] = pick(r, map[string]any{"startsWith": "en"}, map[string]any{"eq": "en-gb"}, map[string]any{"ne": "en"})
+			f[op] = pick(r, map[string]any{"startsWith": "en"}, map[string]any{"eq": "en-gb"}, map[string]any{"ne": "en"}, map[string]any{"exists": r.IntN(2) == 0}, map[string]any{"regex": "b$"})
 		case "datatype":
-			f[op] = pick(r, map[string]any{"eq": kg.XSDInteger}, map[string]any{"endsWith": "string"}, map[string]any{"ne": kg.XSDString})
+			f[op] = pick(r, map[string]any{"exists": r.IntN(2) == 0}, map[string]any{"eq": kg.XSDInteger}, map[string]any{"endsWith": "string"}, map[string]any{"ne": kg.XSDString})
 		default:
 			f[op] = r.operand()
 		}
@@ -317,24 +409,41 @@ func (r *random) value() map[string]any {
 	return f
 }
 
+// aboutStatement adds a condition on what holds a value, not on the value.
+func (r *random) aboutStatement(f map[string]any) {
+	moment := func() any { return r.moment.Add(time.Duration(r.IntN(12)) * time.Second).Format(time.RFC3339) }
+	key := pick(r, "graph", "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision")
+	switch key {
+	case "graph":
+		f[key] = pick(r, map[string]any{"eq": ex + "g1"}, map[string]any{"ne": ex + "g1"}, map[string]any{"in": []any{nil, ex + "g2"}}, map[string]any{"nin": []any{nil}},
+			map[string]any{"default": r.IntN(2) == 0}, map[string]any{"startsWith": ""}, map[string]any{"contains": "g", "endsWith": "2"}, map[string]any{"regex": "b$"})
+	case "certainty":
+		f[key] = pick(r, map[string]any{"gte": 0.5}, map[string]any{"lt": 0.9}, map[string]any{"exists": true}, map[string]any{"exists": false, "eq": 1.0}, map[string]any{"ne": 0.2},
+			map[string]any{"in": []any{0.2, 0.9}}, map[string]any{"nin": []any{1.0}})
+	case "assertedBy":
+		f[key] = pick(r, map[string]any{"eq": "agent://a1"}, map[string]any{"ne": "agent://a1"}, map[string]any{"in": []any{"agent://a2", "agent://a3"}}, map[string]any{"endsWith": "3"})
+	case "recordedAt":
+		f[key] = pick(r, map[string]any{pick(r, "eq", "ne", "lt", "lte", "gt", "gte"): moment()}, map[string]any{pick(r, "in", "nin"): r.list(moment)}, map[string]any{"exists": r.IntN(2) == 0})
+	case "ageSeconds":
+		seconds := func() any { return float64(r.IntN(12)) }
+		f[key] = pick(r, map[string]any{pick(r, "eq", "ne", "lt", "lte", "gt", "gte"): seconds()}, map[string]any{pick(r, "in", "nin"): r.list(seconds)})
+	case "revision":
+		f[key] = pick(r, map[string]any{"gt": 2.0}, map[string]any{"lte": 3.0, "ne": 1.0}, map[string]any{pick(r, "in", "nin"): []any{2.0, 4.0}}, map[string]any{"exists": r.IntN(2) == 0})
+	}
+}
+
 func (r *random) statementFilter(depth int) map[string]any {
 	f := map[string]any{}
 	for range r.IntN(3) {
-		switch key := pick(r, "subject", "predicate", "object", "object", "graph", "certainty", "assertedBy", "revision"); key {
+		switch key := pick(r, "subject", "predicate", "object", "object", "statement", "statement"); key {
 		case "subject":
 			f[key] = r.iri()
 		case "predicate":
 			f[key] = pick(r, map[string]any{"eq": r.predicate().Name()}, map[string]any{"in": []any{r.predicate().Name(), r.predicate().Name()}}, map[string]any{"endsWith": "p"})
 		case "object":
 			f[key] = r.value()
-		case "graph":
-			f[key] = pick(r, map[string]any{"eq": ex + "g1"}, map[string]any{"ne": ex + "g1"}, map[string]any{"in": []any{nil, ex + "g2"}}, map[string]any{"nin": []any{nil}}, map[string]any{"default": r.IntN(2) == 0})
-		case "certainty":
-			f[key] = pick(r, map[string]any{"gte": 0.5}, map[string]any{"lt": 0.9}, map[string]any{"exists": true}, map[string]any{"exists": false, "eq": 1.0}, map[string]any{"ne": 0.2})
-		case "assertedBy":
-			f[key] = pick(r, map[string]any{"eq": "agent://a1"}, map[string]any{"ne": "agent://a1"}, map[string]any{"in": []any{"agent://a2", "agent://a3"}}, map[string]any{"endsWith": "3"})
-		case "revision":
-			f[key] = pick(r, map[string]any{"gt": 2.0}, map[string]any{"lte": 3.0, "ne": 1.0})
+		case "statement":
+			r.aboutStatement(f)
 		}
 	}
 	if depth > 0 {
@@ -359,7 +468,7 @@ func (r *random) entityFilter(depth int) map[string]any {
 	for range r.IntN(3) {
 		switch key := pick(r, "iri", "type", "label", "property", "property"); key {
 		case "label":
-			f[key] = pick(r, map[string]any{"eq": "a"}, map[string]any{"exists": true, "ne": "a"}, map[string]any{"exists": false}, map[string]any{"exists": true}, map[string]any{"in": []any{"ab", "1"}})
+			f[key] = pick(r, map[string]any{"eq": "a"}, map[string]any{"exists": true, "ne": "a"}, map[string]any{"exists": false}, map[string]any{"exists": true}, map[string]any{"in": []any{"ab", "1"}}, map[string]any{"regex": "^a"}, map[string]any{"exists": false, "regex": "^a"})
 		case "iri", "type":
 			f[key] = r.iri()
 		case "property":
@@ -367,10 +476,16 @@ func (r *random) entityFilter(depth int) map[string]any {
 			if r.IntN(3) == 0 {
 				p = map[string]any{"exists": r.IntN(2) == 0}
 			}
+			for range r.IntN(3) {
+				r.aboutStatement(p)
+			}
 			p["predicate"] = r.predicate().Name()
 			list, _ := f["property"].([]any)
 			f[key] = append(list, p)
 		}
+	}
+	if depth > 0 && r.IntN(2) == 0 {
+		f["path"] = []any{r.pathFilter(depth - 1)}
 	}
 	if depth > 0 {
 		r.combine(f, func() any { return r.entityFilter(depth - 1) })

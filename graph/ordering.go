@@ -113,7 +113,11 @@ func (c *best[T, K]) keys() []K {
 // orderStatements compiles the argument orderBy of a list of statements.
 func orderStatements(list []StatementOrder) (o ordering[*fact]) {
 	for _, by := range list {
-		o = append(o, orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: by.Direction == SortDirectionAsc, of: statementKey(by.By)})
+		k := orderKey[*fact]{down: by.Direction == SortDirectionDesc, nullFirst: by.Direction == SortDirectionAsc, of: statementKey(by.By)}
+		if by.Nulls != nil {
+			k.nullFirst = *by.Nulls == NullsOrderFirst
+		}
+		o = append(o, k)
 	}
 	return o
 }
@@ -151,27 +155,35 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 
 // orderEntities compiles the argument orderBy of a list of entities. What the
 // keys need of an entity becomes wanted of the match.
-func orderEntities(list []EntityOrder, m *entityMatch, labels []kg.Term) (o ordering[*subject], err error) {
+func orderEntities(list []EntityOrder, m *entityMatch) (o ordering[*subject], err error) {
 	for i, by := range list {
 		k := orderKey[*subject]{down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst}
 		switch {
-		case (by.By == nil) == (by.Property == nil):
-			return nil, kg.Errorf(kg.CodeInvalid, "an order needs either by or property").At("[" + strconv.Itoa(i) + "]")
-		case by.Property != nil:
-			k.of = propertyKey(m.want(*by.Property), k.down)
+		case by.By != nil && by.Property == nil && by.Path == nil:
+			k.of = entityKey(*by.By, m)
+		case by.By == nil && (by.Property == nil) != (by.Path == nil):
+			of, err := m.ends(by.Property, by.Path)
+			if err != nil {
+				return nil, kg.AsError(err).At("path").At("[" + strconv.Itoa(i) + "]")
+			}
+			k.of = endKey(of, k.down)
 		default:
-			k.of = entityKey(*by.By, m, labels)
+			return nil, kg.Errorf(kg.CodeInvalid, "an order needs one of by, property and path").At("[" + strconv.Itoa(i) + "]")
 		}
 		o = append(o, k)
 	}
 	return o, nil
 }
 
-// propertyKey is the smallest of a property's values, or the greatest.
-func propertyKey(wanted int, greatest bool) func(*subject) (value, bool, error) {
+// endKey is the smallest of a property's values or of a path's ends, or the
+// greatest.
+func endKey(of ends, greatest bool) func(*subject) (value, bool, error) {
 	return func(s *subject) (found value, there bool, err error) {
-		for _, row := range s.rows[wanted] {
-			t, err := s.snapshot.Term(row.Object)
+		for id, err := range of(s) {
+			if err != nil {
+				return found, false, err
+			}
+			t, err := s.snapshot.Term(id)
 			if err != nil {
 				return found, false, err
 			}
@@ -184,17 +196,17 @@ func propertyKey(wanted int, greatest bool) func(*subject) (value, bool, error) 
 	}
 }
 
-func entityKey(by EntityOrderKey, m *entityMatch, labels []kg.Term) func(*subject) (value, bool, error) {
+func entityKey(by EntityOrderKey, m *entityMatch) func(*subject) (value, bool, error) {
 	switch by {
 	case EntityOrderKeyDegree:
-		return func(s *subject) (v value, _ bool, err error) {
-			n, err := degreeOf(s.snapshot, s.id, DirectionBoth)
-			v.number = float64(n)
-			return v, true, err
-		}
+		return degreeKey(DirectionBoth)
+	case EntityOrderKeyOutDegree:
+		return degreeKey(DirectionOut)
+	case EntityOrderKeyInDegree:
+		return degreeKey(DirectionIn)
 	case EntityOrderKeyLabel:
-		wanted := make([]int, len(labels))
-		for i, l := range labels {
+		wanted := make([]int, len(m.engine.labels))
+		for i, l := range m.engine.labels {
 			wanted[i] = m.want(l)
 		}
 		return func(s *subject) (value, bool, error) { return labelKey(s, wanted) }
@@ -202,6 +214,14 @@ func entityKey(by EntityOrderKey, m *entityMatch, labels []kg.Term) func(*subjec
 	return func(s *subject) (value, bool, error) {
 		t, err := s.term()
 		return valueOf(t), true, err
+	}
+}
+
+func degreeKey(d Direction) func(*subject) (value, bool, error) {
+	return func(s *subject) (v value, _ bool, err error) {
+		n, err := s.scan.degree(s.id, d)
+		v.number = float64(n)
+		return v, true, err
 	}
 }
 

@@ -47,15 +47,22 @@ const pageFields = `totalCount edges { cursor } pageInfo { hasNextPage hasPrevio
 // walks are connections of all kinds: each query takes $first and $after, and
 // lists the things.
 var walks = map[string]string{
-	"entities":           `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {iri: {contains: "thing"}}) { nodes { iri } ` + pageFields + ` } }`,
-	"entities by type":   `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}) { nodes { iri } ` + pageFields + ` } }`,
-	"entities by value":  `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {property: {predicate: "ex:size", gte: 0}}) { nodes { iri } ` + pageFields + ` } }`,
-	"entities in order":  `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}, orderBy: [{property: "ex:size", direction: DESC}]) { nodes { iri } ` + pageFields + ` } }`,
-	"statements":         `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {eq: "ex:has"}}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
-	"statements tested":  `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {startsWith: "https://example.org/has"}}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
-	"statements ordered": `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {eq: "ex:has"}}, orderBy: {by: OBJECT, direction: DESC}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
-	"out":                `query ($first: Int, $after: Cursor) { e: entity(iri: "ex:hub") { c: out(first: $first, after: $after) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } } }`,
-	"in":                 `query ($first: Int, $after: Cursor) { e: entity(iri: "ex:Thing") { c: in(first: $first, after: $after) { nodes { subject { iri } } ` + pageFields + ` } } }`,
+	"entities":                    `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {iri: {contains: "thing"}}) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by type":            `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by value":           `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {property: {predicate: "ex:size", gte: 0}}) { nodes { iri } ` + pageFields + ` } }`,
+	"entities in order":           `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}, orderBy: [{property: "ex:size", direction: DESC}]) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by degree":          `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}, orderBy: [{by: IN_DEGREE, direction: DESC}, {by: OUT_DEGREE}]) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by two keys":        `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}, orderBy: [{property: "ex:none", nulls: FIRST}, {property: "ex:size", direction: DESC, nulls: FIRST}, {by: LABEL}]) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by statement":       `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {property: {predicate: "ex:size", graph: {default: true}, assertedBy: {regex: "^agent"}, ageSeconds: {gte: 0}}}) { nodes { iri } ` + pageFields + ` } }`,
+	"statements by graph":         `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {regex: "/has$"}, object: {iri: {exists: true}}}, orderBy: [{by: GRAPH, nulls: LAST}, {by: CERTAINTY}]) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
+	"entities by path":            `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {path: {path: "^ex:has/a?", where: {iri: {eq: "ex:hub"}}}}) { nodes { iri } ` + pageFields + ` } }`,
+	"entities in order of a path": `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {type: {eq: "ex:Thing"}}, orderBy: [{path: "ex:next/ex:size", direction: DESC}, {path: "^ex:next", nulls: FIRST}]) { nodes { iri } ` + pageFields + ` } }`,
+	"entities by neighbours":      `query ($first: Int, $after: Cursor) { c: entities(first: $first, after: $after, where: {path: [{path: "ex:next", where: {type: {eq: "ex:Thing"}}}, {path: "^ex:next", quantifier: SINGLE}, {path: "ex:size", count: {lte: 1}}]}) { nodes { iri } ` + pageFields + ` } }`,
+	"statements":                  `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {eq: "ex:has"}}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
+	"statements tested":           `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {startsWith: "https://example.org/has"}}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
+	"statements ordered":          `query ($first: Int, $after: Cursor) { c: statements(first: $first, after: $after, where: {predicate: {eq: "ex:has"}}, orderBy: {by: OBJECT, direction: DESC}) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } }`,
+	"out":                         `query ($first: Int, $after: Cursor) { e: entity(iri: "ex:hub") { c: out(first: $first, after: $after) { nodes { object { ... on Entity { iri } } } ` + pageFields + ` } } }`,
+	"in":                          `query ($first: Int, $after: Cursor) { e: entity(iri: "ex:Thing") { c: in(first: $first, after: $after) { nodes { subject { iri } } ` + pageFields + ` } } }`,
 }
 
 // page asks for one page of a walk.

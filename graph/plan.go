@@ -20,6 +20,8 @@ type planner struct {
 	run  *run
 	op   *graphql.OperationContext
 	path ast.Path // of the field that is being planned, without indexes
+	// lists tells behind how many names of path an index would stand.
+	lists []int
 	// view is what the planned fields read, before a revision was set: what
 	// cursors are bound to.
 	view kg.View
@@ -72,4 +74,12 @@ func unplanned(f graphql.CollectedField) error {
 func argument[T any](args map[string]any, name string) T {
 	v, _ := args[name].(T)
 	return v
+}
+
+// inList plans what is inside of a list.
+func (p *planner) inList(plan func() error) error {
+	p.lists = append(p.lists, len(p.path))
+	err := plan()
+	p.lists = p.lists[:len(p.lists)-1]
+	return err
 }

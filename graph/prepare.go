@@ -30,7 +30,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 	if err := e.limits.checkVariables(req.Variables); err != nil {
 		return nil, e.present(err)
 	}
-	doc, errs := e.documents.get(req.Query)
+	doc, text, errs := e.documents.of(req)
 	if len(errs) > 0 {
 		return nil, e.presentAll(errs)
 	}
@@ -40,18 +40,31 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 	}
 	variables, err := validator.VariableValues(e.schema.Schema(), op, req.Variables)
 	if err != nil {
-		return nil, e.present(variableError(err))
-	}
-	if err := e.limits.checkCost(doc, op, variables); err != nil {
-		return nil, e.present(err)
+		return nil, e.present(variableError(e.schema.Schema(), op, err))
 	}
 	if op.Operation == ast.Mutation {
 		if err := e.refuseMutation(req.QueriesOnly); err != nil {
 			return nil, e.present(err)
 		}
 	}
+	if err := r.setBudget(op, variables); err != nil {
+		return nil, e.present(err)
+	}
+	if err := r.checkCost(op, variables); err != nil {
+		return nil, e.present(err)
+	}
+	set, broken := withoutNulls(op, variables)
+	if len(broken) > 0 {
+		if op.Operation == ast.Subscription {
+			for _, err := range broken {
+				return nil, e.present(err)
+			}
+		}
+		copied := *op
+		op, copied.SelectionSet = &copied, set
+	}
 	return &graphql.OperationContext{
-		RawQuery:               req.Query,
+		RawQuery:               text,
 		OperationName:          req.OperationName,
 		Variables:              variables,
 		Extensions:             req.Extensions,
@@ -59,7 +72,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 		Operation:              op,
 		RecoverFunc:            e.recovered,
 		ResolverMiddleware:     answerFields,
-		RootResolverMiddleware: func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) },
+		RootResolverMiddleware: answerRoots(broken),
 	}, nil
 }
 
@@ -75,12 +88,12 @@ func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinit
 	return nil, err
 }
 
-// kindOf tells what the request asks for; "" when it is not valid.
-func (e *Engine) kindOf(req *operation.Request) ast.Operation {
+// Kind tells what the request asks for; "" when it is not valid.
+func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	if !utf8.ValidString(req.Query) {
 		return ""
 	}
-	doc, errs := e.documents.get(req.Query)
+	doc, _, errs := e.documents.of(req)
 	if len(errs) > 0 {
 		return ""
 	}

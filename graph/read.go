@@ -24,6 +24,9 @@ func read(ctx context.Context, view *ViewInput) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
+	if _, err := runOf(ctx).newCutter(fc.Args); err != nil {
+		return reading{}, err
+	}
 	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, nil
 }
 
@@ -41,7 +44,11 @@ func (r reading) answer(write func(b []byte) []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	b := write(nil)
+	if c := r.run.cutter; c != nil {
+		return c.leaveOpen(r.ctx, write)
+	}
+	// A guess: what was loaded, and as much again for the names of fields.
+	b := write(make([]byte, 0, min(2*r.run.bytes.Load()+256, maxGuess)))
 	if len(b) > r.run.engine.limits.ResultBytes {
 		return r.run.engine.limits.resultTooLarge()
 	}
@@ -67,20 +74,29 @@ func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
 }
 
 func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
+	node, err := l.entity(plan, iri)
+	if node == nil || err != nil {
+		return err
+	}
+	return r.answer(node.write)
+}
+
+// entity loads one entity, nil when the view shows nothing of it.
+func (l *loader) entity(plan *entityPlan, iri kg.Term) (*entityNode, error) {
 	ref, err := l.ref(iri)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	nodes, err := l.entities(plan, []entityRef{ref})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !nodes[0].found {
+	if !nodes[0].found && !nodes[0].hadPast() {
 		if there, err := l.shows(ref); err != nil || !there {
-			return err
+			return nil, err
 		}
 	}
-	return r.answer(nodes[0].write)
+	return nodes[0], nil
 }
 
 // shows tells whether the view shows a statement with the entity.
@@ -88,12 +104,11 @@ func (l *loader) shows(ref entityRef) (bool, error) {
 	if ref.id == (kg.ID{}) {
 		return false, nil
 	}
-	for _, p := range []kg.IDPattern{{Subject: ref.id}, {Object: ref.id}} {
-		for _, err := range l.snapshot.MatchIDs(p, nil) {
-			return err == nil, err
-		}
+	there, err := holdsAny(l.snapshot, kg.IDPattern{Subject: ref.id})
+	if err == nil && !there {
+		there, err = holdsAny(l.snapshot, kg.IDPattern{Object: ref.id})
 	}
-	return false, nil
+	return there, err
 }
 
 // readNode answers Query.node.

@@ -19,16 +19,30 @@ import (
 type run struct {
 	engine  *Engine
 	request *operation.Request
+	ctx     context.Context   // that of the operation; a run lives no longer
 	ec      *executionContext // parses arguments; set before execution
 	bytes   atomic.Int64      // of what was loaded for the answer
+
+	// What follows is only for an operation with a budget, whose root fields are
+	// answered one after the other.
+	budgeted bool
+	allowed  allowance
+	meter    kg.Meter
+	cutter   *cutter // of the root field at which the work is, nil without a budget
+	cutters  []*cutter
+	given    int // elements, of all its lists
+	cuts     []operation.Cut
 
 	mu        sync.Mutex // guards what follows
 	snapshots []opened
 	pinned    bool        // revision is set
 	revision  kg.Revision // that the operation reads where nothing else is asked for
 	now       time.Time   // the evaluation time of all its reads
+	moments   map[time.Time]kg.Revision
+	sources   []kg.AgentID // of what was read from the log
 	lowest    *kg.Position
 	written   *kg.Position // behind what a mutation made
+	noted     []operation.Hint
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
@@ -46,6 +60,7 @@ type runKey struct{}
 
 // context carries the run and the operation to the resolvers.
 func (r *run) context(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
+	r.ctx = ctx
 	r.ec = newExecutionContext(opCtx, r.engine.schema, nil)
 	return graphql.WithOperationContext(context.WithValue(ctx, runKey{}, r), opCtx)
 }
@@ -73,6 +88,9 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.budgeted {
+		s.Measure(&r.meter)
+	}
 	if !asked && !r.pinned {
 		r.pinned, r.revision = true, s.Revision()
 		view.At = r.revision
@@ -96,13 +114,11 @@ func (r *run) close(result *operation.Result) {
 	for _, o := range r.snapshots {
 		s := o.snapshot
 		result.StatementsRead += s.StatementsRead()
-		for _, a := range s.Sources() {
-			if len(result.Sources) < kg.MaxSources && !slices.Contains(result.Sources, a) {
-				result.Sources = append(result.Sources, a)
-			}
-		}
+		result.Scans += s.Scans()
+		result.Sources = addSources(result.Sources, s.Sources()...)
 		s.Close()
 	}
+	result.Sources = addSources(result.Sources, r.sources...)
 	slices.Sort(result.Sources)
 	r.snapshots = nil
 	switch {
@@ -113,6 +129,25 @@ func (r *run) close(result *operation.Result) {
 	default:
 		result.Position = r.engine.deps.Store.Head()
 	}
+}
+
+// noteSources notes who backs what is shown of the log.
+func (r *run) noteSources(list []kg.Assertion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range list {
+		r.sources = addSources(r.sources, a.Source)
+	}
+}
+
+// addSources adds agents that are not there, as far as there is room.
+func addSources(to []kg.AgentID, agents ...kg.AgentID) []kg.AgentID {
+	for _, a := range agents {
+		if len(to) < kg.MaxSources && !slices.Contains(to, a) {
+			to = append(to, a)
+		}
+	}
+	return to
 }
 
 // charge accounts for n bytes that were loaded for the answer.

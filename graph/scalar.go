@@ -70,6 +70,23 @@ func UnmarshalRevision(v any) (kg.Revision, error) {
 	return kg.Revision(n), nil
 }
 
+// MarshalMoment writes a revision as a number, a time as RFC 3339.
+func MarshalMoment(m kg.Moment) graphql.Marshaler {
+	if m.Time.IsZero() {
+		return MarshalRevision(m.Revision)
+	}
+	return MarshalDateTime(m.Time)
+}
+
+// UnmarshalMoment reads a whole number, a string of digits, or RFC 3339.
+func UnmarshalMoment(v any) (kg.Moment, error) {
+	text, ok := digits(v)
+	if !ok {
+		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment is a revision or an RFC 3339 time, not %s", jsonKind(v))
+	}
+	return kg.ParseMoment(text)
+}
+
 // MarshalDateTime writes RFC 3339 in UTC, to the millisecond.
 func MarshalDateTime(t time.Time) graphql.Marshaler { return quoted(formatTime(t)) }
 

@@ -26,13 +26,33 @@ func (r *queryResolver) Entity(ctx context.Context, iri kg.Term, view *ViewInput
 }
 
 // Entities is the resolver for the entities field.
-func (r *queryResolver) Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput) (*EntityConnection, error) {
+func (r *queryResolver) Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error) {
 	return nil, readEntities(ctx, view)
 }
 
 // Statements is the resolver for the statements field.
-func (r *queryResolver) Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput) (*StatementConnection, error) {
+func (r *queryResolver) Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error) {
 	return nil, readStatements(ctx, view)
+}
+
+// Match is the resolver for the match field.
+func (r *queryResolver) Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error) {
+	return nil, readMatch(ctx, view)
+}
+
+// ShortestPaths is the resolver for the shortestPaths field.
+func (r *queryResolver) ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
+	return nil, readShortestPaths(ctx, from, to, maxDepth, k, view)
+}
+
+// Changes is the resolver for the changes field.
+func (r *queryResolver) Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error) {
+	return nil, readChanges(ctx, view)
+}
+
+// Diff is the resolver for the diff field.
+func (r *queryResolver) Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error) {
+	return nil, readDiff(ctx, view)
 }
 
 // Vocabulary is the resolver for the vocabulary field.
@@ -53,6 +73,16 @@ func (r *queryResolver) Revision(ctx context.Context) (*kg.Revision, error) {
 // StatementChanged is the resolver for the statementChanged field.
 func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
 	return nil, followStatements(ctx, where, ops, resume, view)
+}
+
+// EntityChanged is the resolver for the entityChanged field.
+func (r *subscriptionResolver) EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error) {
+	return nil, followEntity(ctx, iri, depth, resume, view)
+}
+
+// MatchChanged is the resolver for the matchChanged field.
+func (r *subscriptionResolver) MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error) {
+	return nil, followMatch(ctx, pattern, selectArg, resume, view)
 }
 
 // Mutation returns MutationResolver implementation.

@@ -86,8 +86,16 @@ func selectAll(s *ast.Schema, name string, open map[string]bool) string {
 		if f.Arguments.ForName("predicate") != nil {
 			b += `(predicate: "ex:p")`
 		}
-		if f.Arguments.ForName("first") != nil && f.Type.Elem == nil {
+		if f.Name == "follow" {
+			b += `(path: "ex:p+", first: 1)`
+		} else if f.Arguments.ForName("first") != nil && f.Type.Elem == nil {
 			b += "(first: 1)"
+		}
+		if f.Arguments.ForName("var") != nil {
+			b += `(var: "s")`
+		}
+		if f.Arguments.ForName("as") != nil {
+			b += `(as: "count")`
 		}
 		b += selectAll(s, f.Type.Name(), open)
 	}
@@ -109,6 +117,10 @@ func TestEveryFieldIsAnswered(t *testing.T) {
 		`{ node(id: "https://example.org/ada")` + selectAll(s, "Node", map[string]bool{}) + ` }`,
 		`{ entities` + selectAll(s, "EntityConnection", map[string]bool{}) + ` }`,
 		`{ statements` + selectAll(s, "StatementConnection", map[string]bool{}) + ` }`,
+		`{ shortestPaths(from: "ex:ada", to: "ex:bob")` + selectAll(s, "GraphPath", map[string]bool{}) + ` }`,
+		`{ changes(after: "earliest")` + selectAll(s, "ChangeConnection", map[string]bool{}) + ` }`,
+		`{ diff(from: 1)` + selectAll(s, "DiffConnection", map[string]bool{}) + ` }`,
+		`{ match(pattern: {triples: [{s: "?s", p: "ex:knows", o: "?o"}]}, explain: true)` + selectAll(s, "MatchConnection", map[string]bool{}) + ` }`,
 		`{ vocabulary` + selectAll(s, "Vocabulary", map[string]bool{}) + ` stats` + selectAll(s, "Stats", map[string]bool{}) + ` }`,
 		`mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}}}]})` + selectAll(s, "ApplyPatchesPayload", map[string]bool{}) + ` }`,
 	} {
@@ -117,6 +129,10 @@ func TestEveryFieldIsAnswered(t *testing.T) {
 		}
 	}
 	f := b.follow(t, `subscription { statementChanged(resume: "earliest")`+selectAll(s, "StatementEvent", map[string]bool{})+` }`, "", operation.Resume{})
+	f.event()
+	f = b.follow(t, `subscription { matchChanged(pattern: {triples: [{s: "?s", p: "?p", o: "?o"}]}, resume: "earliest")`+selectAll(s, "MatchEvent", map[string]bool{})+` }`, "", operation.Resume{})
+	f.event()
+	f = b.follow(t, `subscription { entityChanged(iri: "ex:ada", depth: 1, resume: "earliest")`+selectAll(s, "EntityEvent", map[string]bool{})+` }`, "", operation.Resume{})
 	f.event()
 	if log := b.log.String(); log != "" {
 		t.Errorf("logged: %s", log)

@@ -16,6 +16,7 @@ type subject struct {
 	name     kg.Term
 	// rows are the statements with the wanted predicates, by their index.
 	rows [][]kg.Row
+	scan *entityScan // of one under test
 }
 
 func (s *subject) term() (kg.Term, error) {
@@ -72,65 +73,97 @@ func (w *wants) find(predicate kg.ID) int {
 // some dozens of statements.
 const maxSkipped = 64
 
-// gather reads the statements of a subject that have a wanted predicate. each
-// is called in the order of the index.
-func gather(s *kg.Snapshot, id kg.ID, w *wants, each func(i int, row kg.Row) error) error {
-	switch len(w.ids) {
+// gatherer reads the statements with wanted predicates of one subject after
+// the other, in one walk over the index if they come in order.
+type gatherer struct {
+	sweep *kg.Sweep
+	wants *wants
+	// each is called for a statement with a wanted predicate, in the order of
+	// the index. The row is valid during the call.
+	each func(wanted int, row *kg.Row) error
+}
+
+func newGatherer(s *kg.Snapshot, w *wants, each func(wanted int, row *kg.Row) error) *gatherer {
+	return &gatherer{s.Sweep(), w, each}
+}
+
+func (g *gatherer) close() { g.sweep.Close() }
+
+// gather reads those of a subject.
+func (g *gatherer) gather(id kg.ID) error {
+	switch len(g.wants.ids) {
 	case 0:
 		return nil
 	case 1:
-		return gatherFrom(s, kg.IDPattern{Subject: id, Predicate: w.ids[0]}, nil, w, each)
+		return g.gatherOne(id, g.wants.ids[0])
 	}
 	skipped := 0
-	var last kg.IDQuad
-	for row, err := range s.MatchIDs(kg.IDPattern{Subject: id}, nil) {
-		if err != nil {
-			return err
-		}
-		i := w.find(row.Predicate)
+	for g.sweep.Seek(kg.IDPattern{Subject: id}, nil); g.sweep.Next(); {
+		row := g.sweep.Row()
+		i := g.wants.find(row.Predicate)
 		if i < 0 {
 			if skipped++; skipped >= maxSkipped {
-				last = row.IDQuad
-				break
+				return g.gatherBehind(row.Subject, row.Predicate)
 			}
 			continue
 		}
-		if err := each(i, row); err != nil {
+		if err := g.each(i, row); err != nil {
 			return err
 		}
 	}
-	if skipped < maxSkipped {
-		return nil
-	}
-	for _, p := range w.ids {
-		if compareIDs(p, last.Predicate) > 0 {
-			if err := gatherFrom(s, kg.IDPattern{Subject: id, Predicate: p}, nil, w, each); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return g.sweep.Err()
 }
 
-func gatherFrom(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad, w *wants, each func(i int, row kg.Row) error) error {
-	for row, err := range s.MatchIDs(p, after) {
-		if err != nil {
-			return err
+// gatherBehind seeks each of the wanted predicates that come behind this one.
+func (g *gatherer) gatherBehind(id, predicate kg.ID) error {
+	for _, p := range g.wants.ids {
+		if compareIDs(p, predicate) <= 0 {
+			continue
 		}
-		if err := each(w.find(row.Predicate), row); err != nil {
+		if err := g.gatherOne(id, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gatherRows fills the subject's rows.
-func (s *subject) gatherRows(w *wants) error {
-	s.rows = make([][]kg.Row, w.n)
-	return gather(s.snapshot, s.id, w, func(i int, row kg.Row) error {
-		s.rows[i] = append(s.rows[i], row)
+func (g *gatherer) gatherOne(id, predicate kg.ID) error {
+	i := g.wants.find(predicate)
+	for g.sweep.Seek(kg.IDPattern{Subject: id, Predicate: predicate}, nil); g.sweep.Next(); {
+		if err := g.each(i, g.sweep.Row()); err != nil {
+			return err
+		}
+	}
+	return g.sweep.Err()
+}
+
+// subjectGatherer gathers the rows of a subject at a time.
+type subjectGatherer struct {
+	*gatherer
+	s *subject
+}
+
+func gatherSubjects(s *kg.Snapshot, w *wants) *subjectGatherer {
+	g := &subjectGatherer{}
+	g.gatherer = newGatherer(s, w, func(i int, row *kg.Row) error {
+		g.s.rows[i] = append(g.s.rows[i], *row)
 		return nil
 	})
+	return g
+}
+
+// next makes s the subject with this id, with its rows. It may be used again
+// for the next one: then nothing may hold on to its rows.
+func (g *subjectGatherer) next(s *subject, id kg.ID) error {
+	if s.rows == nil {
+		s.rows = make([][]kg.Row, g.wants.n)
+	}
+	for i := range s.rows {
+		s.rows[i] = s.rows[i][:0]
+	}
+	s.id, s.name = id, kg.Term{}
+	g.s = s
+	return g.gather(id)
 }
 
 // lastID is greater than all ids.

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/internal/follow"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -42,6 +43,9 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	case len(errs) == 0 && f.subscription == nil:
 		return nil, kg.Errorf(kg.CodeInternal, "internal error")
 	case len(errs) == 0:
+		if hints := r.hints(ctx, opCtx); hints != nil {
+			f.subscription.hints.Store(&hints)
+		}
 		return f.subscription, nil
 	case errors.As(f.err, &known) && known.Code != kg.CodeInvalid:
 		return nil, f.err
@@ -63,6 +67,10 @@ func (e *Engine) establish(ctx context.Context) (errs gqlerror.List) {
 	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
 		return e.present(kg.Errorf(kg.CodeInvalid, "a subscription has exactly one root field"))
 	}
+	if err := runOf(ctx).await(ctx, subscriptionImplementors); err != nil {
+		ctx.Value(followingKey{}).(*following).err = err
+		return e.present(err)
+	}
 	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recovered)
 	e.schema.Exec(ctx)
 	return graphql.GetErrors(ctx)
@@ -80,24 +88,26 @@ type following struct {
 
 type followingKey struct{}
 
-// followStatements establishes Subscription.statementChanged.
-func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
+// subscribeTo establishes the subscription that the resolver's field asks for;
+// of makes what it follows and what it tells of that.
+func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
-	f.subscription, f.err = newStream(ctx, f.ctx, where, ops, resume, view)
+	f.subscription, f.err = newStream(ctx, f.ctx, resume, view, of)
 	return f.err
 }
 
-func newStream(ctx, life context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (*Stream, error) {
+func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) (*Stream, error) {
 	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
 	v, err := r.view(view)
 	if err != nil {
 		return nil, err
 	}
-	match, err := matchStatement(where)
+	p := newPlanner(ctx, v)
+	content, subject, err := of(p, fc.Field.Selections)
 	if err != nil {
-		return nil, kg.AsError(err).At("where")
+		return nil, err
 	}
-	plan, err := newPlanner(ctx, v).event(fc.Field)
+	plan, err := p.event(fc.Field, content)
 	if err != nil {
 		return nil, err
 	}
@@ -105,22 +115,8 @@ func newStream(ctx, life context.Context, where *StatementFilter, ops []kg.Op, r
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{
-		ctx: life, engine: r.engine, request: r.request, plan: plan,
-		filter: kg.Filter{Pattern: match.pattern, Ops: ops, View: v, Keep: match.keep()},
-	}
-	return s, s.register(start)
-}
-
-// keep is the test of a match as a watch wants it: of one assertion at a time.
-func (m statementMatch) keep() func(kg.Statement) bool {
-	if m.test == nil {
-		return nil
-	}
-	return func(s kg.Statement) bool {
-		ok, err := m.test(factOf(s))
-		return ok && err == nil
-	}
+	s := &Stream{ctx: life, engine: r.engine, request: r.request, plan: plan, view: v}
+	return s, s.register(subject, start)
 }
 
 // start says where the subscription starts. What the request itself says wins:

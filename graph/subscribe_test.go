@@ -199,7 +199,7 @@ func TestChangeInFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := data.StatementChanged
-	if c["op"] != "replace" || fmt.Sprint(c["previous"]) != "[map[object:map[iri:https://example.org/bob]]]" || e.Change.Commit.Revision != 3 {
+	if c["op"] != "replace" || fmt.Sprint(c["previous"]) != "[map[object:map[iri:https://example.org/bob]]]" || e.Changes[0].Commit.Revision != 3 {
 		t.Errorf("got %s, want the replacement of bob in revision 3", got)
 	}
 }

@@ -17,13 +17,14 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 		return view, view.Valid()
 	}
 	if v.At != nil {
-		if view.At != 0 && view.At != *v.At {
-			return view, kg.Errorf(kg.CodeInvalid, "the request reads revision %d; a field of it cannot read revision %d", view.At, *v.At).At("view.at")
+		at, err := r.readable(*v.At)
+		if err != nil {
+			return view, kg.AsError(err).At("view.at")
 		}
-		if *v.At == 0 {
-			return view, kg.Errorf(kg.CodeInvalid, "revision 0 is before the first commit: there is nothing to read").At("view.at")
+		if view.At != 0 && view.At != at {
+			return view, kg.Errorf(kg.CodeInvalid, "the request reads revision %d; a field of it cannot read revision %d", view.At, at).At("view.at")
 		}
-		view.At = *v.At
+		view.At = at
 	}
 	narrowGraphs(&view, v)
 	if v.MinCertainty != nil {
@@ -41,10 +42,26 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 			view.MaxAge = age
 		}
 	}
+	if v.RecordedAt != nil {
+		span := kg.TimeSpan{From: orZero(v.RecordedAt.From), Until: orZero(v.RecordedAt.Until)}
+		if err := (&kg.View{Recorded: span}).Valid(); err != nil {
+			return view, kg.AsError(err).At("view.recordedAt")
+		}
+		view.Recorded = view.Recorded.Intersect(span)
+	}
 	if v.BelievedBy != nil {
 		narrowBelieved(&view, v.BelievedBy)
 	}
 	return view, view.Valid()
+}
+
+// orZero is the time in UTC, so that equal views compare equal; the zero time
+// for none.
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }
 
 // maxAge turns seconds into an age. 0 seconds is the shortest one there is,

@@ -208,10 +208,11 @@ func BenchmarkFilterIndex(b *testing.B) {
 	x := newFilterIndex()
 	watchers := make([]*Watcher, 10_000)
 	for i := range watchers {
-		w := &Watcher{filter: Filter{Pattern: Pattern{Subject: IRI(fmt.Sprintf("https://bench.example/thing/%d", i))}}}
+		p := Pattern{Subject: IRI(fmt.Sprintf("https://bench.example/thing/%d", i))}
 		if i%3 == 0 {
-			w.filter.Pattern.Predicate = IRI("https://bench.example/p1")
+			p.Predicate = IRI("https://bench.example/p1")
 		}
+		w := &Watcher{filter: &sight{Filter: Filter{Patterns: []Pattern{p}}}}
 		watchers[i] = w
 		x.add(w)
 	}
@@ -232,7 +233,7 @@ func BenchmarkFilterIndex(b *testing.B) {
 		return timed(len(c.Changes), func() {
 			for i := range c.Changes {
 				for _, w := range watchers {
-					if w.filter.Pattern.Matches(c.Changes[i].Quad) {
+					if w.filter.Patterns[0].Matches(c.Changes[i].Quad) {
 						found++
 					}
 				}

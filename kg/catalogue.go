@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 	"sync"
@@ -75,6 +76,29 @@ func (c *catalogue) each(kind byte, in ID, fn func(graph, id ID, count uint64)) 
 		}
 		return true
 	})
+}
+
+// eachGraph calls fn for the count that each graph has of one id. It looks up as
+// often as there are graphs, however many counts those hold.
+func (c *catalogue) eachGraph(kind byte, id ID, fn func(graph ID, count uint64)) {
+	it := c.tallies.Iter()
+	from := []byte{kind}
+	for it.Seek(string(from)) {
+		graph, first, ok := keys.ParsePair([]byte(it.Key()))
+		if !ok || it.Key()[0] != kind {
+			return
+		}
+		count, found := it.Value().count, first == id
+		if !found && compareIDs(first, id) < 0 {
+			var t tally
+			t, found = c.tallies.Get(string(from[:1]) + string(graph[:]) + string(id[:]))
+			count = t.count
+		}
+		if found {
+			fn(graph, count)
+		}
+		from = append(append(from[:1], graph[:]...), bytes.Repeat([]byte{0xff}, keys.IDSize)...)
+	}
 }
 
 func (t tally) encode() []byte {

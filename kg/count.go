@@ -43,6 +43,35 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 	return s.scanCount(p)
 }
 
+// Estimate is roughly how many statements fit the pattern, from the counts of
+// the graphs that the view shows, without reading any: what the view hides by
+// certainty, age or revision is counted. known is false when only reading could
+// tell; n is then how many there are at most.
+func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
+	kind, id, known := s.tallied(p)
+	if !known {
+		kind, id = keys.PrefixPredicate, p.Predicate
+	}
+	if id.IsZero() || !p.Graph.IsZero() {
+		err = s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
+			if id.IsZero() || id == counted {
+				n += count
+			}
+		})
+		return n, known, err
+	}
+	s.catalogue.eachGraph(kind, id, func(graph ID, count uint64) {
+		var shown bool
+		if err == nil {
+			shown, err = s.admits(graph)
+		}
+		if shown {
+			n += count
+		}
+	})
+	return n, known, err
+}
+
 // eachShown is catalogue.each for the graphs that the view shows.
 func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
 	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
@@ -70,6 +99,26 @@ func (s *Snapshot) tallied(p IDPattern) (kind byte, id ID, ok bool) {
 		return keys.PrefixClass, p.Object, true
 	}
 	return 0, id, false
+}
+
+// Instances is the number of subjects of a class, if the catalogue knows it:
+// what it counts are statements, so not when several graphs that the view shows
+// have some, nor under a view that leaves assertions out.
+func (s *Snapshot) Instances(class Term) (n uint64, known bool, err error) {
+	id, there, err := s.dict.id(class)
+	if err != nil || !s.exact() {
+		return 0, false, err
+	}
+	graphs := 0
+	if there {
+		err = s.eachShown(keys.PrefixClass, ID{}, func(_, counted ID, count uint64) {
+			if counted == id && count > 0 {
+				graphs++
+				n += count
+			}
+		})
+	}
+	return n, graphs <= 1, err
 }
 
 func (s *Snapshot) scanCount(p IDPattern) (uint64, error) {

@@ -75,3 +75,45 @@ func wantInternal(t *testing.T, what string, err error) {
 		t.Errorf("%s: got %v, want %s", what, err, CodeInternal)
 	}
 }
+
+// TestInstances proves that the catalogue tells the size of a class only where
+// it is that of what the view shows.
+func TestInstances(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	class, other := IRI("urn:class"), IRI("urn:other")
+	is := func(subject string, class, graph Term) Quad {
+		return Quad{Subject: IRI(subject), Predicate: IRI(RDFType), Object: class, Graph: graph}
+	}
+	commitOf(t, s, is("urn:a", class, DefaultGraph), is("urn:b", class, DefaultGraph), is("urn:a", other, DefaultGraph), is("urn:a", other, IRI("urn:g")))
+	old := s.Head().Revision
+	commitOf(t, s, is("urn:c", class, DefaultGraph))
+	for _, c := range []struct {
+		name  string
+		view  View
+		class Term
+		n     uint64
+		known bool
+	}{
+		{"one graph", View{}, class, 3, true},
+		{"two graphs", View{}, other, 2, false},
+		{"two graphs, one shown", View{Graphs: []Term{IRI("urn:g")}}, other, 1, true},
+		{"none shown", View{Graphs: []Term{IRI("urn:h")}}, class, 0, true},
+		{"unknown", View{}, IRI("urn:never"), 0, true},
+		{"of the past", View{At: old}, class, 0, false},
+		{"some assertions", View{MinCertainty: 0.5}, class, 0, false},
+	} {
+		snap, err := s.View(t.Context(), c.view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, known, err := snap.Instances(c.class)
+		if err != nil || known != c.known || known && n != c.n {
+			t.Errorf("%s: got %d, %t, %v; want %d, %t", c.name, n, known, err, c.n, c.known)
+		}
+		snap.Close()
+	}
+}

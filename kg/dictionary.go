@@ -2,6 +2,7 @@ package kg
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
@@ -162,13 +163,13 @@ func (d dictionary) term(id ID) (Term, error) {
 	if !id.IsNumbered() {
 		t, err := inlineTerm(id)
 		if err != nil {
-			return t, Errorf(CodeInternal, "id %x: %w", id[:], err)
+			return t, Errorf(CodeInternal, "id %s: %w", hex.EncodeToString(id[:]), err)
 		}
 		return t, nil
 	}
 	t, err := d.numbered(id.Number())
 	if err == nil && tagOf(t) != id.Tag() {
-		err = Errorf(CodeInternal, "id %x stands for a term of another kind", id[:])
+		err = Errorf(CodeInternal, "id %s stands for a term of another kind", hex.EncodeToString(id[:]))
 	}
 	return t, err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ import (
 //	LOCK            held while the store is open
 //	koine.json      format version and epoch
 //	secret          seals tokens; 32 random bytes
+//	prefixes.json   the prefixes that were registered with the store, if any
 //	log/            the truth
 //	index/          what the log means now; may be thrown away
 //	index/CLEAN     there only while the index is closed in order: checksums of its files
@@ -28,6 +30,7 @@ const (
 	lockName       = "LOCK"
 	formatName     = "koine.json"
 	secretName     = "secret"
+	prefixesName   = "prefixes.json"
 	logName        = "log"
 	indexName      = "index"
 	cleanName      = "CLEAN"
@@ -46,6 +49,9 @@ type directory struct {
 	lock   *os.File
 	epoch  Epoch
 	secret []byte
+
+	prefixing sync.Mutex // guards the prefixes and their file
+	prefixes  map[string]string
 }
 
 type formatFile struct {
@@ -105,7 +111,10 @@ func (d *directory) load() error {
 	if err == nil && len(d.secret) != secretBytes {
 		err = Errorf(CodeFormatUnknown, "%s has the wrong length", secretName)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.loadPrefixes()
 }
 
 // create makes a new store, in a directory that holds nothing else.

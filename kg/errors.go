@@ -16,6 +16,7 @@ const (
 	CodeInternal            Code = "INTERNAL"             // a fault of ours; details belong in the log only
 	CodeInvalid             Code = "INVALID"              // the request itself is wrong
 	CodeLimitExceeded       Code = "LIMIT_EXCEEDED"       // a named bound was passed
+	CodeBudgetExceeded      Code = "BUDGET_EXCEEDED"      // the budget that the caller set does not reach
 	CodeNotFound            Code = "NOT_FOUND"            // absent, or not to be seen
 	CodeGraphNotFound       Code = "GRAPH_NOT_FOUND"      // absent, or not to be seen, said of a graph
 	CodePermissionDenied    Code = "PERMISSION_DENIED"    // it may be seen but not done
@@ -51,6 +52,9 @@ type Error struct {
 	Field string
 	// Hint says what to do, where that is not plain from Message.
 	Hint string
+	// Limit is the name of the bound that was passed, for CodeLimitExceeded, where
+	// it is one that can be set.
+	Limit string
 	// RetryAfter is set where trying again later makes sense.
 	RetryAfter time.Duration
 	// Oldest is the oldest position that can be had, for codes that end a

@@ -9,13 +9,14 @@ import (
 // retryWatch is when it may make sense to ask for a watcher again.
 const retryWatch = 5 * time.Second
 
-// filterIndex finds the watchers whose pattern a change fits without looking at
-// all of them: by which terms of the pattern are bound, and their hash. Terms
-// that the store has not seen can be watched like any other.
+// filterIndex finds the watchers any of whose patterns a change fits without
+// looking at all of them: by which terms of the pattern are bound, and their
+// hash. Terms that the store has not seen can be watched like any other.
 type filterIndex struct {
 	seed  maphash.Seed
 	masks [16]map[uint64][]*Watcher // by which parts are bound
 	used  []uint8                   // masks that hold any
+	round uint64                    // of match, so that each watcher is told once
 }
 
 func newFilterIndex() filterIndex { return filterIndex{seed: maphash.MakeSeed()} }
@@ -67,47 +68,68 @@ func (h *hashes) key(mask uint8) uint64 {
 	return k
 }
 
-func (x *filterIndex) add(w *Watcher) {
-	mask := maskOf(w.filter.Pattern)
-	if x.masks[mask] == nil {
-		x.masks[mask] = make(map[uint64][]*Watcher)
-		x.used = append(x.used, mask)
+// everyQuad is what a filter without patterns admits.
+var everyQuad = []Pattern{{}}
+
+// keys calls fn for the mask and the key of each of the watcher's patterns.
+func (x *filterIndex) keys(w *Watcher, fn func(mask uint8, key uint64)) {
+	patterns := w.filter.Patterns
+	if patterns == nil {
+		patterns = everyQuad
 	}
-	h := x.hash(Quad(w.filter.Pattern))
-	k := h.key(mask)
-	x.masks[mask][k] = append(x.masks[mask][k], w)
+	for _, p := range patterns {
+		mask := maskOf(p)
+		h := x.hash(Quad(p))
+		fn(mask, h.key(mask))
+	}
+}
+
+func (x *filterIndex) add(w *Watcher) {
+	x.keys(w, func(mask uint8, key uint64) {
+		if x.masks[mask] == nil {
+			x.masks[mask] = make(map[uint64][]*Watcher)
+			x.used = append(x.used, mask)
+		}
+		x.masks[mask][key] = append(x.masks[mask][key], w)
+	})
 }
 
 func (x *filterIndex) remove(w *Watcher) {
-	mask := maskOf(w.filter.Pattern)
-	h := x.hash(Quad(w.filter.Pattern))
-	k := h.key(mask)
-	list := x.masks[mask][k]
-	for i, other := range list {
-		if other == w {
-			last := len(list) - 1
-			list[i], list[last] = list[last], nil
-			list = list[:last]
-			break
+	x.keys(w, func(mask uint8, key uint64) {
+		list := x.masks[mask][key]
+		for i, other := range list {
+			if other == w {
+				last := len(list) - 1
+				list[i], list[last] = list[last], nil
+				list = list[:last]
+				break
+			}
 		}
-	}
-	if len(list) == 0 {
-		delete(x.masks[mask], k)
-		return
-	}
-	x.masks[mask][k] = list
+		if len(list) == 0 {
+			delete(x.masks[mask], key)
+			return
+		}
+		x.masks[mask][key] = list
+	})
 }
 
 // match calls fn once for every watcher that the commit may concern, and not for
-// each change: many may wait for everything while many things change at once. A
-// nil commit may concern everybody.
+// each change or pattern: many may wait for everything while many things change
+// at once. A nil commit may concern everybody.
 func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
+	x.round++
+	tell := func(list []*Watcher) {
+		for _, w := range list {
+			if w.round != x.round {
+				w.round = x.round
+				fn(w)
+			}
+		}
+	}
 	if c == nil {
 		for _, byKey := range x.masks {
 			for _, list := range byKey {
-				for _, w := range list {
-					fn(w)
-				}
+				tell(list)
 			}
 		}
 		return
@@ -129,9 +151,7 @@ func (x *filterIndex) match(c *Commit, fn func(*Watcher)) {
 				continue
 			}
 			told[b] = true
-			for _, w := range list {
-				fn(w)
-			}
+			tell(list)
 		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 // nothing outside the store.
 type ID = keys.ID
 
+// DefaultGraphID stands for DefaultGraph in every store.
+var DefaultGraphID = keys.DefaultGraph
+
 // IDQuad is a quad in ids.
 type IDQuad = keys.Quad
 
@@ -83,6 +86,11 @@ func floorDiv(a, b int64) int64 {
 	}
 	return q
 }
+
+// IntegerOf is the value of an id that holds an xsd:integer itself, as those do
+// that fit into 64 bits and are written in the canonical way. It spares the
+// term where only the number is wanted.
+func IntegerOf(id ID) (n int64, ok bool) { return id.Int(), id.Tag() == keys.TagInteger }
 
 // inlineTerm is the term that an id without a dictionary number holds.
 func inlineTerm(id ID) (Term, error) {

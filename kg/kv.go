@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 
@@ -23,6 +24,10 @@ type cursor interface {
 	// seek moves to the first key at or behind this one, which must begin with
 	// the prefix.
 	seek(key []byte)
+	// move goes on to the keys that begin with another prefix of the same
+	// order, and stands before their first. It is cheap where that lies close
+	// ahead. The prefix must stay as it is until the next move.
+	move(prefix []byte)
 	valid() bool
 	next()
 	// key is valid until the cursor moves.
@@ -82,7 +87,9 @@ func (b *badgerKV) scan(prefix []byte) cursor {
 	b.mu.Unlock()
 	if it == nil {
 		// PrefetchValues off: it costs twice the time for rows this small.
-		it = b.txn.NewIterator(badger.IteratorOptions{Prefix: prefix[:1]})
+		// The iterator keeps its prefix for as long as it lives, and the caller
+		// may write another one in the same place.
+		it = b.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix[0]}})
 	}
 	it.Seek(prefix)
 	return &badgerCursor{kv: b, it: it, prefix: prefix}
@@ -99,6 +106,39 @@ func (c *badgerCursor) valid() bool                       { return c.it.ValidFor
 func (c *badgerCursor) next()                             { c.it.Next() }
 func (c *badgerCursor) key() []byte                       { return c.it.Item().Key() }
 func (c *badgerCursor) value(fn func([]byte) error) error { return c.it.Item().Value(fn) }
+
+// maxSteps is how many keys a cursor passes one by one before it seeks, which
+// costs about as much.
+const maxSteps = 8
+
+func (c *badgerCursor) move(prefix []byte) {
+	ahead := isAhead(prefix, c.prefix)
+	c.prefix = prefix
+	for range maxSteps {
+		if !c.it.Valid() {
+			break // behind all keys of the order
+		}
+		if bytes.Compare(c.it.Item().Key(), prefix) >= 0 {
+			if ahead {
+				return
+			}
+			c.it.Seek(prefix)
+			return
+		}
+		ahead = true // what was passed is less than the prefix
+		c.it.Next()
+	}
+	if c.it.Valid() || !ahead {
+		c.it.Seek(prefix)
+	}
+}
+
+// isAhead tells that all keys with the prefix lie behind all keys with the old
+// one, so that a cursor which has passed only keys of the old one, and less,
+// has passed none with the prefix.
+func isAhead(prefix, old []byte) bool {
+	return bytes.Compare(prefix, old) > 0 && !bytes.HasPrefix(prefix, old)
+}
 
 func (c *badgerCursor) close() {
 	if c.it == nil {

@@ -142,7 +142,10 @@ func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
 		}
 	}
 	if lo == first && first > 1 {
-		return 0, Errorf(CodeRevisionGone, "the log begins after %s", t.UTC().Format(time.RFC3339))
+		oldest := s.Oldest()
+		e := Errorf(CodeRevisionGone, "the log begins after %s", t.UTC().Format(time.RFC3339))
+		e.Hint, e.Oldest = "say a revision, or a later time", &oldest
+		return 0, e
 	}
 	return lo - 1, nil
 }

@@ -131,8 +131,8 @@ func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
 }
 
 func (o *overlay) scan(prefix []byte) cursor {
-	c := &overlayCursor{o: o, prefix: string(prefix), base: o.base.scan(prefix), top: o.written.Iter()}
-	c.seekTop(c.prefix)
+	c := &overlayCursor{o: o, prefix: prefix, base: o.base.scan(prefix), top: o.written.Iter()}
+	c.seekTop(prefix)
 	c.settle()
 	return c
 }
@@ -140,11 +140,12 @@ func (o *overlay) scan(prefix []byte) cursor {
 // overlayCursor merges what was written with the base.
 type overlayCursor struct {
 	o      *overlay
-	prefix string
+	prefix []byte
 	base   cursor
 	steps  uint64
 
 	top    btree.MapIter[string, memValue]
+	topEnd bool // top has passed all keys
 	hasTop bool // top stands on a key of the prefix
 
 	on      layer
@@ -160,13 +161,38 @@ const (
 	onTop
 )
 
-func (c *overlayCursor) seekTop(from string) {
+func (c *overlayCursor) seekTop(from []byte) {
 	c.steps = c.o.steps
-	c.holdTop(c.top.Seek(from))
+	c.holdTop(c.top.Seek(string(from)))
 }
 
 func (c *overlayCursor) holdTop(found bool) {
-	c.hasTop = found && len(c.top.Key()) >= len(c.prefix) && c.top.Key()[:len(c.prefix)] == c.prefix
+	c.topEnd = !found
+	c.hasTop = found && len(c.top.Key()) >= len(c.prefix) && c.top.Key()[:len(c.prefix)] == string(c.prefix)
+}
+
+func (c *overlayCursor) move(prefix []byte) {
+	ahead := isAhead(prefix, c.prefix)
+	c.prefix = prefix
+	c.base.move(prefix)
+	if c.steps != c.o.steps || !ahead {
+		c.seekTop(prefix)
+	} else {
+		c.moveTop()
+	}
+	c.settle()
+}
+
+// moveTop goes ahead to the first key of the prefix.
+func (c *overlayCursor) moveTop() {
+	for range maxSteps {
+		if c.topEnd || c.top.Key() >= string(c.prefix) {
+			c.holdTop(!c.topEnd)
+			return
+		}
+		c.topEnd = !c.top.Next()
+	}
+	c.seekTop(c.prefix)
 }
 
 // settle chooses the smaller side, passing over what is deleted.
@@ -199,7 +225,7 @@ func (c *overlayCursor) settle() {
 
 func (c *overlayCursor) seek(key []byte) {
 	c.base.seek(key)
-	c.seekTop(string(key))
+	c.seekTop(key)
 	c.settle()
 }
 

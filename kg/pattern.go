@@ -1,5 +1,7 @@
 package kg
 
+import "koine/kg/internal/keys"
+
 // Pattern selects statements: a zero Term stands for any. Graph may be
 // DefaultGraph.
 type Pattern struct {
@@ -12,4 +14,22 @@ func (p Pattern) Matches(q Quad) bool {
 		(p.Predicate.IsZero() || p.Predicate == q.Predicate) &&
 		(p.Object.IsZero() || p.Object == q.Object) &&
 		(p.Graph.IsZero() || p.Graph == q.Graph)
+}
+
+// Order names the index that a pattern is read from, by the sequence of its
+// parts: rows come in that order, the bound parts apart. A literal without a
+// predicate is looked for under every predicate: POSG as well.
+func (p IDPattern) Order() string {
+	if keys.NeedsPredicates(IDQuad(p)) {
+		return "POSG"
+	}
+	switch keys.Choose(IDQuad(p)) {
+	case keys.POSG:
+		return "POSG"
+	case keys.OSPG:
+		return "OSPG"
+	case keys.GSPO:
+		return "GSPO"
+	}
+	return "SPOG"
 }

@@ -52,11 +52,23 @@ func NewPrefixes(more map[string]string) (*Prefixes, error) {
 }
 
 func validPrefix(s string) bool {
-	switch strings.ToLower(s) {
-	case "http", "https", "urn", "agent", "file", "mailto", "data", "did", "tag", "chan", "ws", "wss", "_":
-		return false
+	return s != "_" && !IsScheme(s) && validScheme(strings.ReplaceAll(s, "_", "-"))
+}
+
+// IsScheme tells whether a name is one of the URI schemes in use that no prefix
+// may be called by.
+func IsScheme(name string) bool {
+	switch strings.ToLower(name) {
+	case "http", "https", "urn", "agent", "file", "mailto", "data", "did", "tag", "chan", "ws", "wss":
+		return true
 	}
-	return validScheme(strings.ReplaceAll(s, "_", "-"))
+	return false
+}
+
+// Registrable tells whether a name could be a prefix and is not registered.
+func (p *Prefixes) Registrable(name string) bool {
+	_, known := p.namespace[name]
+	return !known && validPrefix(name)
 }
 
 // Resource is the resource that a text names: a registered prefix:name, an

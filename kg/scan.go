@@ -2,7 +2,6 @@ package kg
 
 import (
 	"bytes"
-	"runtime"
 	"slices"
 
 	"koine/kg/internal/keys"
@@ -15,7 +14,10 @@ type scanner struct {
 	s       *Snapshot
 	pattern IDQuad
 	states  bool // decode the assertions of every row
-	after   *IDQuad
+	// versions makes the walk one over all that ever stood: each interval of the
+	// past is a row, before what stands of the same quad.
+	versions bool
+	after    *IDQuad
 
 	order   keys.Order
 	prefix  []byte
@@ -28,6 +30,10 @@ type scanner struct {
 	row   Row
 	err   error
 	steps int
+	// the graph that was asked about last, and the answer: most statements of a
+	// scan are in the same
+	graph      ID
+	graphShown bool
 
 	// the state that was decoded last, and from what
 	state      state
@@ -40,17 +46,22 @@ type scanner struct {
 
 func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanner {
 	sc := &scanner{s: s, pattern: pattern, after: after, states: states}
-	if keys.NeedsPredicates(pattern) {
-		sc.predicates, sc.err = s.knownPredicates(pattern.Graph)
-		if after != nil {
-			i, _ := slices.BinarySearchFunc(sc.predicates, after.Predicate, compareIDs)
-			sc.predicates = sc.predicates[i:]
-		}
-		sc.nextPredicate()
-		return sc
-	}
-	sc.open(pattern)
+	sc.start()
 	return sc
+}
+
+// start opens the scan of the pattern.
+func (sc *scanner) start() {
+	if !keys.NeedsPredicates(sc.pattern) {
+		sc.open(sc.pattern)
+		return
+	}
+	sc.predicates, sc.err = sc.s.knownPredicates(sc.pattern.Graph)
+	if sc.after != nil {
+		i, _ := slices.BinarySearchFunc(sc.predicates, sc.after.Predicate, compareIDs)
+		sc.predicates = sc.predicates[i:]
+	}
+	sc.nextPredicate()
 }
 
 // nextPredicate goes on to the next predicate, false when there is none.
@@ -67,10 +78,11 @@ func (sc *scanner) nextPredicate() bool {
 }
 
 func (sc *scanner) open(p IDQuad) {
+	sc.s.scans.Add(1)
 	sc.order = keys.Choose(p)
 	sc.prefix, _ = sc.order.AppendPrefix(nil, p)
 	sc.present = sc.s.kv.scan(sc.prefix)
-	if sc.s.past {
+	if sc.s.past || sc.versions {
 		prefix := bytes.Clone(sc.prefix)
 		prefix[0] = byte(sc.order.Past())
 		sc.past = sc.s.kv.scan(prefix)
@@ -101,19 +113,16 @@ func (sc *scanner) close() {
 	}
 }
 
-// checkEvery is after how many keys (about a millisecond) a long scan looks
-// whether it is still wanted, and lets others run first, so that light reads stay
-// light beside it.
+// checkEvery is after how many keys (about a millisecond) a long scan calls pace.
 const checkEvery = 1024
 
 // next moves to the next row that is shown.
 func (sc *scanner) next() bool {
 	for sc.err == nil && sc.present != nil {
-		if sc.steps++; sc.steps%checkEvery == 0 && sc.s.ctx != nil {
-			if sc.err = sc.s.ctx.Err(); sc.err != nil {
+		if sc.steps++; sc.steps%checkEvery == 0 {
+			if sc.err = sc.s.pace(); sc.err != nil {
 				return false
 			}
-			runtime.Gosched()
 		}
 		pastFirst, any := sc.pick()
 		switch {
@@ -147,7 +156,8 @@ func (sc *scanner) pick() (pastFirst, any bool) {
 	if !presentValid {
 		return true, true
 	}
-	return bytes.Compare(sc.past.key()[1:keys.QuadKeySize], sc.present.key()[1:]) < 0, true
+	c := bytes.Compare(sc.past.key()[1:keys.QuadKeySize], sc.present.key()[1:])
+	return c < 0 || c == 0 && sc.versions, true
 }
 
 func (sc *scanner) takePresent() bool {
@@ -163,8 +173,8 @@ func (sc *scanner) takePresent() bool {
 	if sc.states || sc.past != nil {
 		return sc.decode(sc.present, sc.order == keys.SPOG) && sc.err == nil
 	}
-	sc.s.read.Add(1)
-	return true
+	sc.err = sc.s.charge()
+	return sc.err == nil
 }
 
 func (sc *scanner) takePast() bool {
@@ -175,6 +185,9 @@ func (sc *scanner) takePast() bool {
 		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", key)
 		return false
 	}
+	if sc.versions {
+		return sc.takeVersion(q, from, to)
+	}
 	at := uint64(sc.s.position.Revision)
 	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(q.Graph) {
 		return false
@@ -184,9 +197,12 @@ func (sc *scanner) takePast() bool {
 }
 
 // admits is that of the snapshot; an error ends the scan.
-func (sc *scanner) admits(graph ID) (shown bool) {
-	shown, sc.err = sc.s.admits(graph)
-	return shown
+func (sc *scanner) admits(graph ID) bool {
+	if graph != sc.graph {
+		sc.graphShown, sc.err = sc.s.admits(graph)
+		sc.graph = graph
+	}
+	return sc.graphShown
 }
 
 // decode reads the state of the row, from the cursor where it holds it, and
@@ -213,12 +229,17 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	if sc.row.to == 0 && st.since > sc.s.position.Revision && sc.past != nil {
 		return false // it has stood like this only later
 	}
+	if sc.row.to == 0 {
+		sc.row.from = st.since
+	}
 	sc.row.shown = sc.s.view.visible(st.assertions)
 	if len(sc.row.shown) == 0 {
 		return false
 	}
+	if sc.err = sc.s.charge(); sc.err != nil {
+		return false
+	}
 	sc.noteSources()
-	sc.s.read.Add(1)
 	return true
 }
 

@@ -26,8 +26,12 @@ type Snapshot struct {
 	// past tells that the revision read is older than the one kv stands at.
 	past    bool
 	release func()
+	// commit reads one of the log; nil in an update under way.
+	commit func(Revision) (*Commit, error)
 
 	read    atomic.Int64
+	meter   *Meter // nil: none
+	scans   atomic.Int64
 	graphs  sync.Map // ID → bool: the decision per graph
 	mu      sync.Mutex
 	sources []AgentID // guarded by mu
@@ -54,8 +58,21 @@ func (s *Snapshot) Position() Position { return s.position }
 // View is what is shown, with the evaluation time filled in.
 func (s *Snapshot) View() View { return s.view }
 
+// Err is why the operation that took the snapshot is over, nil while it is not.
+// Scans end with it by themselves; what takes long between two rows asks.
+func (s *Snapshot) Err() error {
+	if s.ctx == nil {
+		return nil
+	}
+	return s.ctx.Err()
+}
+
 // StatementsRead counts the statements that were read and shown.
 func (s *Snapshot) StatementsRead() int64 { return s.read.Load() }
+
+// Scans counts the walks over the index that were begun: one for each Match,
+// one for all of a Sweep in the same order.
+func (s *Snapshot) Scans() int64 { return s.scans.Load() }
 
 // Sources lists agents whose assertions were read, up to MaxSources.
 func (s *Snapshot) Sources() []AgentID {
@@ -97,8 +114,19 @@ type Row struct {
 // starts behind that quad: the order depends on the pattern only, so pages of
 // one revision fit together.
 func (s *Snapshot) MatchIDs(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
+	return s.matchRows(p, after, !s.view.admitsAll())
+}
+
+// MatchAsserted is MatchIDs for whoever asks for the Assertions of all rows, or
+// of most: they are decoded on the way. That costs little where the pattern binds
+// at most the subject, and otherwise a seek for each row.
+func (s *Snapshot) MatchAsserted(p IDPattern, after *IDQuad) iter.Seq2[Row, error] {
+	return s.matchRows(p, after, true)
+}
+
+func (s *Snapshot) matchRows(p IDPattern, after *IDQuad, states bool) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		sc := newScanner(s, IDQuad(p), after, !s.view.admitsAll())
+		sc := newScanner(s, IDQuad(p), after, states)
 		defer sc.close()
 		for sc.next() {
 			if !yield(sc.row, nil) {

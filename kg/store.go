@@ -24,6 +24,7 @@ type Store struct {
 	cache   *termCache
 	sealer  *sealer
 	tailer  *tailer
+	lately  lately
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
@@ -222,6 +223,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		view:     v,
 		position: Position{s.dir.epoch, v.At, EndOfCommit},
 		past:     past,
+		commit:   s.tailer.commit,
 		release:  sync.OnceFunc(func() { s.unpin(p) }),
 	}, nil
 }

@@ -18,6 +18,8 @@ type tailer struct {
 	head    Revision   // matched up to here
 	filters filterIndex
 	count   int
+	// patterns counts those of all watchers.
+	patterns int
 }
 
 func newTailer(s *Store) *tailer {
@@ -108,14 +110,21 @@ func (w *Watcher) note(r Revision) {
 
 // commit is the commit of a revision, from the ring or from the log.
 func (t *tailer) commit(r Revision) (*Commit, error) {
-	t.ringMu.Lock()
-	c := t.ring.get(r)
-	t.ringMu.Unlock()
-	if c != nil {
+	if c := t.recent(r); c != nil {
 		return c, nil
 	}
 	return t.s.readCommit(r)
 }
+
+// recent is the commit of a revision if the ring has it, else nil.
+func (t *tailer) recent(r Revision) *Commit {
+	t.ringMu.Lock()
+	defer t.ringMu.Unlock()
+	return t.ring.get(r)
+}
+
+// MaxWatchedPatterns bounds the patterns of all watchers together.
+const MaxWatchedPatterns = 1 << 20
 
 // add registers a watcher. Commits after known are matched for it.
 func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
@@ -126,14 +135,44 @@ func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
 		e.RetryAfter = retryWatch
 		return 0, nil, e
 	}
-	t.count++
+	n := len(w.filter.Patterns)
+	if t.patterns+n > MaxWatchedPatterns {
+		return 0, nil, t.errPatterns()
+	}
+	t.count, t.patterns = t.count+1, t.patterns+n
 	t.filters.add(w)
 	return t.head, sync.OnceFunc(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.count--
+		t.count, t.patterns = t.count-1, t.patterns-len(w.filter.Patterns)
 		t.filters.remove(w)
+		w.gone = true
 	}), nil
+}
+
+// refilter gives a watcher another filter, with which commits after known are
+// matched for it.
+func (t *tailer) refilter(w *Watcher, f *sight) (known Revision, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w.gone {
+		return 0, errClosed()
+	}
+	n := len(f.Patterns) - len(w.filter.Patterns)
+	if t.patterns+n > MaxWatchedPatterns {
+		return 0, t.errPatterns()
+	}
+	t.patterns += n
+	t.filters.remove(w)
+	w.filter = f
+	t.filters.add(w)
+	return t.head, nil
+}
+
+func (t *tailer) errPatterns() error {
+	e := Errorf(CodeOverloaded, "the watchers have %d patterns, and no more can be added", t.patterns)
+	e.RetryAfter = retryWatch
+	return e
 }
 
 func (t *tailer) watchers() int {

@@ -57,18 +57,85 @@ func TestWatchersAreToldOnce(t *testing.T) {
 	x := newFilterIndex()
 	patterns := []Pattern{{}, {Subject: IRI("urn:s")}, {Object: numbered(3).Object}, {Object: LangString("object 3", "en")}, {Subject: IRI("urn:other")}}
 	for _, p := range patterns {
-		x.add(&Watcher{filter: Filter{Pattern: p}})
+		x.add(&Watcher{filter: &sight{Filter: Filter{Patterns: []Pattern{p}}}})
 	}
 	c := &Commit{}
 	for i := range 100 {
 		c.Changes = append(c.Changes, Change{Quad: numbered(i)})
 	}
 	told := make(map[Pattern]int)
-	x.match(c, func(w *Watcher) { told[w.filter.Pattern]++ })
+	x.match(c, func(w *Watcher) { told[w.filter.Patterns[0]]++ })
 	for i, want := range []int{1, 1, 1, 0, 0} {
 		if got := told[patterns[i]]; got != want {
 			t.Errorf("a watcher of %v was told %d times, want %d", patterns[i], got, want)
 		}
+	}
+}
+
+// TestWatchersOfSeveralPatterns proves that a watcher is told of a commit once
+// however many of its patterns it fits, and that nothing of it stays in the
+// index when it is gone.
+func TestWatchersOfSeveralPatterns(t *testing.T) {
+	x := newFilterIndex()
+	filters := []Filter{
+		{},
+		{Patterns: []Pattern{{}}},
+		{Patterns: []Pattern{{Subject: IRI("urn:s")}, {Predicate: IRI("urn:p")}, {Object: numbered(3).Object}, {Subject: IRI("urn:s")}}},
+		{Patterns: []Pattern{{Subject: IRI("urn:other")}, {Object: numbered(3).Object}}},
+		{Patterns: []Pattern{{Subject: IRI("urn:other")}, {Object: LangString("object 3", "en")}}},
+		{Patterns: []Pattern{}},
+	}
+	told := make(map[*Watcher]int)
+	var watchers []*Watcher
+	for _, f := range filters {
+		w := &Watcher{filter: &sight{Filter: f}}
+		watchers = append(watchers, w)
+		x.add(w)
+	}
+	c := &Commit{}
+	for i := range 10 {
+		c.Changes = append(c.Changes, Change{Quad: numbered(i)})
+	}
+	const commits = 3
+	for range commits {
+		x.match(c, func(w *Watcher) { told[w]++ })
+	}
+	for i, want := range []int{commits, commits, commits, commits, 0, 0} {
+		if got := told[watchers[i]]; got != want {
+			t.Errorf("a watcher of %v was told %d times of %d commits, want %d", filters[i].Patterns, got, commits, want)
+		}
+	}
+	for _, w := range watchers {
+		x.remove(w)
+	}
+	for mask, byKey := range x.masks {
+		if len(byKey) > 0 {
+			t.Errorf("mask %b still holds %v", mask, byKey)
+		}
+	}
+}
+
+// TestWatchedPatternsAreBounded proves that watchers with many patterns are
+// refused in time, and make room when they go.
+func TestWatchedPatternsAreBounded(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.tailer.patterns = MaxWatchedPatterns - 2
+	watch := func(n int) (*Watcher, error) {
+		return s.Watch(context.Background(), Filter{Patterns: make([]Pattern, n)}, s.Head())
+	}
+	if _, err := watch(3); CodeOf(err) != CodeOverloaded || AsError(err).RetryAfter == 0 {
+		t.Errorf("past the bound: got %v, want %s and when to try again", err, CodeOverloaded)
+	}
+	for range 2 {
+		w, err := watch(2)
+		if err != nil {
+			t.Fatalf("at the bound: %v", err)
+		}
+		w.Close()
 	}
 }
 

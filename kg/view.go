@@ -65,6 +65,9 @@ type View struct {
 	// MaxAge admits only assertions recorded at most this long before Now.
 	// 0 admits all.
 	MaxAge time.Duration
+	// Recorded admits only assertions that were recorded in this span of time.
+	// The zero span admits all.
+	Recorded TimeSpan
 	// Now is the evaluation time for MaxAge; zero means the time at which the
 	// snapshot is taken.
 	Now time.Time
@@ -72,9 +75,36 @@ type View struct {
 	Believed []AgentID
 }
 
+// TimeSpan is the time from From until before Until; a zero time leaves that end
+// open.
+type TimeSpan struct{ From, Until time.Time }
+
+// Contains tells whether the time is in the span.
+func (s TimeSpan) Contains(t time.Time) bool {
+	return !t.Before(s.From) && (s.Until.IsZero() || t.Before(s.Until))
+}
+
+// IsZero tells whether the span is open at both ends.
+func (s TimeSpan) IsZero() bool { return s.From.IsZero() && s.Until.IsZero() }
+
+// Intersect is the time that is in both spans; one that ends where it begins,
+// and so contains nothing, when there is none.
+func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
+	if o.From.After(s.From) {
+		s.From = o.From
+	}
+	if s.Until.IsZero() || !o.Until.IsZero() && o.Until.Before(s.Until) {
+		s.Until = o.Until
+	}
+	if !s.Until.IsZero() && s.Until.Before(s.From) {
+		s.Until = s.From
+	}
+	return s
+}
+
 // admitsAll tells whether the view shows every assertion of a statement.
 func (v *View) admitsAll() bool {
-	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil
+	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero()
 }
 
 // admits tells whether the view shows this assertion.
@@ -83,6 +113,9 @@ func (v *View) admits(a Assertion) bool {
 		return false
 	}
 	if v.MaxAge > 0 && a.Time.Before(v.Now.Add(-v.MaxAge)) {
+		return false
+	}
+	if !v.Recorded.Contains(a.Time) {
 		return false
 	}
 	if v.Believed != nil {
@@ -124,6 +157,9 @@ func (v *View) Valid() error {
 	}
 	if v.MaxAge < 0 {
 		return Errorf(CodeInvalid, "an age cannot be negative")
+	}
+	if r := v.Recorded; !r.Until.IsZero() && r.Until.Before(r.From) {
+		return Errorf(CodeInvalid, "a span of time cannot end before it begins")
 	}
 	return nil
 }

@@ -3,47 +3,19 @@ package kg
 import (
 	"context"
 	"iter"
-	"slices"
 	"sync"
 )
-
-// Filter says which changes a watcher sees.
-type Filter struct {
-	Pattern Pattern
-	// Ops admits only these operations, as the watcher sees them. Nil admits
-	// all.
-	Ops []Op
-	// View is under whose eyes the changes are seen: Principal, Graphs,
-	// AllGraphs, MinCertainty and Believed. A revision or an age cannot be part
-	// of it.
-	View View
-	// Keep is a further condition on a statement with one assertion. Nil keeps
-	// all. It must be fast and safe for concurrent use.
-	Keep func(Statement) bool
-}
-
-// Event is a change as a watcher sees it: the difference of what its view shows
-// before and after.
-type Event struct {
-	Op Op
-	// Statement is the quad with the assertion that changed.
-	Statement Statement
-	// Previous, on a Replace, is what went.
-	Previous []Statement
-	// StatementRemains, on a Remove, tells that others still back it.
-	StatementRemains bool
-	Commit           *Commit // not to be changed; may hold changes that the view does not show
-	Position         Position
-}
 
 // Watcher is a place in the log from which changes are read as they come. It
 // holds no goroutine and no buffer: a slow one reads the log.
 type Watcher struct {
 	s      *Store
 	ctx    context.Context
-	filter Filter
+	filter *sight        // written under tailer.mu, by the reader
 	wake   chan struct{} // of one; "there is more"
 	unlink func()
+	round  uint64 // of filterIndex.match; guarded by tailer.mu
+	gone   bool   // was unlinked; guarded by tailer.mu
 
 	mu     sync.Mutex // guards what follows; taken after tailer.mu
 	pos    Position   // read up to here
@@ -62,23 +34,17 @@ type Watcher struct {
 // another log or ahead of it, and CodeOverloaded when there are too many
 // watchers. Close it when done.
 func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, error) {
-	if f.View.MaxAge != 0 || f.View.At != 0 {
-		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
-	}
-	if err := f.View.Valid(); err != nil {
+	seen, err := f.ready(s.options.Access)
+	if err != nil {
 		return nil, err
 	}
 	if s.isClosed() {
 		return nil, errClosed()
 	}
-	f.View.Principal.normalise()
-	if from.Epoch != s.dir.epoch || from.Revision > s.head.Load().revision {
-		return nil, s.errPositionGone("the position is not of this log")
+	if err := s.CheckPosition(from); err != nil {
+		return nil, err
 	}
-	if from.Compare(s.Oldest()) < 0 {
-		return nil, s.errPositionGone("the log no longer holds what follows the position")
-	}
-	w := &Watcher{s: s, ctx: ctx, filter: f, wake: make(chan struct{}, 1), pos: from}
+	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from}
 	w.next = from.Revision
 	if from.Index == EndOfCommit || from.Revision == 0 {
 		w.next++
@@ -89,6 +55,18 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	}
 	w.known, w.unlink = known, unlink
 	return w, nil
+}
+
+// CheckPosition refuses, with CodePositionGone, a position behind which the log
+// cannot be read: it is of another log, ahead of this one, or was cut off.
+func (s *Store) CheckPosition(from Position) error {
+	if from.Epoch != s.dir.epoch || from.Revision > s.head.Load().revision {
+		return s.errPositionGone("the position is not of this log")
+	}
+	if from.Compare(s.Oldest()) < 0 {
+		return s.errPositionGone("the log no longer holds what follows the position")
+	}
+	return nil
 }
 
 // Close ends the watcher and frees its place.
@@ -127,19 +105,22 @@ func (w *Watcher) Position() Position {
 // asks for the next.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		err := w.read(func(e *Event) bool { return yield(*e, nil) })
+		err := w.read(func(r Revision) (more bool, err error) {
+			return w.one(r, func(e *Event) bool { return yield(*e, nil) })
+		})
 		if err != nil {
 			yield(Event{}, err)
 		}
 	}
 }
 
-// read hands events out until yield says stop (nil) or it cannot go on.
-func (w *Watcher) read(yield func(*Event) bool) error {
+// read hands out one commit after the other that may match, until that says stop
+// (nil) or it cannot go on.
+func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
 	for {
 		// What was there before the tailer knew this watcher.
 		for ; w.next <= w.known; w.next++ {
-			if more, err := w.one(w.next, yield); !more {
+			if more, err := one(w.next); !more {
 				return err
 			}
 		}
@@ -183,136 +164,64 @@ func (w *Watcher) advance() (at, head Revision, err error) {
 
 // one hands out the events of one commit; more is false when reading ends.
 func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error) {
-	if err := w.ctx.Err(); err != nil {
+	c, from, err := w.look(r)
+	if err != nil {
 		return false, err
 	}
-	c, err := w.s.tailer.commit(r)
+	more = w.eachEvent(c, from, func(e *Event) bool {
+		if !yield(e) {
+			return false
+		}
+		w.moveTo(e.Position)
+		return true
+	})
+	if more {
+		w.moveTo(Position{w.s.dir.epoch, r, EndOfCommit})
+	}
+	return more, nil
+}
+
+// look reads a commit, of which what is behind from was not handed out.
+func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, from, err
+	}
+	c, err = w.s.tailer.commit(r)
 	if CodeOf(err) == CodeRevisionGone {
 		gone := w.s.errPositionGone("the log no longer holds what comes next")
 		gone.Code = CodeResync
-		return false, gone
+		return nil, from, gone
 	}
 	if err != nil {
-		return false, err
+		return nil, from, err
 	}
 	w.mu.Lock()
 	from, closed := w.pos, w.closed
 	w.idle = false
 	w.mu.Unlock()
 	if closed {
-		return false, errClosed()
+		return nil, from, errClosed()
 	}
+	return c, from, nil
+}
+
+// eachEvent calls fn for what the commit is behind from, and tells whether fn
+// wanted all of it.
+func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool {
 	for i := range c.Changes {
-		at := Position{w.s.dir.epoch, r, uint32(i)}
+		at := Position{w.s.dir.epoch, c.Revision, uint32(i)}
 		if at.Compare(from) <= 0 {
 			continue
 		}
-		if e := w.filter.see(w.s.options.Access, c, i); e != nil {
-			e.Position = at
-			if i == len(c.Changes)-1 {
-				e.Position.Index = EndOfCommit
-			}
-			if !yield(e) {
-				return false, nil
-			}
-			w.moveTo(e.Position)
+		if e := w.filter.see(w.s.dir.epoch, c, i); e != nil && !fn(e) {
+			return false
 		}
 	}
-	w.moveTo(Position{w.s.dir.epoch, r, EndOfCommit})
-	return true, nil
+	return true
 }
 
 func (w *Watcher) moveTo(p Position) {
 	w.mu.Lock()
 	w.pos = p
 	w.mu.Unlock()
-}
-
-// see gives the event that the change is under the filter, nil if it is none.
-func (f *Filter) see(access Access, c *Commit, i int) *Event {
-	ch := &c.Changes[i]
-	if !f.Pattern.Matches(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !access.Allowed(f.View.Principal, ch.Quad.Graph, Read) {
-		return nil
-	}
-	e := &Event{Commit: c}
-	var seen bool
-	if ch.Op == Add {
-		seen = f.seeAdd(e, c, ch)
-	} else {
-		seen = f.seeRemove(e, c, ch)
-	}
-	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
-		return nil
-	}
-	return e
-}
-
-// shown tells whether the assertion is seen as one of the quad.
-func (f *Filter) shown(q Quad, a Assertion) bool {
-	return f.View.admits(a) && (f.Keep == nil || f.Keep(one(q, a)))
-}
-
-func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: []Assertion{a}} }
-
-// seeAdd: a new assertion is an add, one that took the place of its source's
-// earlier one or of other statements a replace, and one that the view no longer
-// admits a removal of the earlier.
-func (f *Filter) seeAdd(e *Event, c *Commit, ch *Change) bool {
-	old, had := findSource(ch.Before, ch.Assertion.Source)
-	had = had && f.shown(ch.Quad, old)
-	if !f.shown(ch.Quad, ch.Assertion) {
-		if had {
-			e.Op, e.Statement = Remove, one(ch.Quad, old)
-			e.StatementRemains = f.remains(ch)
-		}
-		return had
-	}
-	e.Op, e.Statement = Add, one(ch.Quad, ch.Assertion)
-	if had {
-		e.Previous = append(e.Previous, one(ch.Quad, old))
-	}
-	for _, i := range ch.Replaces {
-		gone := &c.Changes[i]
-		if list := f.gone(gone); f.Pattern.Matches(gone.Quad) && len(list) > 0 {
-			e.Previous = append(e.Previous, Statement{Quad: gone.Quad, Assertions: list})
-		}
-	}
-	if len(e.Previous) > 0 {
-		e.Op = Replace
-	}
-	return true
-}
-
-// seeRemove: what was withdrawn and had been seen. What a replace removed is
-// shown with its add, if that is seen.
-func (f *Filter) seeRemove(e *Event, c *Commit, ch *Change) bool {
-	gone := f.gone(ch)
-	if len(gone) == 0 {
-		return false
-	}
-	if ch.ReplacedBy >= 0 {
-		by := &c.Changes[ch.ReplacedBy]
-		if f.Pattern.Matches(by.Quad) && f.shown(by.Quad, by.Assertion) {
-			return false
-		}
-	}
-	e.Op, e.Statement = Remove, one(ch.Quad, gone[0])
-	e.StatementRemains = f.remains(ch)
-	return true
-}
-
-// gone lists the assertions that a removal withdrew and that were seen.
-func (f *Filter) gone(ch *Change) []Assertion {
-	var list []Assertion
-	for _, a := range ch.Before {
-		if _, stays := findSource(ch.After, a.Source); !stays && f.shown(ch.Quad, a) {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// remains tells whether the statement is still seen after the change.
-func (f *Filter) remains(ch *Change) bool {
-	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.shown(ch.Quad, a) })
 }

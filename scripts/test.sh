@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs all tests, after installing what they need beyond Go (Chromium and node
-# packages, for the playground). Arguments go to go test: scripts/test.sh -race
+# Runs all tests, after installing what they need beyond Go (Chromium, and node
+# packages for the playground and the GraphQL clients). Arguments go to go test:
+# scripts/test.sh -race
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -38,6 +37,8 @@ func (exportCommand) Help() string {
 
 RDF carries neither certainties nor sources nor history: what is exported and loaded again is asserted as fact by whoever loads it. It is no backup; that is a copy of the data directory, made while no server has it open.
 
+With --data, the prefixes that are kept with the store are known; a --prefix is added to them for this export only.
+
 Examples:
   koine export > everything.nq
   koine export --data ./koine-data -o graph.trig.gz
@@ -54,7 +55,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	if err != nil {
 		return err
 	}
-	registry, err := c.registry(nil)
+	registry, err := c.registry()
 	if err != nil {
 		return err
 	}
@@ -65,6 +66,9 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 			return err
 		}
 		defer store.Close()
+		if registry, err = c.with(store); err != nil {
+			return err
+		}
 		write = func(out io.Writer) error { return c.dump(ctx, store, out, format, registry) }
 	}
 	if c.Output == "" {
@@ -158,18 +162,11 @@ func (c *exportCommand) view(ctx context.Context, store *kg.Store, registry *kg.
 	if c.At == "" {
 		return v, nil
 	}
-	if n, err := strconv.ParseUint(c.At, 10, 64); err == nil {
-		v.At = kg.Revision(n)
-		return v, nil
-	}
-	when, err := time.Parse(time.RFC3339, c.At)
+	m, err := kg.ParseMoment(c.At)
 	if err != nil {
-		return v, usageError{fmt.Errorf("--at: %q is neither a revision nor a time like 2026-01-31T12:00:00Z", c.At)}
+		return v, usageError{fmt.Errorf("--at: %w", err)}
 	}
-	v.At, err = store.RevisionAt(ctx, when)
-	if err == nil && v.At == 0 {
-		err = kg.Errorf(kg.CodeRevisionGone, "nothing was committed before %s", c.At)
-	}
+	v.At, err = store.ReadableAt(ctx, m)
 	return v, err
 }
 

@@ -25,7 +25,7 @@ type loadCommand struct {
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
-	Why             string `help:"The reason, kept in the history." default:"Load of {file}" placeholder:"TEXT"`
+	Why             string `help:"The reason, kept in the history; {file} is the file's name." default:"Load of {file}" placeholder:"TEXT"`
 }
 
 // Help is shown by --help.
@@ -34,8 +34,11 @@ func (loadCommand) Help() string {
 
 RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, copy its data directory while no server has it open.
 
+With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own and are not kept.
+
 Examples:
   koine load --data ./koine-data movies.nq.gz
+  koine load --data ./koine-data --prefix ex=https://example.org/ --graph ex:team team.ttl
   koine load --url http://127.0.0.1:8080 team.ttl --graph https://example.org/team
   curl -s https://example.org/x.trig | koine load --format trig -`
 }
@@ -58,24 +61,24 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if !offline {
 		return c.upload(ctx, t, sources)
 	}
-	graph, err := c.graph()
-	if err != nil {
+	if _, err := c.graph(c.registry()); err != nil { // before a directory is made
 		return err
 	}
 	store, err := c.open(log, true, kg.Options{})
 	if err != nil {
 		return err
 	}
+	graph, err := c.graph(c.keep(store, nil))
 	for _, s := range sources {
-		if err = c.one(ctx, t, store, s, graph); err != nil {
+		if err != nil {
 			break
 		}
+		err = c.one(ctx, t, store, s, graph)
 	}
 	return errors.Join(err, store.Close())
 }
 
-func (c *loadCommand) graph() (kg.Term, error) {
-	registry, err := c.registry(nil)
+func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
 	if err != nil || c.Graph == "" {
 		return kg.DefaultGraph, err
 	}

@@ -30,7 +30,9 @@ type queryCommand struct {
 
 // Help is shown by --help.
 func (queryCommand) Help() string {
-	return `Examples (with koine serve --demo):
+	return `Where the answer was cut, and names in the query that nothing in the graph has, are told on standard error.
+
+Examples (with koine serve --demo):
   koine query '{ stats { statements revision } }'
   koine query --var id=finding:1 'query($id: IRI!) { entity(iri: $id) { label types } }'
   koine query --min-certainty 0.8 --full -f findings.graphql`
@@ -51,6 +53,7 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	var answer struct {
 		Data          json.RawMessage `json:"data"`
 		QueryMetadata struct {
+			remarks
 			Errors json.RawMessage `json:"errors"`
 		} `json:"queryMetadata"`
 	}
@@ -64,6 +67,7 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if err := printJSON(t.out, printed, c.Compact); err != nil {
 		return err
 	}
+	answer.QueryMetadata.say(t)
 	if errs := answer.QueryMetadata.Errors; len(errs) > 0 && !bytes.Equal(errs, []byte("[]")) {
 		e := &rpcError{Message: "the answer has errors"}
 		e.Data.Errors = errs

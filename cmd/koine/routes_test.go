@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/coder/websocket"
 )
 
 // Everything that the server says it has is there: the routes, and what the
@@ -43,6 +45,27 @@ func TestEverythingIsServed(t *testing.T) {
 	})
 	if links < 2 {
 		t.Errorf("the card links to %d documents", links)
+	}
+}
+
+// A socket works through the whole server.
+func TestSocketIsServed(t *testing.T) {
+	_, url := startServer(t)
+	conn, _, err := websocket.Dial(t.Context(), url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for _, exchange := range []struct{ send, want string }{
+		{`{"type":"connection_init"}`, `{"type":"connection_ack"}`},
+		{`{"id":"1","type":"subscribe","payload":{"query":"{ __typename }"}}`, `{"type":"next","id":"1","payload":{"data":{"__typename":"Query"}`},
+	} {
+		if err := conn.Write(t.Context(), websocket.MessageText, []byte(exchange.send)); err != nil {
+			t.Fatal(err)
+		}
+		if _, text, err := conn.Read(t.Context()); err != nil || !strings.HasPrefix(string(text), exchange.want) {
+			t.Errorf("got %s, %v, want %s", text, err, exchange.want)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"koine/a2a"
 	"koine/graph"
+	"koine/graph/transport"
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
@@ -31,9 +32,11 @@ type serveCommand struct {
 	PublicURL string `help:"The address under which clients reach the server, for the agent card; otherwise the one that it is asked at." placeholder:"URL" name:"public-url"`
 	Insecure  bool   `help:"Listen on any address although everybody who reaches it may do anything."`
 	prefixFlags
+	trustedFlags
+	limitFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
-	MaxStreams     int           `help:"How many streams may be open at a time." default:"10000"`
+	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
 	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
 	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
 }
@@ -42,18 +45,30 @@ type serveCommand struct {
 func (serveCommand) Help() string {
 	return `The server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only.
 
-Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second Ctrl-C ends it at once; nothing that was acknowledged is lost.
+A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
+
+Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
+
+Ctrl-C ends it at once; nothing that was acknowledged is lost.
 
 Examples:
   koine serve --demo
   koine serve --data /var/lib/koine --listen 127.0.0.1:9090 --prefix ex=https://example.org/
+  koine serve --only-trusted-documents --trusted-documents documents.json
   KOINE_LOG_FORMAT=json koine serve --config koine.yaml`
 }
 
 // Run serves until the context ends. It reads from top to bottom as the server
 // is put together: the store, the engine over it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
-	registry, err := c.prefixes()
+	if _, err := c.registry(); err != nil {
+		return err
+	}
+	documents, err := c.trustedDocuments()
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits()
 	if err != nil {
 		return err
 	}
@@ -69,9 +84,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(), forget()) }()
+	registry, err := c.prefixes(store)
+	if err != nil {
+		return err
+	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
@@ -83,7 +103,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
 	server.Handle("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := graph.NewHandler(engine, streams, graph.HandlerOptions{})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat})
 	server.Handle("/graphql", httpd.GraphQL, graphql)
 	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
 
@@ -100,11 +120,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	return err
 }
 
-func (c *serveCommand) prefixes() (*kg.Prefixes, error) {
+func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 	if c.Demo {
-		return c.registry(demo.Prefixes)
+		return c.keep(store, demo.Prefixes)
 	}
-	return c.registry(nil)
+	return c.keep(store, nil)
 }
 
 // openStore opens the data directory. forget takes a temporary one away.

@@ -68,26 +68,6 @@ func (t *target) local() kg.Principal {
 	return kg.Principal{ID: id, Method: "local"}
 }
 
-// prefixFlags are short names for namespaces.
-type prefixFlags struct {
-	Prefix map[string]string `help:"A short name for the IRIs of a namespace; may be repeated." placeholder:"NAME=IRI"`
-}
-
-func (p *prefixFlags) registry(more map[string]string) (*kg.Prefixes, error) {
-	all := map[string]string{}
-	for name, ns := range more {
-		all[name] = ns
-	}
-	for name, ns := range p.Prefix {
-		all[name] = ns
-	}
-	registry, err := kg.NewPrefixes(all)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return registry, nil
-}
-
 // graphNamed is the graph that --graph names: an IRI, a prefix:name, or
 // "default", as ?graph= of a server.
 func graphNamed(registry *kg.Prefixes, text string) (kg.Term, error) {

@@ -16,18 +16,22 @@ import (
 
 // upload loads the files through a server.
 func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source) error {
+	registry, err := c.registry()
+	if err != nil {
+		return err
+	}
+	if len(c.Prefix) > 0 {
+		t.sayf("--prefix is for --graph here and is not kept: a server's own are registered with koine serve --prefix")
+	}
 	query := url.Values{}
 	if c.Graph != "" {
-		registry, err := c.registry(nil)
-		if err != nil {
-			return err
-		}
 		query.Set("graph", expand(registry, c.Graph))
 	}
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
 	}
 	for _, s := range sources {
+		query.Set("justification", justification(c.Why, s.name))
 		if err := c.send(ctx, t, s, query); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}

@@ -21,6 +21,8 @@ type watchCommand struct {
 	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position." default:"latest"`
 	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
 	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
+	Entity    string            `help:"The statements of this entity, told commit by commit." placeholder:"IRI"`
+	Depth     int               `help:"With --entity: also what is so many statements around it, in either direction, as the graph changes (up to 3)." placeholder:"N"`
 	Var       map[string]string `help:"A variable of the subscription, as JSON." placeholder:"NAME=VALUE" mapsep:"none"`
 	JSON      bool              `help:"Print each event as JSON on one line."`
 	Count     int               `help:"End after so many events." placeholder:"N"`
@@ -33,8 +35,11 @@ func (watchCommand) Help() string {
 Examples (with koine serve --demo):
   koine watch
   koine watch --from snapshot --subject finding:1
+  koine watch --from snapshot --entity finding:1 --depth 2
   koine watch --json 'subscription { statementChanged(where: {certainty: {gte: 0.8}}) { __typename } }'`
 }
+
+const entityChanges = `subscription Watch($iri: IRI!, $depth: Int!) { entityChanged(iri: $iri, depth: $depth) { __typename } }`
 
 const allChanges = `subscription Watch($where: StatementFilter) { statementChanged(where: $where) { __typename } }`
 
@@ -108,11 +113,20 @@ func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
 	for name, value := range c.Var {
 		variables[name] = jsonOrText(value)
 	}
-	if c.Subscription == "" {
+	if err := c.check(); err != nil {
+		return sse.ClientOptions{}, usageError{err}
+	}
+	switch {
+	case c.Entity != "":
+		params["subscriptionQuery"] = entityChanges
+		if c.From == "snapshot" {
+			params["subscriptionQuery"] = entityStanding
+			variables["far"] = c.Depth > 0
+		}
+		variables["iri"], variables["depth"] = c.Entity, c.Depth
+	case c.Subscription == "":
 		params["subscriptionQuery"] = allChanges
 		variables["where"] = c.where()
-	} else if c.Subject != "" || c.Predicate != "" {
-		return sse.ClientOptions{}, usageError{errors.New("--subject and --predicate are for watching without a subscription of one's own")}
 	}
 	params["variables"] = variables
 	body, err := rpcBody("knowledge/subscribe", params)
@@ -135,6 +149,20 @@ func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
 			t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
 		},
 	}, nil
+}
+
+// check refuses flags that do not go together.
+func (c *watchCommand) check() error {
+	statements := c.Subject != "" || c.Predicate != ""
+	switch {
+	case c.Subscription != "" && (statements || c.Entity != ""):
+		return errors.New("--subject, --predicate and --entity are for watching without a subscription of one's own")
+	case c.Entity != "" && statements:
+		return errors.New("--entity says what to watch: leave --subject and --predicate out")
+	case c.Entity == "" && c.Depth != 0:
+		return errors.New("--depth goes with --entity")
+	}
+	return nil
 }
 
 func (c *watchCommand) where() map[string]any {
@@ -161,6 +189,12 @@ type change struct {
 		Previous         []changed `json:"previous"`
 		StatementRemains bool      `json:"statementRemains"`
 		Snapshot         bool      `json:"snapshot"`
+		Data             struct {
+			EntityChanged *standing `json:"entityChanged"`
+		} `json:"data"`
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
 	} `json:"changeMetadata"`
 }
 
@@ -197,6 +231,15 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) error {
 	var e change
 	if err := json.Unmarshal(result, &e); err != nil {
 		return fmt.Errorf("the server's event: %w", err)
+	}
+	for _, fault := range e.Metadata.Errors {
+		t.sayf("%s", fault.Message)
+	}
+	if e.Statement.Subject.ID == "" { // what stands, which is no statement
+		if c.Entity != "" && e.Metadata.Snapshot && e.Metadata.Data.EntityChanged != nil {
+			return e.Metadata.Data.EntityChanged.print(t)
+		}
+		return nil // of a subscription of one's own: for those who ask for JSON
 	}
 	_, err := fmt.Fprintln(t.out, e.line())
 	return err

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 // A line says whose a statement was, who changed it, and what went, up to a
 // bound.
@@ -31,6 +34,26 @@ func TestChangeLine(t *testing.T) {
 		m.Revision, m.Actor, m.Source, m.Previous, m.StatementRemains = 7, c.actor, "agent://s", c.previous, c.remains
 		if got := e.line(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// A statement of a snapshot is shown with its strongest assertion: a fact
+// before what is less than certain, and of two alike the newest.
+func TestStoodLine(t *testing.T) {
+	for list, want := range map[string]string{
+		`{"source": "agent://a", "certainty": 0.5, "revision": 9}, {"source": "agent://b", "revision": 3}`:                   "= 9  urn:s  urn:p  2  by agent://b",
+		`{"source": "agent://a", "certainty": 0.5, "revision": 3}, {"source": "agent://b", "certainty": 0.5, "revision": 9}`: "= 9  urn:s  urn:p  2  0.5  by agent://b",
+		`{"source": "agent://a", "certainty": 0.7, "revision": 3}, {"source": "agent://b", "certainty": 0.5, "revision": 9}`: "= 9  urn:s  urn:p  2  0.7  by agent://a",
+		`{"source": "agent://a", "certainty": 0, "revision": 9}`:                                                             "= 9  urn:s  urn:p  2  0  by agent://a",
+	} {
+		var s stood
+		text := `{"subject": {"id": "urn:s"}, "predicate": "urn:p", "object": {"value": 2}, "graph": null, "revision": 9, "assertions": [` + list + `]}`
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.line(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package follow_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func start(t *testing.T, s *kg.Store, filter kg.Filter, from operation.Resume) *
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
-	f, err := follow.Start(ctx, s, filter, from)
+	f, err := follow.Start(ctx, s, follow.Statements{Filter: filter}, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func say(e operation.Event) string {
 	if e.UpToDate {
 		return fmt.Sprintf("up to date at %d", e.Position.Revision)
 	}
-	text := e.Change.Op.String() + " " + e.Change.Statement.Subject.Value()
+	text := e.Changes[0].Op.String() + " " + e.Changes[0].Statement.Subject.Value()
 	if e.Snapshot {
 		text += " stands"
 	}
@@ -96,6 +97,31 @@ func TestSnapshotThenChanges(t *testing.T) {
 	}
 }
 
+// What stands comes once however many patterns it fits.
+func TestSnapshotOfSeveralPatterns(t *testing.T) {
+	s := open(t)
+	for _, subject := range []string{"a", "b", "c"} {
+		add(t, s, subject)
+	}
+	filter := kg.Filter{Patterns: []kg.Pattern{
+		{Subject: kg.IRI("urn:b")}, {Subject: kg.IRI("urn:none")}, {Predicate: kg.IRI("urn:p"), Subject: kg.IRI("urn:a")}, {Subject: kg.IRI("urn:b"), Object: kg.Integer(1)},
+	}}
+	f := start(t, s, filter, operation.Resume{Start: operation.Snapshot})
+	var got []string
+	for e, err := range f.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, say(e))
+		if e.SnapshotEnd {
+			break
+		}
+	}
+	if want := []string{"add urn:b stands", "add urn:a stands, the last at 3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestStarts(t *testing.T) {
 	s := open(t)
 	first := add(t, s, "a")
@@ -110,7 +136,7 @@ func TestStarts(t *testing.T) {
 		{"latest", kg.Filter{}, operation.Resume{Start: operation.Latest}, "add urn:c"},
 		{"earliest", kg.Filter{}, operation.Resume{Start: operation.Earliest}, "add urn:a"},
 		{"after the first", kg.Filter{}, operation.Resume{Start: operation.After, After: first.Position}, "add urn:b"},
-		{"a snapshot of nothing", kg.Filter{Pattern: kg.Pattern{Subject: kg.IRI("urn:none")}}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
+		{"a snapshot of nothing", kg.Filter{Patterns: []kg.Pattern{{Subject: kg.IRI("urn:none")}}}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
 		{"a snapshot without adds", kg.Filter{Ops: []kg.Op{kg.Remove}}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
 		{"a snapshot that keeps nothing", kg.Filter{Keep: func(kg.Statement) bool { return false }}, operation.Resume{Start: operation.Snapshot}, "up to date at "},
 	} {
@@ -149,7 +175,7 @@ func TestRefusals(t *testing.T) {
 		{"a position of another log", kg.Filter{}, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}, kg.CodePositionGone},
 		{"an age", kg.Filter{View: kg.View{MaxAge: time.Hour}}, operation.Resume{Start: operation.Snapshot}, kg.CodeInvalid},
 	} {
-		if _, err := follow.Start(t.Context(), s, row.filter, row.from); kg.CodeOf(err) != row.want {
+		if _, err := follow.Start(t.Context(), s, follow.Statements{Filter: row.filter}, row.from); kg.CodeOf(err) != row.want {
 			t.Errorf("%s: got %v, want %s", row.name, err, row.want)
 		}
 	}
@@ -162,7 +188,7 @@ func TestRefusals(t *testing.T) {
 func TestEnd(t *testing.T) {
 	s := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := follow.Start(ctx, s, kg.Filter{}, operation.Resume{})
+	f, err := follow.Start(ctx, s, follow.Statements{}, operation.Resume{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook,
 		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.underWay.Load()) }),
-		gauge("koine_streams", "Open event streams.", func() float64 { return float64(s.options.Streams.Streams()) }),
+		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -1,9 +1,12 @@
 package httpd
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,8 +16,8 @@ type response struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	stall   time.Duration
-	own     bool // the handler sets the deadlines
-	status  int  // 0 until the header is written
+	own     atomic.Bool // the handler sets the deadlines, maybe from another goroutine
+	status  int         // 0 until the header is written
 	bytes   int64
 	stream  bool
 	left    func() // gives the place of a request under way back; nil if it has none
@@ -65,16 +68,28 @@ func (w *response) FlushError() error {
 	return w.rc.Flush()
 }
 
+// Hijack is for protocols that the connection is upgraded to: from then on it
+// counts as a stream.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := w.rc.Hijack()
+	if err == nil {
+		w.own.Store(true)
+		w.stream, w.status = true, http.StatusSwitchingProtocols
+		w.leave()
+	}
+	return conn, buffered, err
+}
+
 // SetWriteDeadline is for http.ResponseController.
 func (w *response) SetWriteDeadline(deadline time.Time) error {
-	w.own = true
+	w.own.Store(true)
 	return w.rc.SetWriteDeadline(deadline)
 }
 
 // progress gives the next write its time. Where no deadline can be set there is
 // none.
 func (w *response) progress() {
-	if !w.own {
+	if !w.own.Load() {
 		_ = w.rc.SetWriteDeadline(time.Now().Add(w.stall))
 	}
 }

@@ -8,14 +8,17 @@ import (
 	"iter"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/kg"
 )
 
-// Request is one operation to execute.
+// Request is one operation to execute. Its document is Query, or that of a
+// DocumentID or of the extension persistedQuery that the engine knows.
 type Request struct {
 	Query         string
+	DocumentID    string
 	OperationName string
 	// Variables as decoded JSON; numbers are json.Number, so that none loses
 	// digits.
@@ -31,6 +34,9 @@ type Request struct {
 	// query can only narrow it. Its Principal is set from the one above.
 	View kg.View
 
+	// Budget bounds the answer to a query, beside what the document says.
+	Budget Budget
+
 	// QueriesOnly refuses mutations, as HTTP GET must.
 	QueriesOnly bool
 	// Resume says where a subscription starts, when it is not said in the
@@ -44,13 +50,60 @@ type Result struct {
 	// Data is the content of GraphQL's `data`; nil when nothing could be given.
 	Data   json.RawMessage
 	Errors gqlerror.List
+	// Cuts are the places at which a budget ended a list, up to MaxCuts.
+	Cuts []Cut
+	// Hints are for who wonders why there is nothing, up to MaxHints.
+	Hints []Hint
 
 	// Position behind the revision that was read, or that a mutation made.
 	Position       kg.Position
 	StatementsRead int64
-	Sources        []kg.AgentID // whose assertions were read, up to 20
-	Duration       time.Duration
+	// Scans counts the walks over the index: one reads a whole level of the
+	// answer, however many rows it has.
+	Scans    int64
+	Sources  []kg.AgentID // whose assertions were read, up to 20
+	Duration time.Duration
 }
+
+// Budget is how much of an answer is wanted at the most. A zero member bounds
+// nothing.
+type Budget struct {
+	MaxBytes      int // of Result.Data
+	MaxTokens     int // the same, as one token for every three bytes
+	MaxStatements int // read for it
+}
+
+// Cut is a place at which a budget ended a list early. As JSON it looks the
+// same in every protocol.
+type Cut struct {
+	Path   ast.Path  `json:"path"` // of the list's field
+	Reason CutReason `json:"reason"`
+	Cursor string    `json:"cursor"` // to go on from, for the field's argument `after`
+}
+
+// CutReason says which part of a budget was used up.
+type CutReason string
+
+// The reasons.
+const (
+	CutBytes      CutReason = "BYTES"
+	CutTokens     CutReason = "TOKENS"
+	CutStatements CutReason = "STATEMENTS"
+)
+
+// Hint is about something that an operation names and that finds nothing, such
+// as a predicate that does not occur in what the caller may see.
+type Hint struct {
+	Path    ast.Path `json:"path"` // of the field that names it, without indexes
+	Message string   `json:"message"`
+	Nearest []string `json:"nearest,omitempty"` // IRIs, as they may be written, that may have been meant
+}
+
+// MaxHints bounds what a Result lists.
+const MaxHints = 10
+
+// MaxCuts bounds the places that a Result lists.
+const MaxCuts = 100
 
 // Start is where a subscription starts.
 type Start uint8
@@ -71,15 +124,19 @@ type Resume struct {
 	After kg.Position
 }
 
-// Event is one element of a subscription. Exactly one of these holds: Change is
-// set (something changed, or stood in the snapshot), or UpToDate.
+// Event is one element of a subscription: what a commit changed, something that
+// stood in the snapshot, or UpToDate.
 type Event struct {
-	// Change that caused the event. For an element of a snapshot it has Op Add
-	// and no Commit.
-	Change *kg.Event
+	// Changes that caused the event, in the order of the log: of one commit, and
+	// at least one. In a snapshot it is the statement that stands, with Op Add and
+	// no Commit; none where what stands is no statement.
+	Changes []kg.Event
 	// Snapshot tells that the event is of the snapshot, SnapshotEnd that it is
 	// the last of it. An empty snapshot ends with an UpToDate event.
 	Snapshot, SnapshotEnd bool
+	// Revision and Taken, in a snapshot, are which it shows and when it was taken.
+	Revision kg.Revision
+	Taken    time.Time
 	// UpToDate tells that nothing more matches up to Position.
 	UpToDate bool
 	// Position to resume from behind this event; zero inside a snapshot.

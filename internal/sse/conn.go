@@ -14,10 +14,11 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// boundSendBuffer sets the send buffer of the connection that r came over. On
+// BoundSendBuffer sets the send buffer of the connection that r came over, so
+// that a client that does not read is noticed before megabytes wait for it. On
 // HTTP/2 it does nothing: many requests share the connection there, and each
 // stream is bounded by the window that its client grants.
-func boundSendBuffer(r *http.Request, size int) {
+func BoundSendBuffer(r *http.Request, size int) {
 	if r.ProtoMajor != 1 {
 		return
 	}

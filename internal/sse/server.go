@@ -79,6 +79,9 @@ func (s *Server) Streams() int {
 	return len(s.streams)
 }
 
+// MaxEventBytes is the bound on the block of one event.
+func (s *Server) MaxEventBytes() int { return s.options.MaxEventBytes }
+
 // Shutdown refuses new streams, ends the open ones with ErrShutdown and waits
 // for them, or for ctx, whose error it returns then. It may be called again.
 // Call it before http.Server.Shutdown, which waits for the streams as well.

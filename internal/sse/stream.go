@@ -90,7 +90,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 	if err != nil {
 		return &Refused{Reason: err}
 	}
-	boundSendBuffer(r, st.server.options.SendBuffer)
+	BoundSendBuffer(r, st.server.options.SendBuffer)
 	st.events = events
 	defer out.close()
 	// Whatever ends the context, the rest must be written soon.

@@ -90,7 +90,7 @@ func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
 		}
 		snap.Close()
 	}
-	for _, f := range []kg.Filter{{}, {Pattern: kg.Pattern{Graph: hidden}}, {View: kg.View{AllGraphs: true}}} {
+	for _, f := range []kg.Filter{{}, {Patterns: []kg.Pattern{{Graph: hidden}}}, {Patterns: []kg.Pattern{{Graph: hidden}, {Subject: kg.IRI("urn:s")}}}, {View: kg.View{AllGraphs: true}}} {
 		f.View.Principal = who
 		from := b.Oldest()
 		events, err := Watched(within(t), b.Store, f, from, len(b.model.Events(f, from)))

@@ -11,10 +11,11 @@ type Clock struct {
 	now time.Time
 }
 
+// noon is when a Clock begins.
+var noon = time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC)
+
 // NewClock stands at some noon.
-func NewClock() *Clock {
-	return &Clock{now: time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC)}
-}
+func NewClock() *Clock { return &Clock{now: noon} }
 
 // Now is the time; it goes into kg.Options.
 func (c *Clock) Now() time.Time {

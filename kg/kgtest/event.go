@@ -43,6 +43,11 @@ func positionOf(epoch kg.Epoch, c *kg.Commit, i int) kg.Position {
 	return p
 }
 
+// fits tells whether the quad fits any of the patterns, or there are none.
+func fits(patterns []kg.Pattern, q kg.Quad) bool {
+	return patterns == nil || slices.ContainsFunc(patterns, func(p kg.Pattern) bool { return p.Matches(q) })
+}
+
 type watching struct {
 	model  *Model
 	filter kg.Filter
@@ -50,7 +55,7 @@ type watching struct {
 
 // shown is what the filter shows of a statement that these assertions back.
 func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
-	if !w.filter.Pattern.Matches(q) || !w.model.sees(w.filter.View, q.Graph) {
+	if !fits(w.filter.Patterns, q) || !w.model.sees(w.filter.View, q.Graph) {
 		return nil
 	}
 	var out []kg.Assertion

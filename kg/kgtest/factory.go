@@ -100,6 +100,8 @@ func Run(t *testing.T, f Factory) {
 		{"Limits", testLimits},
 		{"Views", testViews},
 		{"Past", testPast},
+		{"Versions", testVersions},
+		{"Log", testLog},
 		{"Catalogue", testCatalogue},
 		{"Pages", testPages},
 		{"Access", testAccess},

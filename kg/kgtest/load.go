@@ -70,7 +70,7 @@ func testLoad(t *testing.T, f Factory) {
 	t.Run("beside koine's own", func(t *testing.T) { loadsBesideOwn(t, f, n, false) })
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		rec := Record(t, b.Store, kg.Filter{Pattern: kg.Pattern{Predicate: kg.IRI("urn:p:4")}, View: kg.View{Principal: tester}}, b.Head())
+		rec := Record(t, b.Store, kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.IRI("urn:p:4")}}, View: kg.View{Principal: tester}}, b.Head())
 		loads(t, b, n, true)
 		h, err := rec.Wait(within(t), n/10)
 		if err == nil {

@@ -114,6 +114,8 @@ func (r *run) step() {
 		if v.At <= r.model.Head() {
 			r.read(v)
 		}
+	case n < 905:
+		r.history()
 	case n < 930:
 		r.pages()
 	case n < 955:
@@ -263,6 +265,26 @@ func (r *run) read(v kg.View) {
 	sameStatements(r.t, r.model, snap, kg.Pattern{})
 }
 
+// history compares what is told of the past with the model: the versions of a
+// pattern's statements, what differs from an older revision, and the log.
+func (r *run) history() {
+	if r.model.Head() == 0 {
+		return
+	}
+	v := r.dice.view()
+	if r.dice.in100(30) {
+		v.At = r.dice.revision(r.model)
+	}
+	snap := open(r.t, r.store, v)
+	defer snap.Close()
+	for range 3 {
+		p := r.dice.pattern()
+		sameVersions(r.t, r.model, snap, p)
+		sameDifferences(r.t, r.model, snap, p, min(r.dice.revision(r.model), snap.Revision()))
+	}
+	sameLog(r.t, r.model, r.store, r.dice.filter(), r.dice.logRange(r.model), 1+r.dice.IntN(9))
+}
+
 func (r *run) pages() {
 	v := r.dice.view()
 	if r.dice.in100(30) && r.model.Head() > 0 {
@@ -295,7 +317,10 @@ func (r *run) reopen() {
 // as there are any: whoever has these has all.
 func (r *run) mark() {
 	for _, rec := range r.recorders {
-		p := rec.filter.Pattern
+		var p kg.Pattern
+		if all := rec.filter.Patterns; len(all) > 0 {
+			p = all[len(all)-1]
+		}
 		q := kg.Quad{
 			Subject:   orElse(p.Subject, marker),
 			Predicate: orElse(p.Predicate, predicates[0]),

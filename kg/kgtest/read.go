@@ -51,7 +51,9 @@ func admitted(v kg.View, all []kg.Assertion) []kg.Assertion {
 		}
 		old := v.MaxAge > 0 && v.Now.Sub(a.Time) > v.MaxAge
 		believed := v.Believed == nil || slices.Contains(v.Believed, a.Source)
-		if certainty >= v.MinCertainty && !old && believed {
+		early := a.Time.Before(v.Recorded.From)
+		late := !v.Recorded.Until.IsZero() && !a.Time.Before(v.Recorded.Until)
+		if certainty >= v.MinCertainty && !old && !early && !late && believed {
 			out = append(out, a)
 		}
 	}

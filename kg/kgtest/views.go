@@ -40,6 +40,12 @@ func testViews(t *testing.T, f Factory) {
 		{"quite certain: the greatest certainty counts, and none is 1", kg.View{MinCertainty: 0.8}, []string{"low", "high", "fact", "other"}},
 		{"very certain", kg.View{MinCertainty: 0.9}, []string{"high", "fact", "other"}},
 		{"entirely certain", kg.View{MinCertainty: 1}, []string{"fact", "other"}},
+		{"recorded from", kg.View{Recorded: kg.TimeSpan{From: noon.Add(seconds(10))}}, []string{"low", "other"}},
+		{"recorded from, a little late", kg.View{Recorded: kg.TimeSpan{From: noon.Add(seconds(10) + time.Millisecond)}}, nil},
+		{"recorded until", kg.View{Recorded: kg.TimeSpan{Until: noon.Add(seconds(10))}}, []string{"low", "high", "fact"}},
+		{"recorded until, a little late", kg.View{Recorded: kg.TimeSpan{Until: noon.Add(seconds(10) + time.Millisecond)}}, []string{"low", "high", "fact", "other"}},
+		{"recorded in no time", kg.View{Recorded: kg.TimeSpan{From: noon, Until: noon}}, nil},
+		{"recorded then, by one source, quite certain", kg.View{Recorded: kg.TimeSpan{From: noon, Until: noon.Add(seconds(1))}, Believed: []kg.AgentID{a1}, MinCertainty: 0.5}, []string{"high", "fact"}},
 		{"one source", kg.View{Believed: []kg.AgentID{a2}}, []string{"low", "other"}},
 		{"two sources", kg.View{Believed: []kg.AgentID{a2, a1}}, []string{"low", "high", "fact", "other"}},
 		{"nobody", kg.View{Believed: []kg.AgentID{}}, nil},
@@ -99,6 +105,7 @@ func testViews(t *testing.T, f Factory) {
 			"a certainty below 0":      {kg.View{MinCertainty: -0.5}, kg.CodeInvalid},
 			"a certainty of no number": {kg.View{MinCertainty: math.NaN()}, kg.CodeInvalid},
 			"a negative age":           {kg.View{MaxAge: -1}, kg.CodeInvalid},
+			"a span that ends before":  {kg.View{Recorded: kg.TimeSpan{From: noon, Until: noon.Add(-1)}}, kg.CodeInvalid},
 		} {
 			snap, err := b.View(within(t), row.view)
 			if code := kg.CodeOf(err); code != row.code {

@@ -137,17 +137,36 @@ func (d dice) view() kg.View {
 	if d.in100(30) {
 		v.MaxAge = time.Duration(1+d.IntN(4000)) * time.Millisecond
 	}
+	if d.in100(20) {
+		v.Recorded = d.span()
+	}
 	if d.in100(30) {
 		v.Believed = append(v.Believed, pick(d, sources), pick(d, sources))
 	}
 	return v
 }
 
-func (d dice) filter() kg.Filter {
-	f := kg.Filter{Pattern: d.pattern(), View: d.view()}
-	f.View.MaxAge = 0 // an age cannot be part of a watch
+// span is one of the time in which most runs take place.
+func (d dice) span() (s kg.TimeSpan) {
+	s.From = noon.Add(time.Duration(d.IntN(20_000)) * time.Millisecond)
 	if d.in100(50) {
-		f.Pattern.Subject, f.Pattern.Object = kg.Term{}, kg.Term{}
+		s.Until = s.From.Add(time.Duration(1+d.IntN(20_000)) * time.Millisecond)
+	}
+	if d.in100(30) && !s.Until.IsZero() {
+		s.From = time.Time{}
+	}
+	return s
+}
+
+func (d dice) filter() kg.Filter {
+	f := kg.Filter{View: d.view()}
+	f.View.MaxAge = 0                  // an age cannot be part of a watch
+	for range d.IntN(12) * d.IntN(2) { // from none to more than are compared one by one
+		p := d.pattern()
+		if d.in100(30) {
+			p.Subject, p.Object = kg.Term{}, kg.Term{}
+		}
+		f.Patterns = append(f.Patterns, p)
 	}
 	if d.in100(30) {
 		f.Ops = []kg.Op{pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace}), pick(d, []kg.Op{kg.Add, kg.Remove, kg.Replace})}

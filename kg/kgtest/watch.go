@@ -16,17 +16,31 @@ import (
 func testWatch(t *testing.T, f Factory) {
 	t.Run("what is told", func(t *testing.T) { whatIsTold(t, f) })
 	t.Run("every filter", func(t *testing.T) { everyFilter(t, f) })
+	t.Run("commit by commit", func(t *testing.T) { testWatchCommits(t, f) })
 	t.Run("a snapshot, then what follows", func(t *testing.T) { snapshotThenFollow(t, f) })
 	t.Run("refused", func(t *testing.T) {
 		s := f(t, kg.Options{})
 		for name, v := range map[string]kg.View{
-			"an age":              {MaxAge: time.Second},
-			"a revision":          {At: 1},
-			"a certainty above 1": {MinCertainty: 1.5},
+			"an age":                            {MaxAge: time.Second},
+			"a revision":                        {At: 1},
+			"a certainty above 1":               {MinCertainty: 1.5},
+			"a span that ends before it begins": {Recorded: kg.TimeSpan{From: time.Unix(2, 0), Until: time.Unix(1, 0)}},
 		} {
 			w, err := s.Watch(within(t), kg.Filter{View: v}, s.Head())
 			if code := kg.CodeOf(err); code != kg.CodeInvalid {
 				t.Errorf("%s: got %q (%v), want %s", name, code, err, kg.CodeInvalid)
+			}
+			if err == nil {
+				w.Close()
+			}
+		}
+	})
+	t.Run("patterns are bounded", func(t *testing.T) {
+		s := f(t, kg.Options{})
+		for n, want := range map[int]kg.Code{kg.MaxPatterns: "", kg.MaxPatterns + 1: kg.CodeLimitExceeded} {
+			w, err := s.Watch(within(t), kg.Filter{Patterns: make([]kg.Pattern, n)}, s.Head())
+			if code := kg.CodeOf(err); code != want {
+				t.Errorf("%d patterns: got %q (%v), want %q", n, code, err, want)
 			}
 			if err == nil {
 				w.Close()
@@ -108,7 +122,7 @@ func testWatch(t *testing.T, f Factory) {
 	})
 	t.Run("moves on while nothing fits", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		w, err := b.Watch(within(t), kg.Filter{Pattern: kg.Pattern{Subject: kg.IRI("urn:other")}, View: kg.View{Principal: tester}}, b.Head())
+		w, err := b.Watch(within(t), kg.Filter{Patterns: []kg.Pattern{{Subject: kg.IRI("urn:other")}, {Predicate: kg.IRI("urn:none")}}, View: kg.View{Principal: tester}}, b.Head())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,8 +156,12 @@ func whatIsTold(t *testing.T, f Factory) {
 	open := kg.Filter{}
 	sure := kg.Filter{View: kg.View{MinCertainty: 0.5}}
 	onlyA := kg.Filter{View: kg.View{Believed: []kg.AgentID{a}}}
-	onlyOther := kg.Filter{Pattern: kg.Pattern{Object: other.Object}}
-	onlyQ := kg.Filter{Pattern: kg.Pattern{Object: q.Object}}
+	onlyOther := kg.Filter{Patterns: []kg.Pattern{{Object: other.Object}}}
+	onlyQ := kg.Filter{Patterns: []kg.Pattern{{Object: q.Object}}}
+	twice := kg.Filter{Patterns: []kg.Pattern{{Object: q.Object}, {Subject: q.Subject}, {Object: other.Object}}}
+	nothing := kg.Filter{Patterns: []kg.Pattern{}}
+	then := kg.Filter{View: kg.View{Recorded: kg.TimeSpan{Until: time.Now().Add(time.Hour)}}}
+	later := kg.Filter{View: kg.View{Recorded: kg.TimeSpan{From: time.Now().Add(time.Hour)}}}
 	keepOther := kg.Filter{Keep: func(s kg.Statement) bool { return s.Object == other.Object }}
 	removals := kg.Filter{Ops: []kg.Op{kg.Remove}}
 	for _, row := range []struct {
@@ -164,6 +182,11 @@ func whatIsTold(t *testing.T, f Factory) {
 		{"replace, seen from what went", []kg.Patch{add(other, a)}, onlyOther, []kg.Patch{replace(q, a)}, []string{"remove o2"}},
 		{"replace, kept from what went", []kg.Patch{add(other, a)}, keepOther, []kg.Patch{replace(q, a)}, []string{"remove o2"}},
 		{"replace, seen from what came", []kg.Patch{add(other, a)}, onlyQ, []kg.Patch{replace(q, a)}, []string{"add o"}},
+		{"replace, seen under several patterns", []kg.Patch{add(other, a)}, twice, []kg.Patch{replace(q, a)}, []string{"replace o [o2]"}},
+		{"several patterns", nil, twice, []kg.Patch{add(q, a), add(quad("s2", "p", "o3"), a), add(other, a)}, []string{"add o", "add o2"}},
+		{"no pattern at all", nil, nothing, []kg.Patch{add(q, a)}, nil},
+		{"recorded in time", nil, then, []kg.Patch{add(q, a)}, []string{"add o"}},
+		{"recorded too early", nil, later, []kg.Patch{add(q, a)}, nil},
 		{"removals of a replace", []kg.Patch{add(other, a)}, removals, []kg.Patch{replace(q, a)}, nil},
 		{"removals", []kg.Patch{add(other, a)}, removals, []kg.Patch{remove(other, ""), add(q, a)}, []string{"remove o2"}},
 		{"too unsure", nil, sure, []kg.Patch{addWith(q, a, 0.4)}, nil},

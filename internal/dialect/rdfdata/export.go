@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -92,18 +91,15 @@ func (h *handler) view(r *http.Request) (kg.View, error) {
 }
 
 func (h *handler) revision(r *http.Request, text string) (kg.Revision, error) {
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 0 {
-		return kg.Revision(n), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
+	m, err := kg.ParseMoment(text)
 	if err != nil {
-		return 0, kg.Errorf(kg.CodeInvalid, "%q is neither a revision nor a time like 2026-01-31T12:00:00Z", text).At("at")
+		return 0, kg.AsError(err).At("at")
 	}
-	n, err := h.Store.RevisionAt(r.Context(), t)
-	if err == nil && n == 0 {
-		err = kg.Errorf(kg.CodeRevisionGone, "nothing was committed before %s", text).At("at")
+	n, err := h.Store.ReadableAt(r.Context(), m)
+	if err != nil {
+		return 0, kg.AsError(err).At("at")
 	}
-	return n, err
+	return n, nil
 }
 
 func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *kg.Snapshot) {

@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"koine/kg"
 )
@@ -26,7 +25,7 @@ type Store interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 	Load(context.Context, kg.Meta, iter.Seq2[kg.Quad, error], kg.LoadOptions) (kg.LoadReport, error)
-	RevisionAt(context.Context, time.Time) (kg.Revision, error)
+	ReadableAt(context.Context, kg.Moment) (kg.Revision, error)
 	Head() kg.Position
 	FormatPosition(kg.Position) string
 	CommitID(kg.Revision) string

@@ -273,10 +273,10 @@ func TestUnknownParameters(t *testing.T) {
 		{"GET", "?grph=urn:g", "grph", "graph, at, minCertainty, format"},
 		{"GET", "?graph=urn:g&continueOnError=true", "continueOnError", "graph, at, minCertainty, format"},
 		{"GET", "?Graph=urn:g", "Graph", "graph, at, minCertainty, format"},
-		{"POST", "?grap=urn:g", "grap", "graph, continueOnError"},
-		{"POST", "?format=turtle", "format", "graph, continueOnError"},
-		{"PUT", "?graph=urn:g&at=3", "at", "graph, continueOnError"},
-		{"POST", "?" + strings.Repeat("x", 65), strings.Repeat("x", 64) + "…", "graph, continueOnError"},
+		{"POST", "?grap=urn:g", "grap", "graph, continueOnError, justification"},
+		{"POST", "?format=turtle", "format", "graph, continueOnError, justification"},
+		{"PUT", "?graph=urn:g&at=3", "at", "graph, continueOnError, justification"},
+		{"POST", "?" + strings.Repeat("x", 65), strings.Repeat("x", 64) + "…", "graph, continueOnError, justification"},
 		{"POST", "?graph=urn:g;x", "", ""},
 	} {
 		a := f.ask(c.method, c.query, strings.NewReader("<urn:s> <urn:p> <urn:o> ."), "Content-Type: text/turtle")
@@ -348,6 +348,50 @@ func TestReplaceBound(t *testing.T) {
 	}
 	if a := f.ask("PUT", "?graph=urn:g", strings.NewReader("<urn:s> <urn:p> 1, 2, \"other\" ."), "Content-Type: text/turtle"); a.status != 200 {
 		t.Errorf("from the bound to a few: %s", a.body)
+	}
+}
+
+// The commits of an import say why, in the client's words if it has any; what
+// cannot be stored writes nothing.
+func TestJustification(t *testing.T) {
+	f := start(t, rdfdata.Options{})
+	longest := strings.Repeat("w", kg.MaxJustificationBytes)
+	n := 0
+	send := func(method, query string) answer {
+		n++
+		return f.ask(method, query, strings.NewReader(fmt.Sprintf("<urn:s> <urn:p> %d .", n)), "Content-Type: text/turtle")
+	}
+	for _, c := range []struct{ method, query, want string }{
+		{"POST", "?justification=As%20agreed%3A+%C3%BC", "As agreed: ü"},
+		{"POST", "", "Import over HTTP"},
+		{"POST", "?justification=", "Import over HTTP"},
+		{"POST", "?justification=" + longest, longest},
+		{"PUT", "?graph=urn:g&justification=Anew", "Anew"},
+		{"PUT", "?graph=urn:g", "Replace a graph over HTTP"},
+	} {
+		r := send(c.method, c.query).report(t)
+		commit, err := f.store.Commit(t.Context(), kg.Principal{ID: kg.System}, kg.Revision(r.Revision))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := commit.Justification; got != c.want {
+			t.Errorf("%s %.60s: the commit says %.60q, want %.60q", c.method, c.query, got, c.want)
+		}
+	}
+	before := f.store.Head().Revision
+	for query, reason := range map[string]string{
+		"?justification=w" + longest:       "LIMIT_EXCEEDED",
+		"?justification=%FF":               "INVALID",
+		"?justification=a&justification=b": "INVALID",
+	} {
+		// Before the document: one that is none does not come to be looked at.
+		a := f.ask("POST", query, strings.NewReader("no turtle"), "Content-Type: text/turtle")
+		if p := a.problem(t); p.Reason != reason || p.Field != "justification" {
+			t.Errorf("%.60s: got %s, want %s", query, a.body, reason)
+		}
+	}
+	if after := f.store.Head().Revision; after != before {
+		t.Errorf("something was written: revision %d after %d", after, before)
 	}
 }
 

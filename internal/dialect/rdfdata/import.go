@@ -34,6 +34,7 @@ type document struct {
 	spool   *spool
 	format  rdf.Format
 	options rdf.Options
+	why     string
 	summary rdf.Summary
 	errors  []string
 }
@@ -49,12 +50,15 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*
 	if err != nil {
 		return err
 	}
-	limit := h.options.MaxBytes
+	limit, why := h.options.MaxBytes, "Import over HTTP"
 	if r.Method == http.MethodPut {
-		limit = h.options.MaxReplaceBytes
+		limit, why = h.options.MaxReplaceBytes, "Replace a graph over HTTP"
 		if !named {
 			return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph=").At("graph")
 		}
+	}
+	if why, err = justification(r, why); err != nil {
+		return err
 	}
 	select {
 	case h.imports <- struct{}{}:
@@ -67,6 +71,7 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*
 		return err
 	}
 	defer doc.spool.close()
+	doc.why = why
 	out, err := write(r, doc, graph)
 	if err != nil {
 		return err
@@ -118,7 +123,7 @@ func (h *handler) load(r *http.Request, d *document, _ kg.Term) (report, error) 
 	if err != nil {
 		return report{}, err
 	}
-	loaded, err := h.Store.Load(r.Context(), meta(r, "Import over HTTP"), rdf.Read(in, d.format, d.options), kg.LoadOptions{})
+	loaded, err := h.Store.Load(r.Context(), meta(r, d.why), rdf.Read(in, d.format, d.options), kg.LoadOptions{})
 	if err != nil {
 		return report{}, err
 	}
@@ -152,7 +157,7 @@ func (h *handler) replace(r *http.Request, d *document, graph kg.Term) (report, 
 		}
 	}
 	var removed uint64
-	receipt, err := h.Store.Update(r.Context(), meta(r, "Replace a graph over HTTP"), func(tx *kg.Tx) error {
+	receipt, err := h.Store.Update(r.Context(), meta(r, d.why), func(tx *kg.Tx) error {
 		removed = 0
 		gone, err := others(tx, graph, wanted)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"koine/kg"
 )
@@ -14,8 +15,8 @@ import (
 var parameters = map[string][]string{
 	http.MethodGet:  {"graph", "at", "minCertainty", "format"},
 	http.MethodHead: {"graph", "at", "minCertainty", "format"},
-	http.MethodPost: {"graph", "continueOnError"},
-	http.MethodPut:  {"graph", "continueOnError"},
+	http.MethodPost: {"graph", "continueOnError", "justification"},
+	http.MethodPut:  {"graph", "continueOnError", "justification"},
 }
 
 // known refuses a query parameter that the method does not have: a misspelt
@@ -34,6 +35,23 @@ func known(r *http.Request) error {
 		}
 	}
 	return nil
+}
+
+// justification is the reason for an import that the client gives, or else this
+// one. It is looked at before the document is received.
+func justification(r *http.Request, otherwise string) (string, error) {
+	values := r.URL.Query()["justification"]
+	switch {
+	case len(values) == 0 || len(values) == 1 && values[0] == "":
+		return otherwise, nil
+	case len(values) > 1:
+		return "", kg.Errorf(kg.CodeInvalid, "one justification at a time").At("justification")
+	case !utf8.ValidString(values[0]):
+		return "", kg.Errorf(kg.CodeInvalid, "the justification is not UTF-8").At("justification")
+	case len(values[0]) > kg.MaxJustificationBytes:
+		return "", kg.Errorf(kg.CodeLimitExceeded, "%d bytes are more than the %d that are stored", len(values[0]), kg.MaxJustificationBytes).At("justification")
+	}
+	return values[0], nil
 }
 
 // maxNameTold bounds how much of a client's text an error repeats, in bytes.

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What docs/graphql.md shows is what happens: each operation in it is sent to a
+// demo server, in their order, and what stands below it is the answer (of a
+// subscription the first event), without the revision and position that every
+// answer has. With UPDATE_README=1 the answers are written into it.
+func TestGuide(t *testing.T) {
+	const path = "../../docs/graphql.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url := startServer(t, "--demo")
+	n := 0
+	updated := exchanges.ReplaceAllStringFunc(string(text), func(block string) string {
+		n++
+		query := exchanges.FindStringSubmatch(block)[1]
+		return "```graphql\n" + query + "```\n```json\n" + askGuide(t, url, query) + "\n```"
+	})
+	if n < 3 {
+		t.Errorf("found %d operations", n)
+	}
+	if os.Getenv("UPDATE_README") != "" {
+		if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(mask(string(text)), mask(updated)); diff != "" {
+		t.Errorf("what %s shows is not what happens (-shown +happens); UPDATE_README=1 writes it:\n%s", path, diff)
+	}
+}
+
+// exchanges are an operation and its answer.
+var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n[^`]*```")
+
+func askGuide(t *testing.T, url, query string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream;q=0.5")
+	live := strings.HasPrefix(query, "subscription")
+	if live {
+		req.Header.Set("Accept", "text/event-stream")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if live {
+		return readable(t, firstNext(t, res.Body))
+	}
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readable(t, text)
+}
+
+// firstNext is the data of the first event `next` of a stream.
+func firstNext(t *testing.T, r io.Reader) []byte {
+	t.Helper()
+	var seen []byte
+	for b := make([]byte, 4096); ; {
+		n, err := r.Read(b)
+		seen = append(seen, b[:n]...)
+		if _, rest, ok := bytes.Cut(seen, []byte("event: next\ndata: ")); ok {
+			if data, _, ok := bytes.Cut(rest, []byte("\n")); ok {
+				return data
+			}
+		}
+		if err != nil {
+			t.Fatalf("no event: %v in %s", err, seen)
+		}
+	}
+}
+
+// readable is an answer as people read it: what fits stands on one line.
+func readable(t *testing.T, answer []byte) string {
+	t.Helper()
+	var a struct {
+		Errors     json.RawMessage            `json:"errors,omitempty"`
+		Data       json.RawMessage            `json:"data,omitempty"`
+		Extensions map[string]json.RawMessage `json:"extensions,omitempty"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	delete(a.Extensions, "revision")
+	delete(a.Extensions, "position")
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(a); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	layOut(&out, bytes.TrimSpace(b.Bytes()), "")
+	return out.String()
+}
+
+// lineWidth is how long a line of an answer may be.
+const lineWidth = 110
+
+// layOut writes a JSON text, a list or an object that is too long for a line
+// with each of its elements on a line of its own.
+func layOut(out *strings.Builder, text []byte, indent string) {
+	if len(indent)+len(text) <= lineWidth || text[0] != '{' && text[0] != '[' {
+		out.Write(text)
+		return
+	}
+	out.WriteByte(text[0])
+	dec := json.NewDecoder(bytes.NewReader(text))
+	_, _ = dec.Token() // the bracket; the text was encoded above
+	for i := 0; dec.More(); i++ {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n" + indent + "  ")
+		if text[0] == '{' {
+			key, _ := dec.Token()
+			name, _ := json.Marshal(key)
+			out.Write(name)
+			out.WriteString(": ")
+		}
+		var element json.RawMessage
+		_ = dec.Decode(&element)
+		layOut(out, element, indent+"  ")
+	}
+	out.WriteString("\n" + indent)
+	out.WriteByte(text[len(text)-1])
+}

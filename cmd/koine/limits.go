@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"koine/graph"
+)
+
+// limitFlags are the limits of a GraphQL operation that an operator would set.
+// The others have the defaults of package graph.
+type limitFlags struct {
+	QueryTime       time.Duration `help:"How long a GraphQL query or mutation may take." default:"10s"`
+	QueryComplexity int           `help:"What a GraphQL operation may cost, by the weights in docs/protocol.md." default:"1000000" placeholder:"N"`
+	PageSize        int           `help:"How many elements a page of a GraphQL list may have." default:"1000" placeholder:"N"`
+	ResultMiB       int           `help:"How large the answer of a GraphQL operation may be." default:"16" name:"result-mib" placeholder:"MIB"`
+}
+
+// maxResultMiB keeps the bytes within what an answer in memory can be.
+const maxResultMiB = 1 << 10
+
+func (f limitFlags) limits() (graph.Limits, error) {
+	for _, flag := range []struct {
+		name  string
+		value int64
+		most  int64
+	}{
+		{"query-time", int64(f.QueryTime), int64(24 * time.Hour)},
+		{"query-complexity", int64(f.QueryComplexity), 1 << 30},
+		{"page-size", int64(f.PageSize), 1 << 20},
+		{"result-mib", int64(f.ResultMiB), maxResultMiB},
+	} {
+		if flag.value < 1 {
+			return graph.Limits{}, usageError{fmt.Errorf("--%s has to be more than 0", flag.name)}
+		}
+		if flag.value > flag.most {
+			most := any(flag.most)
+			if flag.name == "query-time" {
+				most = time.Duration(flag.most)
+			}
+			return graph.Limits{}, usageError{fmt.Errorf("--%s is at most %v", flag.name, most)}
+		}
+	}
+	return graph.Limits{
+		Duration: f.QueryTime, Complexity: f.QueryComplexity, PageSize: f.PageSize, ResultBytes: f.ResultMiB << 20,
+	}, nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import "fmt"
+
+// entityStanding follows an entity from a snapshot: as entityChanges, and with
+// the statements of which the snapshot consists.
+const entityStanding = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boolean!) {
+  entityChanged(iri: $iri, depth: $depth) {
+    ... on EntityChange {
+      entity {
+        out(first: 1000) @skip(if: $far) { nodes { ...told } pageInfo { hasNextPage } }
+        neighbourhood(depth: $depth) @include(if: $far) { statements { ...told } truncated }
+      }
+    }
+  }
+}
+fragment told on Statement {
+  subject { id } predicate object { ... on Entity { id } ... on Literal { value language } } graph revision
+  assertions { source certainty revision }
+}`
+
+// standing is what entityStanding selects of a snapshot: the entity's own
+// statements, or with a depth those around it. Entity is nil where there is
+// none.
+type standing struct {
+	Entity *struct {
+		Out struct {
+			Nodes    []stood `json:"nodes"`
+			PageInfo struct {
+				HasNextPage bool `json:"hasNextPage"`
+			} `json:"pageInfo"`
+		} `json:"out"`
+		Neighbourhood struct {
+			Statements []stood `json:"statements"`
+			Truncated  bool    `json:"truncated"`
+		} `json:"neighbourhood"`
+	} `json:"entity"`
+}
+
+// stood is a statement of a snapshot.
+type stood struct {
+	Subject    node   `json:"subject"`
+	Predicate  string `json:"predicate"`
+	Object     node   `json:"object"`
+	Graph      string `json:"graph"`
+	Revision   uint64 `json:"revision"`
+	Assertions []struct {
+		Source    string   `json:"source"`
+		Certainty *float64 `json:"certainty"`
+		Revision  uint64   `json:"revision"`
+	} `json:"assertions"`
+}
+
+// print writes a line for each statement, as for those that come later.
+func (s *standing) print(t terminal) error {
+	if s.Entity == nil {
+		return nil
+	}
+	list := append(s.Entity.Out.Nodes, s.Entity.Neighbourhood.Statements...)
+	for i := range list {
+		if _, err := fmt.Fprintln(t.out, list[i].line()); err != nil {
+			return err
+		}
+	}
+	if s.Entity.Out.PageInfo.HasNextPage || s.Entity.Neighbourhood.Truncated {
+		t.sayf("More stands there than these %d statements; koine query shows the rest.", len(list))
+	}
+	return nil
+}
+
+// line shows the statement with its strongest assertion, as the snapshot of a
+// subscription to statements has it: the greatest certainty, where a fact
+// counts as 1, then the newest.
+func (s *stood) line() string {
+	c := change{Op: "add", Statement: changed{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
+	c.Metadata.Snapshot, c.Metadata.Revision = true, s.Revision
+	best, newest := -1.0, uint64(0)
+	for _, a := range s.Assertions {
+		certainty := 1.0
+		if a.Certainty != nil {
+			certainty = *a.Certainty
+		}
+		if certainty > best || certainty == best && a.Revision > newest {
+			best, newest = certainty, a.Revision
+			c.Statement.Certainty, c.Metadata.Source = a.Certainty, a.Source
+		}
+	}
+	return c.line()
+}

@@ -1,0 +1,247 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/operation"
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// lists is what a plan asks of lists of entities and of statements: one plan for
+// each field that lists them.
+type lists struct {
+	entities   []*entityPlan
+	statements []*statementPlan
+}
+
+// list plans a field `entities` or `statements`, and gives its index.
+func (p *planner) list(l *lists, f graphql.CollectedField) (i int, err error) {
+	err = p.inList(func() error {
+		if f.Name == "entities" {
+			plan, err := p.entity(f.Selections)
+			l.entities, i = append(l.entities, plan), len(l.entities)
+			return err
+		}
+		plan, err := p.statement(f.Selections)
+		l.statements, i = append(l.statements, plan), len(l.statements)
+		return err
+	})
+	return i, err
+}
+
+// listed are the elements of lists, loaded.
+type listed struct {
+	run        *run
+	entities   [][]*entityNode   // of each plan
+	statements [][]statementNode // of each plan
+}
+
+func (l *loader) listed(of *lists, ids []kg.ID, rows []kg.Row) (*listed, error) {
+	out := &listed{run: l.run}
+	refs := make([]entityRef, len(ids))
+	for i, id := range ids {
+		refs[i].id = id
+	}
+	for _, plan := range of.entities {
+		nodes, err := l.entities(plan, refs)
+		if err != nil {
+			return nil, err
+		}
+		out.entities = append(out.entities, nodes)
+	}
+	for _, plan := range of.statements {
+		nodes, err := l.statements(plan, rows)
+		if err != nil {
+			return nil, err
+		}
+		out.statements = append(out.statements, nodes)
+	}
+	return out, nil
+}
+
+// appendList writes the elements from one index to another.
+func (l *listed) appendList(b []byte, from, to int, element func(b []byte, k int) []byte) []byte {
+	b = append(b, '[')
+	for k := from; k < to; k++ {
+		if k > from {
+			b = append(b, ',')
+		}
+		b = l.run.inElement(k-from, func() []byte { return element(b, k) })
+	}
+	return append(b, ']')
+}
+
+// inElement writes an element of a list that no budget ends, in which there may
+// be lists that one does.
+func (r *run) inElement(k int, write func() []byte) []byte {
+	c := r.cutter
+	if c == nil {
+		return write()
+	}
+	c.indexes = append(c.indexes, k)
+	defer func() { c.indexes = c.indexes[:len(c.indexes)-1] }()
+	return write()
+}
+
+func (l *listed) entity(selection int) func(b []byte, k int) []byte {
+	return func(b []byte, k int) []byte { return l.entities[selection][k].write(b) }
+}
+
+func (l *listed) statement(selection int) func(b []byte, k int) []byte {
+	return func(b []byte, k int) []byte { return l.statements[selection][k].write(b) }
+}
+
+// edges reads the arguments `predicates` and `direction`.
+func (l Limits) edges(args map[string]any) path.Edges {
+	e := path.Edges{Statements: l.Reads}
+	if list, ok := args["predicates"].([]kg.Term); ok && list != nil {
+		e.Predicates = list
+	}
+	switch argument[Direction](args, "direction") {
+	case DirectionOut:
+		e.Direction = path.Along
+	case DirectionIn:
+		e.Direction = path.Against
+	}
+	return e
+}
+
+// partField is a field of an object that holds lists.
+type partField struct {
+	key  []byte
+	name string
+	list int // of entities and statements, which of the lists
+}
+
+// parts plans an object that holds lists and, under these names, scalars.
+func (p *planner) parts(l *lists, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
+	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := partField{key: key, name: f.Name}
+		switch f.Name {
+		case "__typename":
+		case "entities", "statements":
+			field.list, err = p.list(l, f)
+		default:
+			err = unplanned(f)
+			for _, name := range scalars {
+				if f.Name == name {
+					err = nil
+				}
+			}
+		}
+		fields = append(fields, field)
+		return err
+	})
+	return fields, err
+}
+
+// appendParts writes the object; value writes its scalars.
+func appendParts(b []byte, fields []partField, typename string, value func(b []byte, f *partField) []byte) []byte {
+	b = append(b, '{')
+	for i := range fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &fields[i]
+		b = append(b, f.key...)
+		if f.name == "__typename" {
+			b = appendString(b, typename)
+		} else {
+			b = value(b, f)
+		}
+	}
+	return append(b, '}')
+}
+
+// readShortestPaths answers Query.shortestPaths.
+func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	var of lists
+	var fields []partField
+	if err := r.inList(func() (err error) {
+		fields, err = r.parts(&of, r.field.Selections, graphPathImplementors, "length")
+		return err
+	}); err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	routes, ids, rows, deeper, err := l.routes(from, to, r.run.engine.limits.edges(r.args), maxDepth, k)
+	if err != nil {
+		return err
+	}
+	if deeper {
+		r.run.noteDepth(r.field.Alias, maxDepth)
+	}
+	all, err := l.listed(&of, ids, rows)
+	if err != nil {
+		return err
+	}
+	return r.answer(func(b []byte) []byte {
+		entity, statement := 0, 0
+		b = all.appendList(b, 0, len(routes), func(b []byte, i int) []byte {
+			n := len(routes[i])
+			b = appendParts(b, fields, "GraphPath", func(b []byte, f *partField) []byte {
+				switch f.name {
+				case "entities":
+					return all.appendList(b, entity, entity+n+1, all.entity(f.list))
+				case "statements":
+					return all.appendList(b, statement, statement+n, all.statement(f.list))
+				}
+				return appendUint(b, uint64(n))
+			})
+			entity, statement = entity+n+1, statement+n
+			return b
+		})
+		return b
+	})
+}
+
+// routes finds the ways, with the entities and the statements of all of them in
+// a row.
+func (l *loader) routes(from, to kg.Term, e path.Edges, maxDepth, k int) (routes []path.Route, ids []kg.ID, rows []kg.Row, deeper bool, err error) {
+	a, err := l.ref(from)
+	if err != nil {
+		return nil, nil, nil, false, err
+	}
+	z, err := l.ref(to)
+	if err != nil {
+		return nil, nil, nil, false, err
+	}
+	for _, end := range []entityRef{a, z} { // a search, even one in vain, would tell of an entity that the view does not show
+		if there, err := l.shows(end); err != nil || !there {
+			return nil, nil, nil, false, err
+		}
+	}
+	if routes, deeper, err = path.Shortest(l.snapshot, a.id, z.id, e, maxDepth, k); err != nil {
+		return nil, nil, nil, false, err
+	}
+	for _, route := range routes {
+		ids = append(ids, a.id)
+		for _, step := range route {
+			ids, rows = append(ids, step.To()), append(rows, step.Row)
+		}
+	}
+	return routes, ids, rows, deeper, nil
+}
+
+// noteDepth leaves a hint that a search for ways ended at its depth.
+func (r *run) noteDepth(field string, maxDepth int) {
+	h := operation.Hint{Path: ast.Path{ast.PathName(field)}}
+	h.Message = fmt.Sprintf("no way is up to %d statements long (maxDepth), but a longer one may exist", maxDepth)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.noted) < operation.MaxHints {
+		r.noted = append(r.noted, h)
+	}
+}

@@ -1,0 +1,148 @@
+package graph
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// BytesPerToken is how a budget of tokens becomes one of bytes: JSON has about
+// so many for each token of a language model.
+const BytesPerToken = 3
+
+// allowance is what a part of the answer may take.
+type allowance struct {
+	bytes  int   // of JSON
+	tokens bool  // the bytes were said in tokens
+	reads  int64 // statements
+}
+
+// unbounded is the allowance of an operation without a budget. One with a
+// budget of whatever kind is cut there as well.
+func (r *run) unbounded() allowance {
+	return allowance{bytes: r.engine.limits.ResultBytes, reads: math.MaxInt64}
+}
+
+// reason says what the bytes are a bound of.
+func (a allowance) reason() operation.CutReason {
+	if a.tokens {
+		return operation.CutTokens
+	}
+	return operation.CutBytes
+}
+
+// narrow takes the smaller of each. What is 0 in the budget is not bounded by it.
+func (a allowance) narrow(b operation.Budget) allowance {
+	if b.MaxBytes > 0 && b.MaxBytes < a.bytes {
+		a.bytes, a.tokens = b.MaxBytes, false
+	}
+	if b.MaxTokens > 0 && b.MaxTokens < a.bytes/BytesPerToken {
+		a.bytes, a.tokens = b.MaxTokens*BytesPerToken, true
+	}
+	if b.MaxStatements > 0 && int64(b.MaxStatements) < a.reads {
+		a.reads = int64(b.MaxStatements)
+	}
+	return a
+}
+
+// budgetOf checks a budget as a field or the document has it.
+func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
+	if in == nil {
+		return b, nil
+	}
+	for _, m := range []struct {
+		name string
+		from *int
+		to   *int
+	}{{"maxBytes", in.MaxBytes, &b.MaxBytes}, {"maxTokens", in.MaxTokens, &b.MaxTokens}, {"maxStatements", in.MaxStatements, &b.MaxStatements}} {
+		if m.from == nil {
+			continue
+		}
+		if *m.from < 1 {
+			return b, kg.Errorf(kg.CodeInvalid, "%s of a budget is at least 1, not %d", m.name, *m.from).At("budget." + m.name)
+		}
+		*m.to = *m.from
+	}
+	return b, nil
+}
+
+// setBudget gathers what bounds a whole operation: the request, its extension
+// `budget`, and the directive @budget of the document.
+func (r *run) setBudget(op *ast.OperationDefinition, variables map[string]any) error {
+	a := r.unbounded().narrow(r.request.Budget)
+	said, ok := r.request.Extensions["budget"]
+	if ok && said != nil {
+		b, err := readBudget("extensions.budget", said)
+		if err != nil {
+			return err
+		}
+		a = a.narrow(b)
+	}
+	if d := op.Directives.ForName("budget"); d != nil {
+		b, err := readBudget("@budget", d.ArgumentMap(variables))
+		if err != nil {
+			return err
+		}
+		a = a.narrow(b)
+	}
+	r.allowed = a
+	r.budgeted = a != r.unbounded() || asksBudget(op.SelectionSet, map[string]bool{})
+	return nil
+}
+
+// asksBudget tells whether a field has an argument `budget`.
+func asksBudget(set ast.SelectionSet, seen map[string]bool) bool {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			if sel.Arguments.ForName("budget") != nil || asksBudget(sel.SelectionSet, seen) {
+				return true
+			}
+		case *ast.InlineFragment:
+			if asksBudget(sel.SelectionSet, seen) {
+				return true
+			}
+		case *ast.FragmentSpread:
+			if !seen[sel.Name] {
+				seen[sel.Name] = true
+				if asksBudget(sel.Definition.SelectionSet, seen) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// readBudget reads a budget that came as JSON.
+func readBudget(where string, value any) (operation.Budget, error) {
+	members, ok := value.(map[string]any)
+	if !ok {
+		return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "a budget is an object with maxBytes, maxTokens or maxStatements").At(where)
+	}
+	var in BudgetInput
+	for name, v := range members {
+		to := map[string]**int{"maxBytes": &in.MaxBytes, "maxTokens": &in.MaxTokens, "maxStatements": &in.MaxStatements}[name]
+		if to == nil {
+			return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "a budget has no %s: it has maxBytes, maxTokens and maxStatements", strconv.Quote(name)).At(where)
+		}
+		if v == nil {
+			continue
+		}
+		n, err := graphql.UnmarshalInt(v)
+		if _, text := v.(string); text || err != nil {
+			return operation.Budget{}, kg.Errorf(kg.CodeInvalid, "%s of a budget is a whole number", name).At(where + "." + name)
+		}
+		*to = &n
+	}
+	b, err := budgetOf(&in)
+	if err != nil {
+		return b, kg.Errorf(kg.CodeInvalid, "%s", kg.AsError(err).Message).At(where)
+	}
+	return b, nil
+}

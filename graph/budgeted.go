@@ -1,0 +1,213 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// execBudgeted runs a query of which a budget bounds the answer or a part of
+// it. First all root fields are answered with their lists empty; then the
+// lists are filled, one after the other, with what fits. So whatever is cut,
+// the answer is complete otherwise.
+func (e *Engine) execBudgeted(ctx context.Context) *graphql.Response {
+	r, opCtx := runOf(ctx), graphql.GetOperationContext(ctx)
+	defer r.closeCutters()
+	if n := r.allowed.reads; n != math.MaxInt64 {
+		r.meter.Limit(n)
+	}
+	a := &budgetedAnswer{run: r}
+	for _, f := range graphql.CollectFields(opCtx, opCtx.Operation.SelectionSet, queryImplementors) {
+		r.cutter = nil
+		field := r.ec._Query(ctx, ast.SelectionSet{alone(f)})
+		a.fields = append(a.fields, rootField{alias: f.Alias, text: field, cutter: r.cutter})
+		if r.cutter != nil {
+			r.cutter.leave()
+		}
+	}
+	errs := graphql.GetErrors(ctx)
+	if over := a.size() + a.slack() - r.allowed.bytes; over > 0 {
+		return &graphql.Response{Errors: append(errs, e.presentError(ctx, needsBytes(r.allowed, r.allowed.bytes+over)))}
+	}
+	for _, f := range a.fields {
+		if f.cutter == nil || f.cutter.write == nil {
+			continue
+		}
+		if err := a.fill(ctx, f.cutter); err != nil {
+			f.cutter.answer.json = []byte("null")
+			errs = append(errs, e.presentError(ctx, atPath(ast.Path{ast.PathName(f.alias)}, err)))
+		}
+	}
+	return &graphql.Response{Data: a.text(), Errors: errs}
+}
+
+// alone is the field as it stands alone, its fragments merged.
+func alone(f graphql.CollectedField) *ast.Field {
+	field := *f.Field
+	field.SelectionSet, field.Directives = f.Selections, nil
+	return &field
+}
+
+// budgetedAnswer is what the root fields give together.
+type budgetedAnswer struct {
+	run    *run
+	fields []rootField
+}
+
+type rootField struct {
+	alias  string
+	text   graphql.Marshaler // an object with that field
+	cutter *cutter           // nil for a field that is no reading
+}
+
+func (a *budgetedAnswer) text() []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range a.fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		from := b.Len()
+		f.text.MarshalGQL(&b)
+		text := b.Bytes()[from:]
+		copy(text, text[1:len(text)-1]) // without its braces
+		b.Truncate(b.Len() - 2)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+func (a *budgetedAnswer) size() int { return len(a.text()) }
+
+// slack is how much longer the lists that are not filled yet may become
+// without an element.
+func (a *budgetedAnswer) slack() (n int) {
+	for _, f := range a.fields {
+		if f.cutter != nil {
+			for _, g := range f.cutter.pages {
+				n += g.slack()
+			}
+		}
+	}
+	return n
+}
+
+// fill fills the lists of one root field.
+func (a *budgetedAnswer) fill(ctx context.Context, c *cutter) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = a.run.engine.recovered(ctx, p)
+		}
+	}()
+	room := a.run.allowed.bytes - a.size() - a.slack()
+	c.most, c.ownBytes = a.run.allowed, false
+	if own := c.own.bytes - len(c.answer.json) - c.slack(); own < room {
+		c.most, c.ownBytes, room = c.own, true, own
+	}
+	c.enter()
+	defer c.leave()
+	pages := c.pages
+	c.pages = nil
+	if _, err := c.fill(pages, room); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.answer.json = c.write(nil)
+	return nil
+}
+
+func (c *cutter) slack() (n int) {
+	for _, g := range c.pages {
+		n += g.slack()
+	}
+	return n
+}
+
+// newCutter begins a root field of an operation with budgets; nil where none
+// bounds it.
+func (r *run) newCutter(args map[string]any) (*cutter, error) {
+	if !r.budgeted {
+		return nil, nil
+	}
+	b, err := budgetOf(argument[*BudgetInput](args, "budget"))
+	if err != nil {
+		return nil, err
+	}
+	own := allowance{bytes: math.MaxInt, reads: math.MaxInt64}.narrow(b)
+	if r.allowed == r.unbounded() && b == (operation.Budget{}) {
+		return nil, nil
+	}
+	c := &cutter{run: r, own: own}
+	r.cutters = append(r.cutters, c)
+	c.enter()
+	return c, nil
+}
+
+// leaveOpen leaves an answer with its lists still empty.
+func (c *cutter) leaveOpen(ctx context.Context, write func(b []byte) []byte) error {
+	c.answer = answerOf(ctx)
+	c.answer.json = write(nil)
+	if over := len(c.answer.json) + c.slack() - c.own.bytes; over > 0 {
+		return needsBytes(c.own, c.own.bytes+over)
+	}
+	c.write = write
+	return nil
+}
+
+func (r *run) closeCutters() {
+	for _, c := range r.cutters {
+		c.close()
+	}
+}
+
+func (r *run) noteCut(c operation.Cut) {
+	if len(r.cuts) < operation.MaxCuts {
+		r.cuts = append(r.cuts, c)
+	}
+}
+
+// budgetError says that a budget does not reach for what cannot be cut.
+type budgetError struct {
+	what  string
+	part  string // of the budget; "" when it is not known how much is needed
+	needs int
+}
+
+func (e *budgetError) Error() string { return e.what }
+
+func needsBytes(most allowance, bytes int) error {
+	if most.tokens {
+		n := (bytes + BytesPerToken - 1) / BytesPerToken
+		return &budgetError{fmt.Sprintf("the answer does not fit into %d tokens", most.bytes/BytesPerToken), "maxTokens", n}
+	}
+	return &budgetError{fmt.Sprintf("the answer does not fit into %d bytes", most.bytes), "maxBytes", bytes}
+}
+
+func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
+	out.Message = err.what
+	extend(out, "code", string(kg.CodeBudgetExceeded))
+	if err.part == "" {
+		extend(out, "hint", "Give a greater budget, or leave out what needs all of it: orderBy, totalCount, groups.")
+		return
+	}
+	extend(out, "hint", fmt.Sprintf("Give at least %s: %d, or ask for less of each element.", err.part, err.needs))
+	extend(out, "budget", map[string]int{err.part: err.needs})
+}
+
+// isSpent tells whether a scan ended because the statements of the budget were
+// used up.
+func isSpent(err error) bool {
+	var whole *budgetError
+	return kg.CodeOf(err) == kg.CodeBudgetExceeded && !errors.As(err, &whole)
+}

@@ -1,0 +1,240 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// changeList is what is asked of a list of changes, and which part of the log it
+// is about.
+type changeList struct {
+	*connection
+	plans []*changePlan // of each selection
+
+	match        statementMatch
+	filter       kg.Filter // without patterns
+	backward     bool
+	after        *Position
+	since, until *kg.Moment
+	direction    Direction // of the history of an entity
+}
+
+var changeConnections = connectionTypes{
+	name: "ChangeConnection", implementors: changeConnectionImplementors,
+	edgeName: "ChangeEdge", edges: changeEdgeImplementors,
+}
+
+// changeList plans a field with changes.
+func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *changeList, err error) {
+	c = &changeList{
+		connection: &connection{limit: p.run.engine.limits.ResultBytes},
+		backward:   argument[SortDirection](args, "order") == SortDirectionDesc,
+		after:      argument[*Position](args, "after"),
+		since:      argument[*kg.Moment](args, "since"), until: argument[*kg.Moment](args, "until"),
+		direction: argument[Direction](args, "direction"),
+	}
+	if p.view.MaxAge != 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be seen under an age: say since, or view.recordedAt").At("view.maxAgeSeconds")
+	}
+	if c.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize); err != nil {
+		return nil, err
+	}
+	if c.after != nil { // so that the page has a page before it
+		cursor := Cursor(*c.after)
+		c.connection.after = &cursor
+	}
+	if c.match, err = matchChanges(argument[*StatementFilter](args, "where")); err != nil {
+		return nil, kg.AsError(err).At("where")
+	}
+	c.filter = kg.Filter{Ops: argument[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.keep()}
+	c.filter.View.At = 0 // the end of the part of the log that is read
+	c.element = func(set ast.SelectionSet) (int, error) {
+		plan := &changePlan{}
+		c.plans = append(c.plans, plan)
+		return len(c.plans) - 1, p.change(plan, set)
+	}
+	return c, p.connection(c.connection, f.Selections, changeConnections)
+}
+
+// readChanges answers Query.changes.
+func readChanges(ctx context.Context, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	c, err := r.changeList(r.field, r.args)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	g, err := l.changePage(c)
+	if err != nil {
+		return err
+	}
+	return r.answer(g.write)
+}
+
+func (l *loader) changePage(c *changeList) (*page, error) {
+	part, err := l.logRange(c)
+	if err != nil {
+		return nil, err
+	}
+	filter := c.filter
+	filter.Patterns = []kg.Pattern{c.match.pattern}
+	log, err := l.engine.deps.Store.ReadLog(l.ctx, filter, part)
+	if err != nil {
+		return nil, atAfter(err)
+	}
+	g := &page{connection: c.connection}
+	events, err := l.take(c, g, nil, log.Events())
+	if err != nil {
+		return nil, err
+	}
+	g.more = !log.Done()
+	l.endPage(g, log.Reached())
+	if l.run.cutter != nil {
+		return g, l.closeChanges(c, g, events, part)
+	}
+	return g, l.shareChanges(c, events, []*page{g}, []int{0, len(events)})
+}
+
+// atAfter says that a position that cannot be had is that of the argument.
+func atAfter(err error) error {
+	if known := (*kg.Error)(nil); errors.As(err, &known) && known.Code == kg.CodePositionGone {
+		return known.At("after")
+	}
+	return err
+}
+
+// logRange is the part of the log that a list shows: up to the revision that is
+// read.
+func (l *loader) logRange(c *changeList) (part kg.LogRange, err error) {
+	store := l.engine.deps.Store
+	part = kg.LogRange{After: store.Oldest(), Until: l.snapshot.Position(), Backward: c.backward, Commits: l.engine.limits.Commits}
+	behind := func(m *kg.Moment, argument string, to *kg.Position) error {
+		if m == nil {
+			return nil
+		}
+		r, err := l.moment(*m, argument)
+		*to = kg.Position{Epoch: part.Until.Epoch, Revision: r, Index: kg.EndOfCommit}
+		if oldest := store.Oldest(); err == nil && to.Compare(oldest) < 0 {
+			gone := kg.Errorf(kg.CodePositionGone, "the log goes back to revision %d, not to %d", oldest.Revision, r).At(argument)
+			gone.Oldest = &oldest
+			err = gone
+		}
+		return err
+	}
+	if err := behind(c.since, "since", &part.After); err != nil {
+		return part, err
+	}
+	if err := behind(c.until, "until", &part.Until); err != nil {
+		return part, err
+	}
+	if c.after == nil {
+		return part, nil
+	}
+	from, err := l.position(*c.after)
+	switch {
+	case err != nil:
+		return part, err
+	case !c.backward && (c.since == nil || from.Compare(part.After) > 0):
+		part.After = from // also one that the log no longer holds, to be told so
+	case c.backward && from.Compare(part.Until) < 0:
+		part.Until = from
+	}
+	return part, nil
+}
+
+// position is that of a token or word.
+func (l *loader) position(p Position) (kg.Position, error) {
+	store := l.engine.deps.Store
+	switch p {
+	case "earliest":
+		return store.Oldest(), nil
+	case "latest":
+		return l.snapshot.Position(), nil
+	}
+	at, err := store.ParsePosition(string(p))
+	if err != nil {
+		return at, kg.AsError(err).At("after")
+	}
+	return at, nil
+}
+
+// take adds events to those of a page until it is full, and notes whether there
+// was one more.
+func (l *loader) take(c *changeList, g *page, taken []operation.Event, events iter.Seq2[kg.Event, error]) ([]operation.Event, error) {
+	for e, err := range events {
+		if err != nil {
+			return nil, atAfter(err)
+		}
+		if g.size == c.first {
+			g.more = true
+			break
+		}
+		if err := l.run.charge(eventSize(&e)); err != nil {
+			return nil, err
+		}
+		l.run.noteSources(e.Statement.Assertions)
+		g.size++
+		taken = append(taken, operation.Event{Changes: []kg.Event{e}, Position: e.Position})
+		if c.cursors {
+			at := e.Position
+			if c.backward {
+				at = e.Start()
+			}
+			g.cursors = append(g.cursors, l.engine.deps.Store.FormatPosition(at))
+		}
+	}
+	return taken, nil
+}
+
+// eventSize is about what an event shows of itself.
+func eventSize(e *kg.Event) int {
+	n := len(e.Commit.Justification)
+	size := func(s *kg.Statement) {
+		n += len(s.Subject.Value()) + len(s.Predicate.Value()) + len(s.Object.Value()) + len(s.Graph.Value())
+		for _, a := range s.Assertions {
+			n += len(a.Source) + len(a.Provenance)
+		}
+	}
+	size(&e.Statement)
+	for i := range e.Previous {
+		size(&e.Previous[i])
+	}
+	return n
+}
+
+func (l *loader) endPage(g *page, reached kg.Position) {
+	if g.connection.cursors {
+		g.end = l.engine.deps.Store.FormatPosition(reached)
+	}
+}
+
+// shareChanges loads the changes of several pages together.
+func (l *loader) shareChanges(c *changeList, events []operation.Event, pages []*page, starts []int) error {
+	loaded := make([][]changeNode, len(c.plans))
+	for i, plan := range c.plans {
+		nodes, err := l.changes(plan, events)
+		if err != nil {
+			return err
+		}
+		loaded[i] = nodes
+	}
+	for i, g := range pages {
+		g.node = func(b []byte, selection, k int) []byte {
+			return loaded[selection][starts[i]+k].write(b, l.engine)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package graph
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// closeStatements makes a page of the statements that fit the pattern one that
+// a cutter fills. known is false when nothing can fit.
+func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.IDQuad, bound cursorBound) (err error) {
+	c := g.connection
+	if c.total && known {
+		if g.total, err = countStatements(l.snapshot, c, p); err != nil {
+			return unsplit(err)
+		}
+	}
+	var begin []byte
+	if after != nil {
+		begin = quadKey(*after)
+	}
+	var f feed = l.statementFeed(c, p, after)
+	if !known {
+		f = noFeed{}
+	}
+	peek := c.statementMatch.test == nil && len(c.statementOrder) == 0
+	return l.closed(g, f, peek || !known, statementKeyBytes, l.sealer(bound, begin))
+}
+
+// closeEntities is closeStatements for a page of entities.
+func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
+	g := &page{connection: c}
+	if c.total {
+		n, err := countEntities(l.snapshot, c)
+		if err != nil {
+			return nil, unsplit(err)
+		}
+		g.total = n
+	}
+	if err := l.groupEntities(c, candidates(l.snapshot, c.entityMatch, nil), g); err != nil {
+		return nil, unsplit(err)
+	}
+	var begin []byte
+	if after != nil {
+		begin = after[:]
+	}
+	return g, l.closed(g, l.entityFeed(c, after), false, entityKeyBytes, l.sealer(c.bound, begin))
+}
+
+func countEntities(s *kg.Snapshot, c *connection) (n uint64, err error) {
+	for e, err := range candidates(s, c.entityMatch, nil) {
+		if err != nil {
+			return n, err
+		}
+		ok, err := c.entityMatch.holds(e)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// sealer makes the cursors of a page that begins behind a key.
+func (l *loader) sealer(bound cursorBound, begin []byte) func(key []byte) string {
+	return func(key []byte) string {
+		if key == nil {
+			key = begin
+		}
+		return l.engine.seal(l.snapshot, bound, key)
+	}
+}
+
+// noFeed is a feed of nothing.
+type noFeed struct{}
+
+func (noFeed) next() (bool, error)    { return false, nil }
+func (noFeed) load() (element, error) { return element{}, nil }
+func (noFeed) stood() []byte          { return nil }
+func (noFeed) once()                  {}
+func (noFeed) close()                 {}
+
+// closeChanges is closeStatements for a page of changes. They were found before,
+// which reads the log and no statements.
+func (l *loader) closeChanges(c *changeList, g *page, events []operation.Event, part kg.LogRange) error {
+	begin := part.After
+	if c.backward {
+		begin = part.Until
+	}
+	f := &scanFeed[int]{ // of where they stand among the events
+		scan: func(behind []byte, _ func(int) bool) iter.Seq2[int, error] {
+			from := 0
+			if behind != nil {
+				from = 1 + int(binary.BigEndian.Uint32(behind))
+			}
+			return func(yield func(int, error) bool) {
+				for i := from; i < len(events) && yield(i, nil); i++ {
+				}
+			}
+		},
+		key: func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) },
+		read: func(i int) (func([]byte, int) []byte, error) {
+			one := &page{}
+			err := l.shareChanges(c, events[i:i+1], []*page{one}, []int{0, 1})
+			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+		},
+	}
+	return l.closed(g, f, true, 4, func(key []byte) string {
+		at := begin
+		if key != nil && len(events) > 0 {
+			i := int(binary.BigEndian.Uint32(key))
+			if at = events[i].Position; c.backward {
+				at = events[i].Changes[0].Start()
+			}
+		}
+		return l.engine.deps.Store.FormatPosition(at)
+	})
+}
+
+// closeDifferences is closeStatements for a page of differences.
+func (l *loader) closeDifferences(c *diffList, g *page, p kg.IDPattern, known bool, after *kg.IDQuad) error {
+	f := feed(noFeed{})
+	if known {
+		f = l.differenceFeed(c, g.from, p, after)
+	}
+	begin := differenceKey(g.from, kg.IDQuad{})
+	if after != nil {
+		begin = differenceKey(g.from, *after)
+	}
+	return l.closed(g, f, !known, len(begin), l.sealer(c.bound, begin))
+}
+
+func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, after *kg.IDQuad) feed {
+	return &scanFeed[kg.Difference]{
+		scan: func(behind []byte, looked func(kg.Difference) bool) iter.Seq2[kg.Difference, error] {
+			after := after
+			if behind != nil {
+				q := parseQuadKey(behind[8:])
+				after = &q
+			}
+			return func(yield func(kg.Difference, error) bool) {
+				f := &fact{snapshot: l.snapshot}
+				for d, err := range l.snapshot.Diff(from, p, after) {
+					ok := false
+					if err == nil {
+						ok, err = c.either(f, &d)
+					}
+					if err == nil && !ok {
+						if !looked(d) {
+							return
+						}
+					} else if !yield(d, err) || err != nil {
+						return
+					}
+				}
+			}
+		},
+		key: func(d kg.Difference) []byte { return differenceKey(from, d.IDQuad) },
+		read: func(d kg.Difference) (func([]byte, int) []byte, error) {
+			one := &page{}
+			err := l.loadDifferences(c, one, []kg.Difference{d})
+			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+		},
+	}
+}

@@ -1,0 +1,149 @@
+package graph
+
+import (
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/path"
+)
+
+// What the parts of an operation cost, where a scalar in the answer costs 1. The
+// figures are of the order of what each takes, as measured beside a scalar.
+// docs/protocol.md has the same table.
+const (
+	costField     = 1   // a scalar, or an object that holds others
+	costEntity    = 2   // an entity or a term, which has to be looked up
+	costScan      = 5   // a list that is read from an index
+	costStep      = 10  // each step of a path
+	costRepeat    = 50  // each repetition in a path: * + {m,n}
+	costUnindexed = 20  // each condition that no index answers
+	costRegex     = 200 // each regular expression, which has to be compiled
+	costOrder     = 20  // each key of an order, for which all is read
+	costTotal     = 20  // totalCount
+	costGroups    = 50  // groups
+	costTriple    = 20  // each triple of a pattern
+	costAround    = 20  // each step of a neighbourhood's depth
+	costRoute     = 100 // each step that ways between entities may be long
+)
+
+// lookedUp are what a field gives that has to be looked up.
+var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
+
+// scanFields are those that read an index and are no connection.
+var scanFields = map[string]bool{
+	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
+	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true,
+}
+
+// unindexed are the operators of filters for which each value has to be looked at.
+var unindexed = map[string]bool{
+	"contains": true, "endsWith": true, "ne": true, "nin": true, "not": true,
+	"neVar": true, "ltVar": true, "lteVar": true, "gtVar": true, "gteVar": true,
+}
+
+// costly are the arguments that say what has to be looked for.
+var costly = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
+
+// weight is what a field costs without what is inside of it.
+func (c *costing) weight(f *ast.Field) int {
+	n := costField
+	if f.Definition == nil || f.ObjectDefinition == nil {
+		return n // __typename
+	}
+	kind := f.Definition.Type.Name()
+	switch {
+	case lookedUp[kind] && f.Definition.Type.Elem == nil:
+		n = costEntity
+	case isConnection(kind) || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
+		n = costScan
+	}
+	switch f.Name {
+	case "totalCount":
+		n = costTotal
+	case "groups":
+		n = costGroups
+	case "neighbourhood":
+		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
+	case "shortestPaths":
+		n = costRoute * c.number(f, "maxDepth", 6, path.MaxRouteLength)
+	}
+	for _, arg := range f.Arguments {
+		if !costly[arg.Name] || arg.Name == "orderBy" && f.Name == "groups" { // groups are ordered in memory
+			continue
+		}
+		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {
+			n += inputCost(arg.Name, v)
+		}
+	}
+	return min(n, tooMuch)
+}
+
+func isConnection(kind string) bool { return strings.HasSuffix(kind, "Connection") }
+
+// inputCost is what a member of the arguments costs: conditions, paths and
+// patterns, wherever they are nested.
+func inputCost(name string, value any) (n int) {
+	switch v := value.(type) {
+	case string:
+		if name == "path" || name == "p" {
+			return pathCost(v)
+		}
+	case []any:
+		switch name {
+		case "orderBy":
+			n = costOrder * len(v)
+		case "triples":
+			n = costTriple * len(v)
+		}
+		for _, e := range v {
+			n += inputCost("", e)
+		}
+	case map[string]any:
+		switch name { // a single one stands for a list of one
+		case "orderBy":
+			n = costOrder
+		case "triples":
+			n = costTriple
+		}
+		for name, e := range v {
+			if e == nil {
+				continue
+			}
+			switch {
+			case name == "regex":
+				n += costRegex
+			case unindexed[name]:
+				n += costUnindexed
+			}
+			n += inputCost(name, e)
+		}
+	}
+	return min(n, tooMuch)
+}
+
+// pathCost goes by the text of a path, which need not be a valid one. A single
+// predicate or a variable costs nothing.
+func pathCost(text string) (n int) {
+	if strings.HasPrefix(text, "?") || !strings.Contains(text, "<") && strings.Contains(text, "://") {
+		return 0
+	}
+	steps, inside := 1, false
+	for _, r := range text {
+		switch {
+		case r == '<':
+			inside = true
+		case r == '>':
+			inside = false
+		case inside:
+		case r == '/' || r == '|':
+			steps++
+		case r == '*' || r == '+' || r == '{':
+			n += costRepeat
+		}
+	}
+	if steps > 1 || n > 0 {
+		n += steps * costStep
+	}
+	return n
+}

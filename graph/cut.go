@@ -1,0 +1,457 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/operation"
+)
+
+// cut is a page that is answered element by element, because a budget may end
+// it anywhere. It is closed at first: written without elements. A cutter then
+// fills it with what fits.
+//
+// Nothing of this exists without a budget: then a level is loaded at once.
+type cut struct {
+	cutter *cutter
+	feed   feed
+	seal   func(key []byte) string // a cursor behind the element with this key; where the page begins for nil
+	first  int
+
+	texts  [][]byte // of each of the connection's fields that lists the elements
+	size   int      // of elements taken
+	found  bool     // the feed has one more ready
+	ended  bool     // the feed has no more
+	before []byte   // what was looked at before the one that is ready
+
+	startKey, endKey []byte // of the cursors; endKey is also set when nothing was taken
+	reason           operation.CutReason
+
+	// What a page that is not cut says where its feed ends: whether there is
+	// more all the same, and behind what, if that is not the last element.
+	rest    bool
+	restEnd string
+
+	at     []int // indexes in the lists around it
+	times  int   // it is written in the element around it
+	opened bool  // it is filled, or being filled
+	base   int   // bytes as it was written closed
+	fixed  int   // of them without pageInfo
+	cursor int   // bytes of an element's cursor
+	end    int   // bytes of endCursor while there is no element
+	peeked bool  // it is known whether there is an element
+}
+
+// closed makes a page one that a cutter fills from the feed. Peek says that
+// looking for the first element costs next to nothing, so that an empty page is
+// known at once. keyBytes is how long the feed's keys are; seal makes a cursor
+// behind the element with such a key, or where the page begins for nil. The
+// planner's inList around what is planned inside of a list makes the paths right.
+func (l *loader) closed(g *page, f feed, peek bool, keyBytes int, seal func(key []byte) string) error {
+	c := l.run.cutter
+	t := &cut{cutter: c, feed: f, seal: seal, first: g.connection.first, texts: make([][]byte, len(g.connection.fields))}
+	g.cut = t
+	c.feeds = append(c.feeds, f)
+	if peek {
+		_, err := t.find()
+		if err != nil && !isSpent(err) {
+			return err
+		}
+		t.peeked = err == nil
+	}
+	if g.connection.cursors {
+		t.cursor, t.end = quotedLen(seal(make([]byte, keyBytes))), quotedLen(seal(nil))
+	}
+	t.rest, t.restEnd, g.end = g.more, g.end, ""
+	g.more, g.truncated = true, true
+	if t.ended {
+		g.finish()
+	}
+	return nil
+}
+
+// finish is for a page that has come to its end.
+func (g *page) finish() { g.more, g.truncated, g.end = g.cut.rest, false, g.cut.restEnd }
+
+func quotedLen(s string) int { return len(s) + len(`""`) }
+
+// find makes sure that the next element is ready, or known not to be there.
+func (t *cut) find() (bool, error) {
+	if t.found || t.ended {
+		return t.found, nil
+	}
+	found, err := t.feed.next()
+	if err != nil {
+		return false, err
+	}
+	t.found, t.ended, t.before = found, !found, t.feed.stood()
+	return found, nil
+}
+
+// cutter fills the closed pages of one root field, depth first, as far as the
+// allowance goes.
+type cutter struct {
+	run *run
+	own allowance // of the field itself
+	// most is the allowance that bounds the bytes while pages are filled: the
+	// field's own (ownBytes), or the operation's.
+	most     allowance
+	ownBytes bool
+	spent    int64 // statements that were read for it
+	begun    int64 // what the meter said when the work at it was taken up
+	feeds    []feed
+
+	answer *answer
+	write  func(b []byte) []byte // writes the answer
+
+	pages   []*page // closed ones that were written and wait to be filled
+	indexes []int   // where in the lists the writing stands
+	given   int     // elements, in all lists
+
+	measuring bool // what is written is looked at only
+}
+
+// enter takes up the work at the field: what is read counts for it.
+func (c *cutter) enter() {
+	r := c.run
+	c.begun = r.meter.Read()
+	limit := r.allowed.reads
+	if left := c.own.reads - c.spent; left < limit-c.begun {
+		limit = c.begun + left
+	}
+	if limit == math.MaxInt64 {
+		limit = 0
+	} else if limit <= c.begun {
+		limit = max(c.begun, 1) // nothing more
+	}
+	r.meter.Limit(limit)
+	r.cutter = c
+}
+
+func (c *cutter) leave() {
+	c.spent += c.run.meter.Read() - c.begun
+	c.run.cutter = nil
+	c.run.meter.Limit(0)
+	if n := c.run.allowed.reads; n != math.MaxInt64 {
+		c.run.meter.Limit(n)
+	}
+}
+
+func (c *cutter) close() {
+	for _, f := range c.feeds {
+		f.close()
+	}
+}
+
+// wait notes a closed page that is being written: it will be filled once the
+// rest of the element around it was seen to fit.
+func (c *cutter) wait(g *page) {
+	if c.measuring {
+		return
+	}
+	t := g.cut
+	if t.times == 0 {
+		t.at = slices.Clone(c.indexes)
+		c.pages = append(c.pages, g)
+	}
+	t.times++
+}
+
+// slack is how much longer a page may become without getting an element.
+func (g *page) slack() int {
+	t := g.cut
+	longest := g.frame(0, t.rest, false)
+	if !t.peeked { // it may be cut behind something that was looked at
+		longest = max(longest, g.frame(0, true, true)+(t.cursor-t.end)*g.connection.infos("endCursor"))
+	}
+	return max(0, longest-t.base) * t.times
+}
+
+// fill fills pages that wait, which may grow by room bytes together, and tells
+// why the first of them that was cut was cut, "" if none was.
+func (c *cutter) fill(pages []*page, room int) (reason operation.CutReason, err error) {
+	for _, g := range pages {
+		t := g.cut
+		room += g.slack()
+		most := t.base + room/t.times
+		if err := c.fillPage(g, most); err != nil {
+			return "", atPath(g.path(), err)
+		}
+		room -= (g.frame(t.size, g.more, g.truncated) + t.bytes() - t.base) * t.times
+		if reason == "" {
+			reason = t.reason
+		}
+	}
+	return reason, nil
+}
+
+// fillPage takes elements into the page, which may have so many bytes in all.
+func (c *cutter) fillPage(g *page, most int) error {
+	t := g.cut
+	t.opened = true
+	g.finish()
+	defer t.feed.close()
+	for t.size < t.first {
+		found, err := t.find()
+		switch {
+		case isSpent(err):
+			return c.end(g, operation.CutStatements, t.feed.stood())
+		case err != nil:
+			return err
+		case !found:
+			return nil
+		}
+		if on, err := c.take(g, most); !on || err != nil {
+			return err
+		}
+	}
+	if t.first == 0 || t.size > 0 {
+		found, err := t.find()
+		if isSpent(err) {
+			return c.end(g, operation.CutStatements, t.feed.stood())
+		}
+		g.more = found || g.more
+		return err
+	}
+	return nil
+}
+
+// take takes the element that is ready into the page, with what fits of its
+// own pages; false when it ended the page.
+func (c *cutter) take(g *page, most int) (on bool, err error) {
+	t := g.cut
+	e, err := t.feed.load()
+	if isSpent(err) {
+		return false, c.end(g, operation.CutStatements, t.before)
+	}
+	if err != nil {
+		return false, err
+	}
+	t.found = false
+	before := t.before
+	more := false
+	if t.size+1 == t.first {
+		// The last one is followed by nothing that could make room for a
+		// longer "false".
+		if more, err = t.find(); isSpent(err) {
+			more, err = true, nil
+		}
+		more = more || t.rest
+		if err != nil {
+			return false, err
+		}
+	}
+	outer, at := c.pages, c.indexes
+	// The page may stand in a list that is not cut: its own place says where.
+	c.pages, c.indexes = nil, append(slices.Clip(t.at), t.size)
+	marks := t.append(g, e)
+	inner := c.pages
+	size := max(g.frame(t.size+1, true, true), g.frame(t.size+1, more, false)) + t.bytes()
+	for _, p := range inner {
+		size += p.slack()
+	}
+	if size > most {
+		t.restore(marks)
+		c.pages, c.indexes = outer, at
+		return false, c.full(g, size-most, before)
+	}
+	c.given++
+	c.run.given++
+	t.taken(e)
+	reason, err := c.fill(inner, most-size)
+	if err == nil && len(inner) > 0 {
+		t.restore(marks)
+		t.append(g, e)
+	}
+	c.pages, c.indexes = outer, at
+	if err != nil || reason == "" || t.size == t.first {
+		return err == nil, err
+	}
+	// Behind an element that is not complete there is nothing more to come.
+	found, err := t.find()
+	if isSpent(err) || found {
+		return false, c.end(g, reason, e.key)
+	}
+	return false, err
+}
+
+// append writes the element behind the others, and tells where they ended.
+func (t *cut) append(g *page, e element) (marks []int) {
+	marks = make([]int, len(t.texts))
+	for i := range g.connection.fields {
+		f := &g.connection.fields[i]
+		b := t.texts[i]
+		marks[i] = len(b)
+		if len(b) > 0 && (f.kind == connectionNodes || f.kind == connectionEdges) {
+			b = append(b, ',')
+		}
+		switch f.kind {
+		case connectionNodes:
+			b = e.write(b, f.selection)
+		case connectionEdges:
+			b = f.writeEdge(b, func(b []byte) []byte { return appendString(b, t.seal(e.key)) }, e.write)
+		}
+		t.texts[i] = b
+	}
+	return marks
+}
+
+func (t *cut) restore(marks []int) {
+	for i, n := range marks {
+		t.texts[i] = t.texts[i][:n]
+	}
+}
+
+func (t *cut) taken(e element) {
+	t.size++
+	t.endKey = e.key
+	if t.size == 1 {
+		t.startKey = e.key
+	}
+}
+
+func (t *cut) bytes() (n int) {
+	for _, b := range t.texts {
+		n += len(b)
+	}
+	return n
+}
+
+// end ends a page behind the element with the key.
+func (c *cutter) end(g *page, reason operation.CutReason, key []byte) error {
+	t := g.cut
+	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.own.reads <= c.run.allowed.reads) {
+		return c.needsStatements(g)
+	}
+	cursor := t.seal(key)
+	t.reason, t.endKey = reason, key
+	if g.connection.cursors {
+		t.end = quotedLen(cursor)
+	}
+	g.more, g.truncated, g.end = true, true, ""
+	c.run.noteCut(operation.Cut{Path: g.path(), Reason: reason, Cursor: cursor})
+	return nil
+}
+
+// full ends a page before an element that is too long by so many bytes.
+func (c *cutter) full(g *page, over int, key []byte) error {
+	if key == nil && !c.mayBeEmpty(c.ownBytes) {
+		return needsBytes(c.most, c.most.bytes+over)
+	}
+	return c.end(g, c.most.reason(), key)
+}
+
+// mayBeEmpty tells whether a page may go without an element: another one has
+// got further then, so that a walk comes to its end. It must be one that goes
+// on under the same budget.
+func (c *cutter) mayBeEmpty(own bool) bool {
+	return c.given > 0 || !own && c.run.given > 0
+}
+
+// needsStatements finds out, without a bound but that of time, how many
+// statements the first element takes.
+func (c *cutter) needsStatements(g *page) error {
+	return c.needed(func() error {
+		g.cut.feed.once()
+		return g.cut.readOne()
+	})
+}
+
+// readOne reads the next element.
+func (t *cut) readOne() error {
+	found, err := t.find()
+	if found && err == nil {
+		_, err = t.feed.load()
+	}
+	return err
+}
+
+// needed finds out how many statements it takes to read so.
+func (c *cutter) needed(read func() error) error {
+	c.run.meter.Limit(0)
+	if err := read(); err != nil {
+		return err
+	}
+	used, most := c.run.meter.Read(), c.run.allowed.reads
+	if c.own.reads <= most {
+		used, most = c.spent+used-c.begun, c.own.reads
+	}
+	return &budgetError{
+		what: fmt.Sprintf("not even the first element can be read with %d statements", most),
+		part: "maxStatements", needs: int(used),
+	}
+}
+
+// path is where the page stands in the answer.
+func (g *page) path() (path ast.Path) {
+	at := 0
+	for i, name := range g.connection.path {
+		path = append(path, name)
+		if at < len(g.connection.lists) && at < len(g.cut.at) && g.connection.lists[at] == i+1 {
+			path = append(path, ast.PathIndex(g.cut.at[at]))
+			at++
+		}
+	}
+	return path
+}
+
+// frame is how many bytes the page has without its elements.
+func (g *page) frame(size int, more, truncated bool) int {
+	return g.cut.fixed + g.infoBytes(size, more, truncated)
+}
+
+// ends are the cursors of the page.
+func (t *cut) ends(truncated bool) (start, end string) {
+	if t.size > 0 {
+		start = t.seal(t.startKey)
+	}
+	if t.size > 0 || truncated {
+		end = t.seal(t.endKey)
+	}
+	return start, end
+}
+
+// infos is how often pageInfo has the field.
+func (c *connection) infos(name string) (n int) {
+	for i := range c.fields {
+		for _, f := range c.fields[i].info {
+			if f.name == name {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// infoBytes is how many bytes the members of pageInfo have together.
+func (g *page) infoBytes(size int, more, truncated bool) (n int) {
+	t := g.cut
+	for i := range g.connection.fields {
+		for _, f := range g.connection.fields[i].info {
+			switch {
+			case f.name == "hasNextPage":
+				n += boolLen(more)
+			case f.name == "truncated":
+				n += boolLen(truncated)
+			case f.name != "startCursor" && f.name != "endCursor":
+			case size > 0:
+				n += t.cursor
+			case f.name == "endCursor" && (truncated || t.restEnd != ""):
+				n += t.end
+			default:
+				n += len("null")
+			}
+		}
+	}
+	return n
+}
+
+func boolLen(b bool) int {
+	if b {
+		return len("true")
+	}
+	return len("false")
+}

@@ -1,0 +1,277 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// diffList is what is asked of the differences between two moments.
+type diffList struct {
+	*connection
+	plans    []*differencePlan // of each selection
+	from, to *kg.Moment
+}
+
+// differencePlan is what is asked of a StatementDifference.
+type differencePlan struct {
+	fields    []differenceField
+	statement []*statementPlan // of each `statement` and `previous`
+}
+
+type differenceField struct {
+	key  []byte
+	name string
+	plan int // index in statement
+}
+
+var diffConnections = connectionTypes{
+	name: "DiffConnection", implementors: diffConnectionImplementors,
+	edgeName: "DiffEdge", edges: diffEdgeImplementors,
+}
+
+func (p *planner) diffList(f graphql.CollectedField, args map[string]any) (c *diffList, err error) {
+	c = &diffList{connection: &connection{}, to: argument[*kg.Moment](args, "to")}
+	from := argument[kg.Moment](args, "from")
+	c.from = &from
+	if err := p.paging(c.connection, f, args); err != nil {
+		return nil, err
+	}
+	if c.statementMatch, err = matchChanges(argument[*StatementFilter](args, "where")); err != nil {
+		return nil, kg.AsError(err).At("where")
+	}
+	c.element = func(set ast.SelectionSet) (int, error) {
+		plan := &differencePlan{}
+		c.plans = append(c.plans, plan)
+		return len(c.plans) - 1, p.difference(plan, set)
+	}
+	return c, p.connection(c.connection, f.Selections, diffConnections)
+}
+
+func (p *planner) difference(plan *differencePlan, set ast.SelectionSet) error {
+	return p.eachField(set, statementDifferenceImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := differenceField{key: key, name: f.Name}
+		switch f.Name {
+		case "statement", "previous":
+			var s *statementPlan
+			s, err = p.statement(f.Selections)
+			field.plan = len(plan.statement)
+			plan.statement = append(plan.statement, s)
+		case "__typename", "op":
+		default:
+			return unplanned(f)
+		}
+		plan.fields = append(plan.fields, field)
+		return err
+	})
+}
+
+// readDiff answers Query.diff.
+func readDiff(ctx context.Context, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	c, err := r.diffList(r.field, r.args)
+	if err != nil {
+		return err
+	}
+	l, err := r.pageLoader(c.connection)
+	if err != nil {
+		return err
+	}
+	g, err := l.diffPage(c)
+	if err != nil {
+		return err
+	}
+	return r.answer(g.write)
+}
+
+func (l *loader) diffPage(c *diffList) (*page, error) {
+	l, from, after, err := l.between(c)
+	if err != nil {
+		return nil, err
+	}
+	to := l.snapshot.Revision()
+	if from > to {
+		e := kg.Errorf(kg.CodeInvalid, "revision %d is newer than %d, up to which the difference is asked for", from, to)
+		e.Hint = "Say the earlier moment first."
+		return nil, e.At("from")
+	}
+	g := &page{connection: c.connection, from: from, to: to}
+	p, known, err := idPattern(l.snapshot, c.statementMatch.pattern)
+	if err != nil {
+		return nil, err
+	}
+	if l.run.cutter != nil {
+		return g, l.closeDifferences(c, g, p, known, after)
+	}
+	var found []kg.Difference
+	if known {
+		if found, err = l.differences(c, g, l.snapshot.Diff(from, p, after)); err != nil {
+			return nil, err
+		}
+	}
+	return g, l.loadDifferences(c, g, found)
+}
+
+// between opens what the later moment shows, and tells the earlier one's
+// revision and behind which statement the page begins. A cursor carries both
+// revisions: a time that was still to come when the walk began stays what it
+// was.
+func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *kg.IDQuad, err error) {
+	view := c.view
+	if c.after != nil {
+		at, err := l.engine.unseal(*c.after, c.bound, 8+statementKeyBytes)
+		if err != nil {
+			return l, 0, nil, err
+		}
+		s, err := l.run.openAt(l.ctx, view, at)
+		if err != nil {
+			return l, 0, nil, err
+		}
+		q := parseQuadKey(at.key[8:])
+		return newLoader(l.ctx, l.run, s), kg.Revision(binary.BigEndian.Uint64(at.key)), &q, nil
+	}
+	if c.to != nil {
+		to, err := l.moment(*c.to, "to")
+		if err == nil && to == 0 {
+			err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", c.to).At("to")
+		}
+		if err != nil {
+			return l, 0, nil, err
+		}
+		if to != l.snapshot.Revision() {
+			view.At = to
+			s, err := l.run.open(l.ctx, view)
+			if err != nil {
+				return l, 0, nil, err
+			}
+			from, err := l.moment(*c.from, "from")
+			return newLoader(l.ctx, l.run, s), from, nil, err
+		}
+	}
+	from, err = l.moment(*c.from, "from")
+	return l, from, nil, err
+}
+
+// differences takes those of a page.
+func (l *loader) differences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
+	f := &fact{snapshot: l.snapshot}
+	for d, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		ok, err := c.either(f, &d)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if len(found) == c.first {
+			g.more = true
+			break
+		}
+		found = append(found, d)
+		if c.cursors {
+			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, differenceKey(g.from, d.IDQuad)))
+		}
+	}
+	g.size = len(found)
+	return found, nil
+}
+
+func differenceKey(from kg.Revision, q kg.IDQuad) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(from)), quadKey(q)...)
+}
+
+// either tells whether the condition holds for the statement at either moment.
+func (c *diffList) either(f *fact, d *kg.Difference) (bool, error) {
+	for _, v := range [...]*kg.Version{&d.Before, &d.After} {
+		if v.From == 0 {
+			continue
+		}
+		if ok, err := c.holds(f, v.Row); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// loadDifferences loads what is shown of them: each field's statements in one
+// batch.
+func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) error {
+	shown := make([]kg.Row, len(found)) // as `statement`
+	before := make([]int, len(found))   // where it stands in earlier; -1: it was not there
+	var earlier []kg.Row
+	for i := range found {
+		d := &found[i]
+		if shown[i], before[i] = d.After.Row, -1; d.After.From == 0 {
+			shown[i] = d.Before.Row
+		}
+		if d.Before.From != 0 {
+			before[i] = len(earlier)
+			earlier = append(earlier, d.Before.Row)
+		}
+	}
+	nodes := make([][][]statementNode, len(c.plans)) // of each selection, each field
+	for s, plan := range c.plans {
+		nodes[s] = make([][]statementNode, len(plan.fields))
+		for i, f := range plan.fields {
+			rows := shown
+			if f.name == "previous" {
+				rows = earlier
+			} else if f.name != "statement" {
+				continue
+			}
+			var err error
+			if nodes[s][i], err = l.statements(plan.statement[f.plan], rows); err != nil {
+				return err
+			}
+		}
+	}
+	g.node = func(b []byte, selection, k int) []byte {
+		return c.plans[selection].write(b, &found[k], nodes[selection], k, before[k])
+	}
+	return nil
+}
+
+// write writes difference k, whose earlier statement is number before.
+func (plan *differencePlan) write(b []byte, d *kg.Difference, nodes [][]statementNode, k, before int) []byte {
+	b = append(b, '{')
+	for i, f := range plan.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, f.key...)
+		switch {
+		case f.name == "statement":
+			b = nodes[i][k].write(b)
+		case f.name == "previous" && before < 0:
+			b = append(b, "null"...)
+		case f.name == "previous":
+			b = nodes[i][before].write(b)
+		case f.name == "op":
+			b = appendString(b, differenceOp(d).String())
+		default:
+			b = append(b, `"StatementDifference"`...)
+		}
+	}
+	return append(b, '}')
+}
+
+func differenceOp(d *kg.Difference) kg.Op {
+	switch {
+	case d.Before.From == 0:
+		return kg.Add
+	case d.After.From == 0:
+		return kg.Remove
+	}
+	return kg.Replace
+}

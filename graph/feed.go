@@ -1,0 +1,232 @@
+package graph
+
+import (
+	"iter"
+	"runtime/debug"
+
+	"koine/kg"
+)
+
+// feed gives the elements of a list one at a time, in order: what a page reads
+// from when a budget may end it anywhere. A cutter closes it.
+type feed interface {
+	// next finds the next element, false when there is none. After
+	// CodeBudgetExceeded it may be asked again and goes on where it stood.
+	next() (bool, error)
+	// load reads what is asked of the element that next found last. Its own
+	// pages stay closed.
+	load() (element, error)
+	// stood is the key of the last thing that was looked at before the element
+	// that next found, or before next failed; nil for none.
+	stood() []byte
+	// once lets next look at one thing more, whether it is found or not.
+	once()
+	close()
+}
+
+// element is an element of a list, loaded.
+type element struct {
+	key   []byte // for cursors
+	write func(b []byte, selection int) []byte
+}
+
+// scanFeed is a feed over a scan.
+type scanFeed[K any] struct {
+	// scan yields the elements behind a key (nil: from the beginning of the
+	// page), and tells which other ones it has looked at; it ends when it is
+	// not to go on.
+	scan func(behind []byte, looked func(K) bool) iter.Seq2[K, error]
+	key  func(K) []byte
+	read func(K) (write func(b []byte, selection int) []byte, err error)
+
+	pull   func() (K, error, bool)
+	stop   func()
+	found  *K
+	behind []byte
+	single bool
+}
+
+func (f *scanFeed[K]) next() (bool, error) {
+	if f.found != nil {
+		f.behind, f.found = f.key(*f.found), nil
+	}
+	if f.pull == nil {
+		f.pull, f.stop = iter.Pull2(guarded(f.scan(f.behind, func(k K) bool { f.behind = f.key(k); return !f.single })))
+	}
+	k, err, ok := f.pull()
+	if err != nil {
+		f.close()
+		return false, err
+	}
+	if ok {
+		f.found = &k
+	}
+	return ok, nil
+}
+
+// guarded is the scan with a panic as its last error: iter.Pull2 would take it
+// out of where it happened, and lose the stack.
+func guarded[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
+	return func(yield func(K, error) bool) {
+		wanted := true
+		defer func() {
+			if p := recover(); p != nil && wanted {
+				var none K
+				yield(none, &panicError{value: p, stack: debug.Stack()})
+			}
+		}()
+		scan(func(k K, err error) bool {
+			wanted = yield(k, err)
+			return wanted
+		})
+	}
+}
+
+func (f *scanFeed[K]) load() (element, error) {
+	write, err := f.read(*f.found)
+	return element{key: f.key(*f.found), write: write}, err
+}
+
+func (f *scanFeed[K]) stood() []byte { return f.behind }
+
+func (f *scanFeed[K]) once() { f.single = true }
+
+func (f *scanFeed[K]) close() {
+	if f.stop != nil {
+		f.stop()
+		f.pull, f.stop = nil, nil
+	}
+}
+
+// statementFeed gives the statements of a connection that fit the pattern,
+// behind after.
+func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) feed {
+	return &scanFeed[kg.Row]{
+		scan: func(behind []byte, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
+			from := after
+			if behind != nil {
+				q := parseQuadKey(behind)
+				from = &q
+			}
+			if len(c.statementOrder) > 0 {
+				return sorted(func() (listing[kg.Row], error) { return listStatements(l.snapshot, c.andOne(), p, from) })
+			}
+			return l.fitting(c, p, from, looked)
+		},
+		key: func(row kg.Row) []byte { return quadKey(row.IDQuad) },
+		read: func(row kg.Row) (func([]byte, int) []byte, error) {
+			nodes := make([][]statementNode, len(c.statements))
+			for i, selection := range c.statements {
+				var err error
+				if nodes[i], err = l.statements(selection, []kg.Row{row}); err != nil {
+					return nil, err
+				}
+			}
+			return func(b []byte, selection int) []byte { return nodes[selection][0].write(b) }, nil
+		},
+	}
+}
+
+// fitting yields the statements for which the connection's test holds.
+func (l *loader) fitting(c *connection, p kg.IDPattern, after *kg.IDQuad, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
+	return func(yield func(kg.Row, error) bool) {
+		f := &fact{snapshot: l.snapshot}
+		for row, err := range l.snapshot.MatchIDs(p, after) {
+			ok := false
+			if err == nil {
+				ok, err = c.holds(f, row)
+			}
+			switch {
+			case err == nil && !ok:
+				if !looked(row) {
+					return
+				}
+			case !yield(row, err) || err != nil:
+				return
+			}
+		}
+	}
+}
+
+// entityFeed gives the entities of a connection, behind after.
+func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
+	return &scanFeed[kg.ID]{
+		scan: func(behind []byte, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+			from := after
+			if behind != nil {
+				from = new(kg.ID)
+				copy(from[:], behind)
+			}
+			if len(c.entityOrder) > 0 {
+				return sorted(func() (listing[kg.ID], error) { return sortEntities(l.snapshot, c.andOne(), from) })
+			}
+			return l.matching(c, from, looked)
+		},
+		key: func(id kg.ID) []byte { return id[:] },
+		read: func(id kg.ID) (func([]byte, int) []byte, error) {
+			nodes := make([][]*entityNode, len(c.entities))
+			for i, selection := range c.entities {
+				var err error
+				if nodes[i], err = l.entities(selection, []entityRef{{id: id}}); err != nil {
+					return nil, err
+				}
+			}
+			return func(b []byte, selection int) []byte { return nodes[selection][0].write(b) }, nil
+		},
+	}
+}
+
+// matching yields the entities that match.
+func (l *loader) matching(c *connection, after *kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		for e, err := range candidates(l.snapshot, c.entityMatch, after) {
+			if err != nil {
+				yield(kg.ID{}, err)
+				return
+			}
+			ok, err := c.entityMatch.holds(e)
+			switch {
+			case err == nil && !ok:
+				if !looked(e.id) {
+					return
+				}
+			case !yield(e.id, err) || err != nil:
+				return
+			}
+		}
+	}
+}
+
+// sorted yields the elements of a page that only a whole scan finds.
+func sorted[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
+	return func(yield func(K, error) bool) {
+		g, err := list()
+		if err != nil {
+			var none K
+			yield(none, unsplit(err))
+			return
+		}
+		for _, k := range g.keys {
+			if !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+// andOne is the connection with one element more, which tells whether there is
+// a next page.
+func (c *connection) andOne() *connection {
+	more := *c
+	more.first++
+	return &more
+}
+
+// unsplit says of something that is right only as a whole that the budget does
+// not reach for it. Unlike CodeBudgetExceeded of a scan it ends nothing early.
+func unsplit(err error) error {
+	if !isSpent(err) {
+		return err
+	}
+	return &budgetError{what: "it takes more statements than the budget has: an order, a count and groups are right only when all of it was read"}
+}

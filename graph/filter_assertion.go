@@ -1,0 +1,98 @@
+package graph
+
+import (
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+// assertionFilter is what a condition says of the assertions that back a
+// statement: the same for StatementFilter and PropertyFilter. Nil says nothing.
+type assertionFilter struct {
+	certainty  *FloatFilter
+	assertedBy *StringFilter
+	recordedAt *DateTimeFilter
+	ageSeconds *LongFilter
+	revision   *RevisionFilter
+}
+
+func (f *StatementFilter) assertions() assertionFilter {
+	return assertionFilter{f.Certainty, f.AssertedBy, f.RecordedAt, f.AgeSeconds, f.Revision}
+}
+
+func (f *PropertyFilter) assertions() assertionFilter {
+	return assertionFilter{f.Certainty, f.AssertedBy, f.RecordedAt, f.AgeSeconds, f.Revision}
+}
+
+// test compiles the condition; nil holds always.
+func (c assertionFilter) test() (factTest, error) {
+	if c == (assertionFilter{}) {
+		return nil, nil
+	}
+	by, err := matchText(canonicalAgents(c.assertedBy))
+	if err != nil {
+		return nil, kg.AsError(err).At("assertedBy")
+	}
+	return func(f *fact) (bool, error) {
+		s, err := f.statement()
+		if err != nil {
+			return false, err
+		}
+		if c.revision != nil && !c.revision.holds(s.Revision()) || c.recordedAt != nil && !c.recordedAt.holds(s.RecordedAt()) ||
+			c.certainty != nil && !c.certainty.holdsFor(s) {
+			return false, nil
+		}
+		if c.assertedBy != nil && !slices.ContainsFunc(s.Assertions, func(a kg.Assertion) bool { return by(string(a.Source), true) }) {
+			return false, nil
+		}
+		if c.ageSeconds == nil {
+			return true, nil
+		}
+		now, err := f.moment()
+		return err == nil && c.ageSeconds.holds(ageSeconds(now.Sub(s.RecordedAt()))), err
+	}, nil
+}
+
+// ageSeconds is an age in whole seconds, rounded up: an age is at most n seconds
+// just when this is.
+func ageSeconds(age time.Duration) int64 {
+	seconds := int64(age / time.Second)
+	if age > 0 && age%time.Second != 0 {
+		seconds++
+	}
+	return seconds
+}
+
+// holdsFor is about the statement's certainty, where none counts as 1.
+func (f *FloatFilter) holdsFor(s kg.Statement) bool {
+	certainty, stated := s.Certainty()
+	return (f.Exists == nil || *f.Exists == stated) && f.holds(certainty)
+}
+
+// canonicalAgents spells the agents of a condition as they are stored.
+func canonicalAgents(f *StringFilter) *StringFilter {
+	if f == nil {
+		return nil
+	}
+	canonical := func(s *string) *string {
+		if s == nil {
+			return nil
+		}
+		c := string(kg.CanonicalAgent(*s))
+		return &c
+	}
+	list := func(in []string) []string {
+		if in == nil {
+			return nil
+		}
+		out := make([]string, len(in))
+		for i := range in {
+			out[i] = *canonical(&in[i])
+		}
+		return out
+	}
+	c := *f
+	c.Eq, c.Ne, c.In, c.Nin = canonical(f.Eq), canonical(f.Ne), list(f.In), list(f.Nin)
+	return &c
+}

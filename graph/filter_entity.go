@@ -1,0 +1,424 @@
+package graph
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// entityMatch is a compiled EntityFilter: which predicates of an entity the
+// test looks at, and what an index can look up.
+type entityMatch struct {
+	engine *Engine
+	depth  int // in conditions on paths
+	// wanted are the predicates whose statements the test (and the order) need;
+	// a test refers to them by index.
+	wanted []kg.Term
+	test   entityTest // nil holds always
+	drives []drive
+	class  kg.Term // set when nothing but this class is asked for
+	paths  map[*PathFilter]*pathMatch
+	trails int // how many there are
+	// statements compiles what is said of single statements.
+	statements statementCompiler
+}
+
+// entityTest tells whether a condition holds for an entity.
+type entityTest func(*subject) (bool, error)
+
+// drive is a condition that all matches fulfil and that gives them: one of
+// these iris, a statement with one of the predicates and an object that fits, or
+// a path.
+type drive struct {
+	iris       []kg.Term
+	predicates []kg.Term
+	object     kg.Term    // zero: any that fits; set only with one predicate
+	text       *string    // set: the object is a literal with this text, and fits
+	fits       termTest   // nil: any
+	path       *pathMatch // set: the entities from which it leads to an end that may fit
+}
+
+var rdfType = kg.IRI(kg.RDFType)
+
+// matchEntity compiles a condition on the entities that candidates gives; f may
+// be nil.
+func (e *Engine) matchEntity(f *EntityFilter) (*entityMatch, error) {
+	if f == nil {
+		return e.matchEntityAt(f, 0)
+	}
+	if f.Type != nil && f.Type.Eq != nil && reflect.DeepEqual(*f, EntityFilter{Type: &IRIFilter{Eq: f.Type.Eq}}) {
+		// What the index gives of the class is just what matches: no test.
+		m := &entityMatch{engine: e, class: *f.Type.Eq}
+		return m, m.drive(f)
+	}
+	return e.matchEntityAt(f, 0)
+}
+
+// matchEntityAt compiles a condition on entities that come from elsewhere, such
+// as the end of a path, and is nested as deep as said; f may be nil.
+func (e *Engine) matchEntityAt(f *EntityFilter, depth int) (*entityMatch, error) {
+	m := &entityMatch{engine: e, depth: depth}
+	if f == nil {
+		return m, nil
+	}
+	test, err := m.compile(f)
+	if err != nil {
+		return nil, err
+	}
+	m.test = test
+	return m, m.drive(f)
+}
+
+// anywhere tells whether what matches need not be the subject of a statement.
+func (m *entityMatch) anywhere() bool { return m.depth > 0 }
+
+// want is the index of a predicate in wanted.
+func (m *entityMatch) want(predicate kg.Term) int {
+	if i := slices.Index(m.wanted, predicate); i >= 0 {
+		return i
+	}
+	m.wanted = append(m.wanted, predicate)
+	return len(m.wanted) - 1
+}
+
+// compile makes one test of the whole condition. What needs no more than the
+// statements of the entity comes first.
+func (m *entityMatch) compile(f *EntityFilter) (entityTest, error) {
+	var tests []entityTest
+	for _, part := range []struct {
+		name    string
+		compile func() (entityTest, error)
+	}{
+		{"iri", func() (entityTest, error) { return iriTest(f.Iri) }},
+		{"type", func() (entityTest, error) { return m.typeTest(f.Type) }},
+		{"label", func() (entityTest, error) { return m.labelTest(f.Label) }},
+		{"property", func() (entityTest, error) { return m.properties(f.Property) }},
+		{"path", func() (entityTest, error) { return m.pathFilters(f.Path) }},
+		{"and", func() (entityTest, error) { return m.every(f.And) }},
+		{"or", func() (entityTest, error) { return m.some(f.Or) }},
+		{"not", func() (entityTest, error) { return m.none(f.Not) }},
+	} {
+		test, err := part.compile()
+		if err != nil {
+			return nil, kg.AsError(err).At(part.name)
+		}
+		if test != nil {
+			tests = append(tests, test)
+		}
+	}
+	return allEntities(tests), nil
+}
+
+func (m *entityMatch) each(list []EntityFilter) ([]entityTest, error) {
+	tests := make([]entityTest, len(list))
+	for i := range list {
+		test, err := m.compile(&list[i])
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		tests[i] = test
+	}
+	return tests, nil
+}
+
+func (m *entityMatch) every(list []EntityFilter) (entityTest, error) {
+	tests, err := m.each(list)
+	return allEntities(tests), err
+}
+
+func (m *entityMatch) some(list []EntityFilter) (entityTest, error) {
+	if list == nil {
+		return nil, nil
+	}
+	tests, err := m.each(list)
+	return anyEntity(tests), err
+}
+
+func (m *entityMatch) none(f *EntityFilter) (entityTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	test, err := m.compile(f)
+	return notEntity(test), err
+}
+
+func notEntity(test entityTest) entityTest {
+	return func(s *subject) (bool, error) {
+		ok, err := test(s)
+		return err == nil && !ok, err
+	}
+}
+
+func anyEntity(tests []entityTest) entityTest {
+	return func(s *subject) (bool, error) {
+		for _, test := range tests {
+			if ok, err := test(s); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+}
+
+func allEntities(tests []entityTest) entityTest {
+	return func(s *subject) (bool, error) {
+		for _, test := range tests {
+			if ok, err := test(s); !ok || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+}
+
+// someValue holds when the predicate has a value that fits; a nil test fits any.
+func (m *entityMatch) someValue(predicate kg.Term, test termTest) entityTest {
+	i := m.want(predicate)
+	return func(s *subject) (bool, error) {
+		for _, row := range s.rows[i] {
+			if test == nil {
+				return true, nil
+			}
+			if err := s.snapshot.Err(); err != nil { // a test may take long
+				return false, err
+			}
+			t, err := s.snapshot.Term(row.Object)
+			if err != nil {
+				return false, err
+			}
+			if test(t) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+}
+
+// someStatement holds when a statement with the predicate fits.
+func (m *entityMatch) someStatement(predicate kg.Term, test factTest) entityTest {
+	i := m.want(predicate)
+	return func(s *subject) (bool, error) {
+		f := &s.scan.fact
+		for _, row := range s.rows[i] {
+			f.at(row)
+			if ok, err := test(f); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+}
+
+func iriTest(f *IRIFilter) (entityTest, error) {
+	test, err := matchIRI(f)
+	if test == nil {
+		return nil, err
+	}
+	return func(s *subject) (bool, error) {
+		t, err := s.term()
+		return err == nil && test(t), err
+	}, nil
+}
+
+func (m *entityMatch) typeTest(f *IRIFilter) (entityTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	if f.absent() {
+		return m.absence(rdfType, kg.Term.IsResource, f.onlyAbsent()), nil
+	}
+	fits, err := classFits(f)
+	return m.someValue(rdfType, fits), err
+}
+
+// classFits is the condition on one class.
+func classFits(f *IRIFilter) (termTest, error) {
+	test, err := matchIRI(f)
+	return func(t kg.Term) bool { return t.IsResource() && (test == nil || test(t)) }, err
+}
+
+// absence holds when the predicate has no value that counts, and possible.
+func (m *entityMatch) absence(predicate kg.Term, counts termTest, possible bool) entityTest {
+	there := m.someValue(predicate, counts)
+	return func(s *subject) (bool, error) {
+		ok, err := there(s)
+		return err == nil && !ok && possible, err
+	}
+}
+
+func (m *entityMatch) labelTest(f *StringFilter) (entityTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	fits, onlyAbsent, err := labelFits(f)
+	if err != nil {
+		return nil, err
+	}
+	some := make([]entityTest, len(m.engine.labels))
+	for i, l := range m.engine.labels {
+		some[i] = m.someValue(l, fits)
+	}
+	absent := f.Exists != nil && !*f.Exists
+	return func(s *subject) (bool, error) {
+		for _, test := range some {
+			if ok, err := test(s); ok || err != nil {
+				return ok && !absent, err
+			}
+		}
+		return absent && onlyAbsent, nil
+	}, nil
+}
+
+// labelFits is the condition on one label, whether or not there must be one.
+// bare tells that it says nothing of the text.
+func labelFits(f *StringFilter) (fits termTest, bare bool, err error) {
+	text := *f
+	text.Exists = nil
+	match, err := matchText(&text)
+	if err != nil {
+		return nil, false, err
+	}
+	return func(t kg.Term) bool { return t.IsLiteral() && match(t.Value(), true) }, match("", false), nil
+}
+
+// values is the part of a condition on a property that is about one value.
+func (f *PropertyFilter) values() *ValueFilter {
+	return &ValueFilter{
+		Eq: f.Eq, Ne: f.Ne, In: f.In, Nin: f.Nin, Lt: f.Lt, Lte: f.Lte, Gt: f.Gt, Gte: f.Gte,
+		Contains: f.Contains, StartsWith: f.StartsWith, EndsWith: f.EndsWith, Regex: f.Regex,
+		Iri: f.Iri, Language: f.Language, Datatype: f.Datatype,
+	}
+}
+
+func (m *entityMatch) properties(list []PropertyFilter) (entityTest, error) {
+	var tests []entityTest
+	for i := range list {
+		test, err := m.property(&list[i])
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		tests = append(tests, test)
+	}
+	return allEntities(tests), nil
+}
+
+func (m *entityMatch) property(f *PropertyFilter) (entityTest, error) {
+	fits, err := matchValue(f.values())
+	if err != nil {
+		return nil, err
+	}
+	held, err := m.heldBy(f)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Exists != nil && !*f.Exists:
+		return m.absence(f.Predicate, nil, fits == nil && held == nil), nil
+	case held == nil:
+		return m.someValue(f.Predicate, fits), nil
+	}
+	return m.someStatement(f.Predicate, allFacts([]factTest{m.statements.remember(partObject, fits), held})), nil
+}
+
+// heldBy is what a condition says of the statement that holds the value, beside
+// the value; nil if nothing.
+func (m *entityMatch) heldBy(f *PropertyFilter) (factTest, error) {
+	graph, err := m.statements.graph(f.Graph)
+	if err != nil {
+		return nil, kg.AsError(err).At("graph")
+	}
+	assertions, err := f.assertions().test()
+	return allFacts([]factTest{graph, assertions}), err
+}
+
+// drive collects what the condition lets an index look up. Only what must hold
+// for all matches counts: not the branches of `or`, nothing under `not`, and
+// nothing that is to be absent.
+func (m *entityMatch) drive(f *EntityFilter) error {
+	if f.Iri != nil {
+		if t := onlyIRI(f.Iri); t != nil {
+			m.drives = append(m.drives, drive{iris: []kg.Term{*t}})
+		} else if f.Iri.In != nil {
+			m.drives = append(m.drives, drive{iris: f.Iri.In})
+		}
+	}
+	if f.Type != nil && !f.Type.absent() {
+		d, err := typeDrive(f.Type)
+		if err != nil {
+			return err
+		}
+		m.drives = append(m.drives, d)
+	}
+	if f.Label != nil && (f.Label.Exists == nil || *f.Label.Exists) {
+		fits, _, err := labelFits(f.Label)
+		if err != nil {
+			return err
+		}
+		m.drives = append(m.drives, drive{predicates: m.engine.labels, text: f.Label.Eq, fits: fits})
+	}
+	for i := range f.Property {
+		p := &f.Property[i]
+		if p.Exists != nil && !*p.Exists {
+			continue
+		}
+		fits, err := matchValue(p.values())
+		if err != nil {
+			return err
+		}
+		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
+	}
+	for i := range f.Path {
+		if d, ok := m.paths[&f.Path[i]].drive(); ok {
+			m.drives = append(m.drives, d)
+		}
+	}
+	for i := range f.And {
+		if err := m.drive(&f.And[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyObject is the one term that a condition leaves, or the zero Term. A value
+// alone leaves many: a text in any language, a number in any datatype.
+func (f *PropertyFilter) onlyObject() (t kg.Term) {
+	if t := onlyIRI(f.Iri); t != nil {
+		return *t
+	}
+	var text string
+	if json.Unmarshal(f.Eq, &text) != nil || f.Eq == nil {
+		return t
+	}
+	switch {
+	case f.Language != nil && f.Language.Eq != nil:
+		return kg.LangString(text, *f.Language.Eq)
+	case f.Datatype != nil && f.Datatype.Eq != nil && f.Datatype.Eq.Value() == kg.XSDString:
+		return kg.String(text)
+	}
+	return t
+}
+
+// onlyText is the text that a condition leaves, or nil. One that reads as a date
+// also fits values of that date that are written otherwise.
+func (f *PropertyFilter) onlyText() *string { return onlyText(f.Eq) }
+
+func onlyText(eq json.RawMessage) *string {
+	o, err := parseOperand(eq)
+	if err != nil || o.kind != textValue || o.hasMoment {
+		return nil
+	}
+	return &o.text
+}
+
+func typeDrive(f *IRIFilter) (drive, error) {
+	fits, err := classFits(f)
+	d := drive{predicates: []kg.Term{rdfType}, fits: fits}
+	if t := onlyIRI(f); t != nil {
+		d.object = *t
+	}
+	return d, err
+}

@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"strings"
+
+	"koine/kg"
+)
+
+// matchIRI compiles a condition on an IRI that is there; nil holds always.
+func matchIRI(f *IRIFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	re, err := nameRegex(f.Regex)
+	if err != nil {
+		return nil, err
+	}
+	return allTerms(
+		exists(f.Exists), termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(f.In, true), termAmong(f.Nin, false),
+		nameTest(f.Contains, strings.Contains), nameTest(f.StartsWith, strings.HasPrefix), nameTest(f.EndsWith, strings.HasSuffix), re,
+	), nil
+}
+
+// exists is the test of exists for what is there.
+func exists(f *bool) termTest {
+	if f == nil || *f {
+		return nil
+	}
+	return func(kg.Term) bool { return false }
+}
+
+// absent tells whether the condition asks for there being none.
+func (f *IRIFilter) absent() bool { return f.Exists != nil && !*f.Exists }
+
+// onlyAbsent tells whether the condition asks for nothing else.
+func (f *IRIFilter) onlyAbsent() bool {
+	return f.absent() && f.Eq == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
+		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
+}
+
+// equality tells whether the condition is nothing but eq.
+func (f *IRIFilter) equality() bool {
+	return f == nil || f.Exists == nil && f.Ne == nil && f.In == nil && f.Nin == nil &&
+		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
+}
+
+// matchGraph compiles a condition on the name of a graph; nil holds always.
+func matchGraph(f *GraphFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	re, err := nameRegex(f.Regex)
+	if err != nil {
+		return nil, err
+	}
+	var isDefault termTest
+	if f.Default != nil {
+		isDefault = termEqual(&kg.DefaultGraph, *f.Default)
+	}
+	return allTerms(
+		termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(graphNames(f.In), true), termAmong(graphNames(f.Nin), false), isDefault,
+		named(nameTest(f.Contains, strings.Contains)), named(nameTest(f.StartsWith, strings.HasPrefix)),
+		named(nameTest(f.EndsWith, strings.HasSuffix)), named(re),
+	), nil
+}
+
+// equality tells whether the condition is nothing but eq.
+func (f *GraphFilter) equality() bool {
+	return f == nil || f.Ne == nil && f.In == nil && f.Nin == nil && f.Default == nil &&
+		f.Contains == nil && f.StartsWith == nil && f.EndsWith == nil && f.Regex == nil
+}
+
+// named holds for no graph without a name.
+func named(test termTest) termTest {
+	if test == nil {
+		return nil
+	}
+	return func(t kg.Term) bool { return t != kg.DefaultGraph && test(t) }
+}
+
+// graphNames puts the default graph in the place of null.
+func graphNames(list []*kg.Term) []kg.Term {
+	if list == nil {
+		return nil
+	}
+	out := make([]kg.Term, len(list))
+	for i, t := range list {
+		out[i] = kg.DefaultGraph
+		if t != nil {
+			out[i] = *t
+		}
+	}
+	return out
+}
+
+func termEqual(want *kg.Term, equal bool) termTest {
+	if want == nil {
+		return nil
+	}
+	w := *want
+	return func(t kg.Term) bool { return (t == w) == equal }
+}
+
+func termAmong(want []kg.Term, among bool) termTest {
+	if want == nil {
+		return nil
+	}
+	set := make(map[kg.Term]bool, len(want))
+	for _, t := range want {
+		set[t] = true
+	}
+	return func(t kg.Term) bool { return set[t] == among }
+}
+
+func nameTest(part *string, test func(s, part string) bool) termTest {
+	if part == nil {
+		return nil
+	}
+	p := *part
+	return func(t kg.Term) bool { return test(t.Name(), p) }
+}
+
+func nameRegex(expression *string) (termTest, error) {
+	re, err := matchRegex(expression)
+	if re == nil {
+		return nil, err
+	}
+	return func(t kg.Term) bool { return re(t.Name()) }, nil
+}

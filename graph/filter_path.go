@@ -1,0 +1,139 @@
+package graph
+
+import (
+	"strconv"
+
+	"koine/kg"
+)
+
+// MaxNestedPaths bounds how deep conditions on paths are nested in each other.
+const MaxNestedPaths = 4
+
+// pathMatch is a compiled PathFilter.
+type pathMatch struct {
+	quantified
+	trail *trail
+	ends  ends
+	where *entityMatch // nil: any entity or literal
+	value termTest     // nil: any
+	// lookup is what value lets an index look up.
+	lookup drive
+}
+
+func (m *entityMatch) pathFilters(list []PathFilter) (entityTest, error) {
+	var tests []entityTest
+	for i := range list {
+		p, err := m.pathFilter(&list[i])
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		tests = append(tests, p.test)
+		if m.paths == nil {
+			m.paths = map[*PathFilter]*pathMatch{}
+		}
+		m.paths[&list[i]] = p
+	}
+	return allEntities(tests), nil
+}
+
+func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
+	if m.depth == MaxNestedPaths {
+		e := kg.Errorf(kg.CodeLimitExceeded, "conditions on paths are nested deeper than %d", MaxNestedPaths)
+		e.Hint = "Write steps as one path, such as ex:directed/ex:country."
+		return nil, e
+	}
+	p = &pathMatch{quantified: quantify(f)}
+	if p.trail, err = m.trail(f.Path); err != nil {
+		return nil, kg.AsError(err).At("path")
+	}
+	p.ends = p.trail.ends()
+	if p.value, err = matchValue(f.Value); err != nil {
+		return nil, kg.AsError(err).At("value")
+	}
+	if f.Where != nil {
+		if p.where, err = m.engine.matchEntityAt(f.Where, m.depth+1); err != nil {
+			return nil, kg.AsError(err).At("where")
+		}
+	}
+	if f.Value != nil {
+		v := PropertyFilter{Eq: f.Value.Eq, Iri: f.Value.Iri, Language: f.Value.Language, Datatype: f.Value.Datatype}
+		p.lookup = drive{object: v.onlyObject(), text: v.onlyText(), fits: p.value}
+	}
+	return p, nil
+}
+
+func (p *pathMatch) test(s *subject) (bool, error) {
+	return p.holds(p.ends(s), s.scan.ends(p).fits)
+}
+
+// endScan is what a scan knows about the ends of a path.
+type endScan struct {
+	match    *pathMatch
+	snapshot *kg.Snapshot
+	scan     *entityScan // of the ends; nil when the condition has no where
+	wants    wants
+	gather   *subjectGatherer
+	known    map[kg.ID]bool // whether an end fits where
+}
+
+// maxKnownEnds bounds what is remembered of ends; more are tested again.
+const maxKnownEnds = 1_000_000
+
+func (s *entityScan) ends(p *pathMatch) *endScan {
+	t := s.trail(p.trail.slot)
+	if t.ends == nil {
+		t.ends = &endScan{match: p, snapshot: s.fact.snapshot, known: map[kg.ID]bool{}}
+	}
+	return t.ends
+}
+
+// fits tells whether an end fits.
+func (e *endScan) fits(id kg.ID) (bool, error) {
+	if e.match.value != nil {
+		if err := e.snapshot.Err(); err != nil { // a test may take long
+			return false, err
+		}
+		t, err := e.snapshot.Term(id)
+		if err != nil || !e.match.value(t) {
+			return false, err
+		}
+	}
+	if e.match.where == nil {
+		return true, nil
+	}
+	if !id.IsResource() {
+		return false, nil
+	}
+	if ok, known := e.known[id]; known {
+		return ok, nil
+	}
+	ok, err := e.holds(id)
+	if err == nil && len(e.known) < maxKnownEnds {
+		e.known[id] = ok
+	}
+	return ok, err
+}
+
+// holds tests the entity at an end.
+func (e *endScan) holds(id kg.ID) (bool, error) {
+	if e.scan == nil {
+		w, err := resolve(e.match.where.wanted, e.snapshot.ID)
+		if err != nil {
+			return false, err
+		}
+		e.wants, e.scan = w, newEntityScan(e.snapshot)
+		e.gather = gatherSubjects(e.snapshot, &e.wants)
+	}
+	s := &subject{snapshot: e.snapshot, scan: e.scan}
+	if err := e.gather.next(s, id); err != nil {
+		return false, err
+	}
+	return e.match.where.holds(s)
+}
+
+func (e *endScan) close() {
+	if e.scan != nil {
+		e.scan.close()
+		e.gather.close()
+	}
+}

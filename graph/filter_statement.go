@@ -1,0 +1,254 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// factTest tells whether a condition holds for a statement.
+type factTest func(*fact) (bool, error)
+
+// statementMatch is a compiled StatementFilter: what an index can look up, and
+// what has to be tested then.
+type statementMatch struct {
+	pattern kg.Pattern
+	text    *string  // set: the object is a literal with this text
+	test    factTest // nil holds always
+	ages    bool     // the test is about an age, so that its answer changes with time
+	// asserted tells that the test asks for the assertions.
+	asserted bool
+}
+
+// matchStatement compiles a condition on statements; f may be nil.
+func matchStatement(f *StatementFilter) (m statementMatch, err error) {
+	if f == nil {
+		return m, nil
+	}
+	bindPattern(&m.pattern, f)
+	if f.Object != nil {
+		m.text = onlyText(f.Object.Eq)
+	}
+	var c statementCompiler
+	m.test, err = c.compile(f)
+	m.ages, m.asserted = c.ages, c.asserted
+	if f.bound() {
+		m.test = nil // the pattern says all of it
+	}
+	return m, err
+}
+
+// rows reads what fits the pattern, in the way that suits the test.
+func (m *statementMatch) rows(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) iter.Seq2[kg.Row, error] {
+	if m.asserted && p == (kg.IDPattern{Subject: p.Subject}) {
+		return s.MatchAsserted(p, after)
+	}
+	return s.MatchIDs(p, after)
+}
+
+// bindPattern takes over the terms that a condition fixes for all it holds for.
+func bindPattern(p *kg.Pattern, f *StatementFilter) {
+	bind := func(part *kg.Term, t *kg.Term) {
+		if part.IsZero() && t != nil {
+			*part = *t
+		}
+	}
+	bind(&p.Subject, onlyIRI(f.Subject))
+	bind(&p.Predicate, onlyIRI(f.Predicate))
+	if f.Object != nil {
+		bind(&p.Object, onlyIRI(f.Object.Iri))
+	}
+	bind(&p.Graph, onlyGraph(f.Graph))
+	for i := range f.And {
+		bindPattern(p, &f.And[i])
+	}
+}
+
+// onlyIRI is the one IRI that a condition leaves, or nil.
+func onlyIRI(f *IRIFilter) *kg.Term {
+	switch {
+	case f == nil:
+		return nil
+	case f.Eq != nil:
+		return f.Eq
+	case len(f.In) == 1:
+		return &f.In[0]
+	}
+	return nil
+}
+
+func onlyGraph(f *GraphFilter) *kg.Term {
+	switch {
+	case f == nil:
+		return nil
+	case f.Eq != nil:
+		return f.Eq
+	case f.Default != nil && *f.Default:
+		return &kg.DefaultGraph
+	case len(f.In) == 1:
+		return &graphNames(f.In)[0]
+	}
+	return nil
+}
+
+// bound tells whether the condition is nothing but equalities, so that the
+// pattern says all of it.
+func (f *StatementFilter) bound() bool {
+	return f.And == nil && f.Or == nil && f.Not == nil && f.Object == nil && f.assertions() == (assertionFilter{}) &&
+		f.Subject.equality() && f.Predicate.equality() && f.Graph.equality()
+}
+
+// matchChanges compiles a condition on statements where changes are followed or
+// listed. An age is refused there: what is true at one time is not at another,
+// and no change would tell so.
+func matchChanges(f *StatementFilter) (statementMatch, error) {
+	m, err := matchStatement(f)
+	if err == nil && m.ages {
+		err = errTimeless
+	}
+	return m, err
+}
+
+var errTimeless = func() error {
+	e := kg.Errorf(kg.CodeInvalid, "an age can be asked for in what is read, not in what changes")
+	e.Hint = "Leave ageSeconds out. A condition on recordedAt or revision says the same of changes."
+	return e.At("ageSeconds")
+}()
+
+// statementCompiler turns conditions on statements into tests.
+type statementCompiler struct {
+	slots          int // of what the tests remember
+	ages, asserted bool
+}
+
+// compile makes one test of the whole condition; nil holds always. What is
+// cheap comes first: what was decided for the same id before, then what needs
+// the object, last what needs the assertions.
+func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
+	c.ages = c.ages || f.AgeSeconds != nil
+	c.asserted = c.asserted || f.assertions() != (assertionFilter{})
+	var tests []factTest
+	for _, part := range []struct {
+		name    string
+		compile func() (factTest, error)
+	}{
+		{"predicate", func() (factTest, error) { return c.part(partPredicate, f.Predicate) }},
+		{"graph", func() (factTest, error) { return c.graph(f.Graph) }},
+		{"subject", func() (factTest, error) { return c.part(partSubject, f.Subject) }},
+		{"object", func() (factTest, error) { return c.object(f.Object) }},
+		{"", f.assertions().test},
+		{"and", func() (factTest, error) { return c.every(f.And) }},
+		{"or", func() (factTest, error) { return c.some(f.Or) }},
+		{"not", func() (factTest, error) { return c.none(f.Not) }},
+	} {
+		test, err := part.compile()
+		if err != nil && part.name != "" {
+			err = kg.AsError(err).At(part.name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, test)
+	}
+	return allFacts(tests), nil
+}
+
+func (c *statementCompiler) part(part factPart, f *IRIFilter) (factTest, error) {
+	test, err := matchIRI(f)
+	return c.remember(part, test), err
+}
+
+func (c *statementCompiler) graph(f *GraphFilter) (factTest, error) {
+	test, err := matchGraph(f)
+	return c.remember(partGraph, test), err
+}
+
+func (c *statementCompiler) object(f *ValueFilter) (factTest, error) {
+	test, err := matchValue(f)
+	return c.remember(partObject, test), err
+}
+
+// remember makes a test of a part of a statement, which is decided once for
+// each id, or each run of equal ids.
+func (c *statementCompiler) remember(part factPart, test termTest) factTest {
+	if test == nil {
+		return nil
+	}
+	slot := c.slots
+	c.slots++
+	return func(f *fact) (bool, error) { return f.decide(slot, part, test) }
+}
+
+func (c *statementCompiler) each(list []StatementFilter) ([]factTest, error) {
+	out := make([]factTest, len(list))
+	for i := range list {
+		test, err := c.compile(&list[i])
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		if test == nil {
+			test = func(*fact) (bool, error) { return true, nil }
+		}
+		out[i] = test
+	}
+	return out, nil
+}
+
+func (c *statementCompiler) every(list []StatementFilter) (factTest, error) {
+	tests, err := c.each(list)
+	return allFacts(tests), err
+}
+
+func (c *statementCompiler) some(list []StatementFilter) (factTest, error) {
+	if list == nil {
+		return nil, nil
+	}
+	tests, err := c.each(list)
+	return anyFact(tests), err
+}
+
+func (c *statementCompiler) none(f *StatementFilter) (factTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	test, err := c.compile(f)
+	return notFact(test), err
+}
+
+func allFacts(tests []factTest) factTest {
+	tests = slices.DeleteFunc(tests, func(t factTest) bool { return t == nil })
+	if len(tests) == 0 {
+		return nil
+	}
+	return func(f *fact) (bool, error) {
+		for _, test := range tests {
+			if ok, err := test(f); !ok || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+}
+
+func anyFact(tests []factTest) factTest {
+	return func(f *fact) (bool, error) {
+		for _, test := range tests {
+			if ok, err := test(f); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+}
+
+func notFact(test factTest) factTest {
+	return func(f *fact) (bool, error) {
+		if test == nil {
+			return false, nil
+		}
+		ok, err := test(f)
+		return err == nil && !ok, err
+	}
+}

@@ -1,0 +1,83 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// textMatch tells whether a condition holds for a text that may be absent.
+type textMatch func(text string, there bool) bool
+
+// matchText compiles a condition on a text. Apart from exists: false no
+// condition holds for what is absent. f may be nil: then any text fits.
+func matchText(f *StringFilter) (textMatch, error) {
+	if f == nil {
+		return func(string, bool) bool { return true }, nil
+	}
+	var tests []func(string) bool
+	add := func(s *string, test func(text, s string) bool) {
+		if s != nil {
+			tests = append(tests, func(text string) bool { return test(text, *s) })
+		}
+	}
+	add(f.Eq, func(a, b string) bool { return a == b })
+	add(f.Ne, func(a, b string) bool { return a != b })
+	add(f.Lt, func(a, b string) bool { return a < b })
+	add(f.Lte, func(a, b string) bool { return a <= b })
+	add(f.Gt, func(a, b string) bool { return a > b })
+	add(f.Gte, func(a, b string) bool { return a >= b })
+	add(f.Contains, strings.Contains)
+	add(f.StartsWith, strings.HasPrefix)
+	add(f.EndsWith, strings.HasSuffix)
+	if f.In != nil {
+		tests = append(tests, func(text string) bool { return slices.Contains(f.In, text) })
+	}
+	if f.Nin != nil {
+		tests = append(tests, func(text string) bool { return !slices.Contains(f.Nin, text) })
+	}
+	re, err := matchRegex(f.Regex)
+	if err != nil {
+		return nil, err
+	}
+	if re != nil {
+		tests = append(tests, re)
+	}
+	return func(text string, there bool) bool {
+		if f.Exists != nil && *f.Exists != there {
+			return false
+		}
+		if !there {
+			return len(tests) == 0
+		}
+		for _, test := range tests {
+			if !test(text) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// textTest is about the characters of a text; other values do not fit.
+func textTest(part *string, test func(s, part string) bool) termTest {
+	if part == nil {
+		return nil
+	}
+	p := *part
+	return func(t kg.Term) bool { return isText(t) && test(t.Value(), p) }
+}
+
+// regexTest is about the characters of a text, as textTest.
+func regexTest(expression *string) (termTest, error) {
+	re, err := matchRegex(expression)
+	if re == nil {
+		return nil, err
+	}
+	return func(t kg.Term) bool { return isText(t) && re(t.Value()) }, nil
+}
+
+func isText(t kg.Term) bool {
+	return t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
+}

@@ -1,0 +1,170 @@
+package graph
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// termTest tells whether a condition holds for a term.
+type termTest func(kg.Term) bool
+
+// allTerms holds when all the tests hold; nil tests are left out, and nil
+// comes back when none is left.
+func allTerms(tests ...termTest) termTest {
+	var list []termTest
+	for _, t := range tests {
+		if t != nil {
+			list = append(list, t)
+		}
+	}
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return func(t kg.Term) bool {
+		for _, test := range list {
+			if !test(t) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// matchValue compiles a condition on a value, the object of a statement.
+func matchValue(f *ValueFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	compared, err := matchComparisons(f)
+	if err != nil {
+		return nil, err
+	}
+	re, err := regexTest(f.Regex)
+	if err != nil {
+		return nil, err
+	}
+	iri, err := valueIRI(f.Iri)
+	if err != nil {
+		return nil, kg.AsError(err).At("iri")
+	}
+	language, err := valueLanguage(f.Language)
+	if err != nil {
+		return nil, kg.AsError(err).At("language")
+	}
+	datatype, err := valueDatatype(f.Datatype)
+	if err != nil {
+		return nil, kg.AsError(err).At("datatype")
+	}
+	return allTerms(
+		iri, datatype, compared,
+		textTest(f.Contains, strings.Contains), textTest(f.StartsWith, strings.HasPrefix), textTest(f.EndsWith, strings.HasSuffix),
+		language, re,
+	), nil
+}
+
+// valueIRI is a condition on the IRI that a value is; a literal has none.
+func valueIRI(f *IRIFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	test, err := matchIRI(f)
+	absent := f.onlyAbsent()
+	return func(t kg.Term) bool {
+		if !t.IsResource() {
+			return absent
+		}
+		return test == nil || test(t)
+	}, err
+}
+
+// valueLanguage is a condition on the language of a text; only exists: false
+// holds for one without.
+func valueLanguage(f *StringFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	test, err := matchText(f)
+	return func(t kg.Term) bool { return isText(t) && test(t.Lang(), t.Lang() != "") }, err
+}
+
+// valueDatatype is a condition on the datatype of a literal; an entity has none.
+func valueDatatype(f *IRIFilter) (termTest, error) {
+	if f == nil {
+		return nil, nil
+	}
+	test, err := matchIRI(f)
+	absent := f.onlyAbsent()
+	return func(t kg.Term) bool {
+		if !t.IsLiteral() {
+			return absent
+		}
+		return test == nil || test(kg.IRI(t.Datatype()))
+	}, err
+}
+
+// comparison is one operator with its operand.
+type comparison struct {
+	operand
+	holds func(c int) bool
+	order bool // holds needs an order, not only equality
+	not   bool // holds when it does not: also for what cannot be compared
+}
+
+func (c *comparison) test(v value) bool {
+	n, ok, ordered := c.compare(v)
+	return (ok && (ordered || !c.order) && c.holds(n)) != c.not
+}
+
+func isZero(c int) bool { return c == 0 }
+
+func matchComparisons(f *ValueFilter) (termTest, error) {
+	var all []comparison
+	var firstErr error
+	add := func(name string, raw json.RawMessage, order, not bool, holds func(int) bool) {
+		if raw == nil || string(raw) == "null" {
+			return
+		}
+		o, err := parseOperand(raw)
+		if err != nil && firstErr == nil {
+			firstErr = kg.AsError(err).At(name)
+		}
+		all = append(all, comparison{operand: o, holds: holds, order: order, not: not})
+	}
+	add("eq", f.Eq, false, false, isZero)
+	add("ne", f.Ne, false, true, isZero)
+	add("lt", f.Lt, true, false, func(c int) bool { return c < 0 })
+	add("lte", f.Lte, true, false, func(c int) bool { return c <= 0 })
+	add("gt", f.Gt, true, false, func(c int) bool { return c > 0 })
+	add("gte", f.Gte, true, false, func(c int) bool { return c >= 0 })
+	for i, raw := range f.Nin {
+		add("nin["+strconv.Itoa(i)+"]", raw, false, true, isZero)
+	}
+	some := len(all)
+	for i, raw := range f.In {
+		add("in["+strconv.Itoa(i)+"]", raw, false, false, isZero)
+	}
+	if firstErr != nil || len(all) == 0 && f.In == nil {
+		return nil, firstErr
+	}
+	every, among, limited := all[:some], all[some:], f.In != nil
+	return func(t kg.Term) bool {
+		v := valueOf(t)
+		for i := range every {
+			if !every[i].test(v) {
+				return false
+			}
+		}
+		for i := range among {
+			if among[i].test(v) {
+				return true
+			}
+		}
+		return !limited
+	}, nil
+}

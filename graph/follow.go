@@ -1,0 +1,309 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// way reads the argument `path`; nil when it is not given.
+func (p *planner) way(args map[string]any) (*path.Path, error) {
+	var text string
+	switch v := args["path"].(type) {
+	case string:
+		text = v
+	case *string:
+		if v == nil {
+			return nil, nil
+		}
+		text = *v
+	default:
+		return nil, nil
+	}
+	w, err := path.Parse(text, p.run.engine.deps.Prefixes)
+	if err != nil {
+		return nil, kg.AsError(err).At("path")
+	}
+	return w, nil
+}
+
+// entityFollow plans Entity.follow.
+func (p *planner) entityFollow(f graphql.CollectedField, field *entityField) error {
+	args, err := p.args(f, p.run.ec.field_Entity_follow_args)
+	if err != nil {
+		return err
+	}
+	field.kind = entityFollow
+	if field.way, err = p.way(args); err != nil {
+		return err
+	}
+	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntityAt(f, 0) }
+	field.page, err = p.entitiesThat(match, f, args)
+	return err
+}
+
+// led are the nodes that a path leads to from each of the entities, in the order
+// of their ids: found for all of them at once, level by level.
+func (l *loader) led(w *path.Path, nodes []entityNode) ([][]kg.ID, error) {
+	b, err := w.Bind(l.snapshot, path.Options{Nodes: l.engine.limits.PathNodes, Statements: l.engine.limits.Reads})
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]kg.ID, len(nodes))
+	for i := range nodes {
+		starts[i] = nodes[i].subject.id
+	}
+	out := make([][]kg.ID, len(nodes))
+	for end, err := range b.ForwardAll(starts) {
+		if err != nil {
+			return nil, err
+		}
+		out[end.Start] = append(out[end.Start], end.ID)
+	}
+	for _, ids := range out {
+		slices.SortFunc(ids, compareIDs)
+	}
+	return out, nil
+}
+
+// follows loads a field `follow` of the entities: one page each, whose entities
+// are then loaded together.
+func (l *loader) follows(plan *entityPlan, field int, nodes []entityNode) (err error) {
+	c := plan.fields[field].page
+	from, after := l, make([]*kg.ID, len(nodes))
+	for i := range nodes {
+		if c.after != nil {
+			if from, after[i], err = l.resumeEntity(c, c.bound.of(nodes[i].subject.name)); err != nil {
+				return err
+			}
+		}
+	}
+	led, err := from.led(plan.fields[field].way, nodes)
+	if err != nil {
+		return err
+	}
+	x, err := from.newEnds(c)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	var refs []entityRef
+	pages := make([]*page, len(nodes))
+	starts := make([]int, len(nodes)+1)
+	for i := range nodes {
+		g := &page{connection: c}
+		pages[i], nodes[i].slots[field].page = g, g
+		bound := c.bound.of(nodes[i].subject.name)
+		ids := slices.DeleteFunc(led[i], func(id kg.ID) bool { return !id.IsResource() })
+		if err := from.groupEntities(c, x.subjects(ids), g); err != nil {
+			return err
+		}
+		if l.run.cutter != nil {
+			if err := from.closeFollowed(c, g, ids, after[i], bound); err != nil {
+				return err
+			}
+			continue
+		}
+		found, err := x.list(ids, after[i])
+		if err != nil {
+			return err
+		}
+		g.size, g.more, g.total = len(found.keys), found.more, found.total
+		for _, id := range found.keys {
+			refs = append(refs, entityRef{id: id})
+			if c.cursors {
+				g.cursors = append(g.cursors, l.engine.seal(from.snapshot, bound, slices.Clone(id[:])))
+			}
+		}
+		starts[i+1] = len(refs)
+	}
+	if l.run.cutter != nil {
+		return nil
+	}
+	return from.shareEntities(c, refs, pages, starts)
+}
+
+// shareEntities loads the entities of several pages together.
+func (l *loader) shareEntities(c *connection, refs []entityRef, pages []*page, starts []int) error {
+	for _, selection := range c.entities {
+		nodes, err := l.entities(selection, refs)
+		if err != nil {
+			return err
+		}
+		for i, g := range pages {
+			g.entities = append(g.entities, nodes[starts[i]:starts[i+1]])
+		}
+	}
+	return nil
+}
+
+// resumeEntity finds the snapshot and the place that the cursor of a connection
+// of entities names.
+func (l *loader) resumeEntity(c *connection, bound cursorBound) (*loader, *kg.ID, error) {
+	l, key, err := l.reopen(c, bound, entityKeyBytes)
+	if err != nil || len(key) == 0 {
+		return l, nil, err
+	}
+	after := kg.ID(key)
+	return l, &after, nil
+}
+
+// followEnds are the entities at the ends of paths while they are tested: each is
+// tested once, however many paths lead to it.
+type followEnds struct {
+	*loader
+	c       *connection
+	gather  *subjectGatherer
+	subject subject // under test
+	known   map[kg.ID]bool
+}
+
+func (l *loader) newEnds(c *connection) (*followEnds, error) {
+	w, err := resolve(c.entityMatch.wanted, l.snapshot.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &followEnds{
+		loader: l, c: c, known: map[kg.ID]bool{}, gather: gatherSubjects(l.snapshot, &w),
+		subject: subject{snapshot: l.snapshot, scan: newEntityScan(l.snapshot)},
+	}, nil
+}
+
+func (x *followEnds) close() {
+	x.gather.close()
+	x.subject.scan.close()
+}
+
+func (x *followEnds) fits(id kg.ID) (bool, error) {
+	if x.c.entityMatch.test == nil {
+		return true, nil
+	}
+	if ok, known := x.known[id]; known {
+		return ok, nil
+	}
+	if err := x.gather.next(&x.subject, id); err != nil {
+		return false, err
+	}
+	ok, err := x.c.entityMatch.holds(&x.subject)
+	if err == nil {
+		x.known[id] = ok
+	}
+	return ok, err
+}
+
+// subjects yields the entities with these ids, untested, each valid until the
+// next one.
+func (x *followEnds) subjects(ids []kg.ID) iter.Seq2[*subject, error] {
+	return func(yield func(*subject, error) bool) {
+		for _, id := range ids {
+			err := x.gather.next(&x.subject, id)
+			if !yield(&x.subject, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// behind are those of the ids, which are in order, that come behind one.
+func behind(ids []kg.ID, after *kg.ID) []kg.ID {
+	if after == nil {
+		return ids
+	}
+	i, found := slices.BinarySearchFunc(ids, *after, compareIDs)
+	if found {
+		i++
+	}
+	return ids[i:]
+}
+
+// list finds the page of the entities that fit, behind after.
+func (x *followEnds) list(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err error) {
+	if x.c.total {
+		if g.total, err = x.count(ids); err != nil {
+			return g, err
+		}
+	}
+	for _, id := range behind(ids, after) {
+		if len(g.keys) > x.c.first {
+			break
+		}
+		ok, err := x.fits(id)
+		if err != nil {
+			return g, err
+		}
+		if ok {
+			g.keys = append(g.keys, id)
+		}
+	}
+	g.cut(x.c.first)
+	return g, nil
+}
+
+func (x *followEnds) count(ids []kg.ID) (n uint64, err error) {
+	for _, id := range ids {
+		ok, err := x.fits(id)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// closeFollowed makes a page of the entities that a path leads to one that a
+// cutter fills.
+func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID, bound cursorBound) error {
+	if c.total {
+		x, err := l.newEnds(c)
+		if err != nil {
+			return err
+		}
+		defer x.close()
+		if g.total, err = x.count(ids); err != nil {
+			return unsplit(err)
+		}
+	}
+	var begin []byte
+	if after != nil {
+		begin = after[:]
+	}
+	f := l.entityFeed(c, after).(*scanFeed[kg.ID])
+	f.scan = func(stood []byte, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+		from := after
+		if stood != nil {
+			id := kg.ID(stood)
+			from = &id
+		}
+		return l.fittingEnds(c, behind(ids, from), looked)
+	}
+	return l.closed(g, f, c.entityMatch.test == nil, entityKeyBytes, l.sealer(bound, begin))
+}
+
+// fittingEnds yields those of the ids whose entities fit.
+func (l *loader) fittingEnds(c *connection, ids []kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		x, err := l.newEnds(c)
+		if err != nil {
+			yield(kg.ID{}, err)
+			return
+		}
+		defer x.close()
+		for _, id := range ids {
+			ok, err := x.fits(id)
+			switch {
+			case err == nil && !ok:
+				if !looked(id) {
+					return
+				}
+			case !yield(id, err) || err != nil:
+				return
+			}
+		}
+	}
+}

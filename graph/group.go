@@ -1,0 +1,273 @@
+package graph
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// groupShape is what a field `groups` says of its groups, whatever is grouped.
+type groupShape struct {
+	limits Limits
+	names  []string // of the keys, then of what is computed
+	nKeys  int
+	having []func(*group) bool
+	order  ordering[*group]
+	first  int
+	fields []groupField
+}
+
+// groupField is a field of a group that was asked for.
+type groupField struct {
+	key    []byte
+	name   string
+	of     int         // which key or value, for those with a name
+	entity *entityPlan // of `entity`
+}
+
+// MaxGroupKeys bounds what groups may have in common, MaxComputed what is
+// computed of each.
+const (
+	MaxGroupKeys = 4
+	MaxComputed  = 16
+)
+
+// sizeOfGroup is the place of "count" among a group's terms.
+const sizeOfGroup = -1
+
+// grouping plans what all fields `groups` have in common: names, conditions,
+// order and selection.
+func (p *planner) grouping(f graphql.CollectedField, args map[string]any, keys, computed []string) (s groupShape, err error) {
+	s = groupShape{limits: p.run.engine.limits, nKeys: len(keys), names: slices.Concat(keys, computed)}
+	switch {
+	case len(keys) > MaxGroupKeys:
+		return s, limitError("groupKeys", "groups have at most %d keys", MaxGroupKeys)
+	case len(computed) > MaxComputed:
+		return s, limitError("groupValues", "at most %d values are computed of a group", MaxComputed)
+	}
+	for i, name := range s.names {
+		if name == "" || name == "count" || slices.Contains(s.names[:i], name) {
+			e := kg.Errorf(kg.CodeInvalid, "the name %q cannot be used: names (as) must differ, and count is the size of a group", name)
+			return s, e.At("as")
+		}
+	}
+	if s.first, err = s.limits.pageSize(argument[*int](args, "first"), DefaultPageSize); err != nil {
+		return s, err
+	}
+	if s.having, err = s.conditions(argument[[]GroupCondition](args, "having")); err != nil {
+		return s, kg.AsError(err).At("having")
+	}
+	if s.order, err = s.ordering(argument[[]GroupOrder](args, "orderBy")); err != nil {
+		return s, kg.AsError(err).At("orderBy")
+	}
+	s.fields, err = p.groupFields(&s, f.Selections)
+	return s, err
+}
+
+// named finds a key or value by its name.
+func (s *groupShape) named(name string) (int, error) {
+	if name == "count" {
+		return sizeOfGroup, nil
+	}
+	if i := slices.Index(s.names, name); i >= 0 {
+		return i, nil
+	}
+	e := kg.Errorf(kg.CodeInvalid, "no key or value of these groups is named %q", name)
+	e.Hint = "They are named by `as`: " + quotedList(append(slices.Clone(s.names), "count")) + "."
+	return 0, e.At("as")
+}
+
+func quotedList(names []string) (text string) {
+	for i, n := range names {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.Quote(n)
+	}
+	return text
+}
+
+func (s *groupShape) conditions(list []GroupCondition) (out []func(*group) bool, err error) {
+	for i := range list {
+		c := &list[i]
+		of, err := s.named(c.As)
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		fits, err := matchValue(&ValueFilter{Eq: c.Eq, Ne: c.Ne, In: c.In, Nin: c.Nin, Lt: c.Lt, Lte: c.Lte, Gt: c.Gt, Gte: c.Gte})
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		out = append(out, func(g *group) bool {
+			t := g.term(of)
+			if c.Exists != nil && *c.Exists == t.IsZero() {
+				return false
+			}
+			return fits == nil || !t.IsZero() && fits(t)
+		})
+	}
+	return out, nil
+}
+
+func (s *groupShape) shows(g *group) bool {
+	for _, holds := range s.having {
+		if !holds(g) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *groupShape) ordering(list []GroupOrder) (o ordering[*group], err error) {
+	for i, by := range list {
+		of, err := s.named(by.As)
+		if err != nil {
+			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+		o = append(o, orderKey[*group]{
+			down: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst,
+			of: func(g *group) (value, bool, error) {
+				t := g.term(of)
+				if t.IsZero() {
+					return value{}, false, nil
+				}
+				return valueOf(t), true, nil
+			},
+		})
+	}
+	return o, nil
+}
+
+func (p *planner) groupFields(s *groupShape, set ast.SelectionSet) (fields []groupField, err error) {
+	err = p.eachField(set, groupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := groupField{key: key, name: f.Name}
+		parse := p.run.ec.field_Group_key_args
+		switch f.Name {
+		case "__typename", "keys", "values", "count":
+			fields = append(fields, field)
+			return nil
+		case "key":
+		case "value":
+			parse = p.run.ec.field_Group_value_args
+		case "entity":
+			parse = p.run.ec.field_Group_entity_args
+			if field.entity, err = p.entity(f.Selections); err != nil {
+				return err
+			}
+		default:
+			return unplanned(f)
+		}
+		args, err := p.args(f, parse)
+		if err != nil {
+			return err
+		}
+		field.of, err = s.named(argument[string](args, "as"))
+		fields = append(fields, field)
+		return err
+	})
+	return fields, err
+}
+
+// groupList is a field `groups`, loaded.
+type groupList struct {
+	shape    *groupShape
+	groups   []group
+	entities [][]*entityNode // of each field that shows them, of each group; nil for none
+}
+
+// groupList loads what the fields show of entities.
+func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
+	out := &groupList{shape: s, groups: groups, entities: make([][]*entityNode, len(s.fields))}
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.entity == nil {
+			continue
+		}
+		out.entities[i] = make([]*entityNode, len(groups))
+		var refs []entityRef
+		var at []int
+		for k := range groups {
+			if t := groups[k].term(f.of); t.IsResource() {
+				ref, err := l.ref(t)
+				if err != nil {
+					return nil, err
+				}
+				refs, at = append(refs, ref), append(at, k)
+			}
+		}
+		nodes, err := l.entities(f.entity, refs)
+		if err != nil {
+			return nil, err
+		}
+		for k, n := range nodes {
+			out.entities[i][at[k]] = n
+		}
+	}
+	return out, nil
+}
+
+func (l *groupList) write(b []byte) []byte {
+	b = append(b, '[')
+	for k := range l.groups {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = l.writeGroup(b, k)
+	}
+	return append(b, ']')
+}
+
+func (l *groupList) writeGroup(b []byte, k int) []byte {
+	g := &l.groups[k]
+	b = append(b, '{')
+	for i := range l.shape.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &l.shape.fields[i]
+		b = append(b, f.key...)
+		switch f.name {
+		case "keys":
+			b = l.shape.appendNamed(b, g, 0, l.shape.nKeys)
+		case "values":
+			b = l.shape.appendNamed(b, g, l.shape.nKeys, len(g.terms))
+		case "count":
+			b = appendUint(b, g.count)
+		case "key", "value":
+			b = appendNullable(b, g.term(f.of))
+		case "entity":
+			if n := l.entities[i][k]; n != nil {
+				b = n.write(b)
+			} else {
+				b = append(b, "null"...)
+			}
+		default:
+			b = append(b, `"Group"`...)
+		}
+	}
+	return append(b, '}')
+}
+
+// appendNamed writes some of a group's terms as an object.
+func (s *groupShape) appendNamed(b []byte, g *group, from, to int) []byte {
+	b = append(b, '{')
+	for i := from; i < to; i++ {
+		if i > from {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, s.names[i]), ':')
+		b = appendNullable(b, g.terms[i])
+	}
+	return append(b, '}')
+}
+
+func appendNullable(b []byte, t kg.Term) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	return appendValue(b, t)
+}

@@ -1,0 +1,269 @@
+package graph
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// entityGroups plans the field `groups` of a list of entities. What it needs of
+// them becomes wanted of the list's match.
+func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
+	args, err := p.args(f, p.run.ec.field_EntityConnection_groups_args)
+	if err != nil {
+		return err
+	}
+	g := &grouping[*subject]{}
+	var keys, computed []string
+	for i, by := range argument[[]EntityGroupKey](args, "by") {
+		of, err := valuesOf(c.entityMatch, by.Property, by.Path)
+		if err == nil && of == nil {
+			err = kg.Errorf(kg.CodeInvalid, "a key needs either property or path")
+		}
+		if err != nil {
+			return kg.AsError(err).At("by[" + strconv.Itoa(i) + "]")
+		}
+		g.keys, keys = append(g.keys, of), append(keys, by.As)
+	}
+	for i, what := range argument[[]EntityAggregate](args, "compute") {
+		of, err := valuesOf(c.entityMatch, what.Property, what.Path)
+		if err == nil {
+			err = computable(what.Fn, of == nil)
+		}
+		if err != nil {
+			return kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
+		}
+		g.compute, computed = append(g.compute, computation[*subject]{what.Fn, of}), append(computed, what.As)
+	}
+	g.groupShape, err = p.grouping(f, args, keys, computed)
+	c.entityGroups = append(c.entityGroups, g)
+	return err
+}
+
+// computable refuses what can only be computed of values.
+func computable(fn AggregateFunction, things bool) error {
+	if things && fn != AggregateFunctionCount {
+		return kg.Errorf(kg.CodeInvalid, "%s needs something to compute with: only COUNT counts the things themselves", fn)
+	}
+	return nil
+}
+
+// valuesOf extracts the values of a property, or of what a path leads to;
+// nil when neither is said.
+func valuesOf(m *entityMatch, property *kg.Term, path *string) (extract[*subject], error) {
+	switch {
+	case property != nil && path != nil:
+		return nil, kg.Errorf(kg.CodeInvalid, "property and path exclude each other")
+	case property == nil && path == nil:
+		return nil, nil
+	}
+	of, err := m.ends(property, path)
+	if err != nil {
+		return nil, kg.AsError(err).At("path")
+	}
+	return func(all *members, s *subject, to []member) ([]member, error) {
+		for id, err := range of(s) {
+			if err != nil {
+				return to, err
+			}
+			n, err := all.of(id)
+			if err != nil {
+				return to, err
+			}
+			to = append(to, n)
+		}
+		return to, nil
+	}, nil
+}
+
+// groupEntities makes the groups of those of the entities that hold.
+func (l *loader) groupEntities(c *connection, of iter.Seq2[*subject, error], page *page) error {
+	for _, g := range c.entityGroups {
+		t := newGroupTable(l.snapshot, g)
+		for e, err := range of {
+			if err != nil {
+				return err
+			}
+			ok, err := c.entityMatch.holds(e)
+			if err == nil && ok {
+				err = t.add(e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := showGroups(l, t, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showGroups loads what is shown of the groups, and adds them to the page.
+func showGroups[T any](l *loader, t *groupTable[T], page *page) error {
+	groups, err := t.list()
+	if err != nil {
+		return err
+	}
+	list, err := l.groupList(&t.plan.groupShape, groups)
+	page.groups = append(page.groups, list)
+	return err
+}
+
+// statementGroups plans the field `groups` of a list of statements.
+func (p *planner) statementGroups(c *connection, f graphql.CollectedField) error {
+	args, err := p.args(f, p.run.ec.field_StatementConnection_groups_args)
+	if err != nil {
+		return err
+	}
+	g := &grouping[*fact]{}
+	var keys, computed []string
+	for _, by := range argument[[]StatementGroupKey](args, "by") {
+		g.assertions = g.assertions || by.By == StatementGroupBySource
+		g.keys, keys = append(g.keys, statementGroupKey(by.By)), append(keys, by.As)
+	}
+	for i, what := range argument[[]StatementAggregate](args, "compute") {
+		var of extract[*fact]
+		if what.Of != nil {
+			of = statementValue(*what.Of)
+		}
+		if err := computable(what.Fn, of == nil); err != nil {
+			return kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
+		}
+		g.compute, computed = append(g.compute, computation[*fact]{what.Fn, of}), append(computed, what.As)
+	}
+	g.groupShape, err = p.grouping(f, args, keys, computed)
+	c.statementGroups = append(c.statementGroups, g)
+	return err
+}
+
+func statementGroupKey(by StatementGroupBy) extract[*fact] {
+	switch by {
+	case StatementGroupBySubject:
+		return statementValue(StatementOrderKeySubject)
+	case StatementGroupByPredicate:
+		return statementValue(StatementOrderKeyPredicate)
+	case StatementGroupByObject:
+		return statementValue(StatementOrderKeyObject)
+	case StatementGroupByGraph:
+		return statementValue(StatementOrderKeyGraph)
+	case StatementGroupByCertainty:
+		return statementValue(StatementOrderKeyCertainty)
+	case StatementGroupByDay:
+		return assertionValue(func(s kg.Statement) kg.Term {
+			return kg.Typed(s.RecordedAt().UTC().Format("2006-01-02"), kg.XSDDate)
+		})
+	}
+	return func(all *members, f *fact, to []member) ([]member, error) {
+		s, err := f.statement()
+		for _, a := range s.Assertions {
+			if err != nil {
+				break
+			}
+			var n member
+			n, err = all.term(kg.String(string(a.Source)))
+			to = append(to, n)
+		}
+		return to, err
+	}
+}
+
+// statementValue extracts a part of a statement.
+func statementValue(of StatementOrderKey) extract[*fact] {
+	part := func(id func(kg.Row) kg.ID) extract[*fact] {
+		return func(all *members, f *fact, to []member) ([]member, error) {
+			n, err := all.of(id(f.row))
+			if err == nil && all.values[n].term == kg.DefaultGraph {
+				return to, nil
+			}
+			return append(to, n), err
+		}
+	}
+	switch of {
+	case StatementOrderKeySubject:
+		return part(func(r kg.Row) kg.ID { return r.Subject })
+	case StatementOrderKeyPredicate:
+		return part(func(r kg.Row) kg.ID { return r.Predicate })
+	case StatementOrderKeyObject:
+		return part(func(r kg.Row) kg.ID { return r.Object })
+	case StatementOrderKeyGraph:
+		return part(func(r kg.Row) kg.ID { return r.Graph })
+	case StatementOrderKeyRecordedAt:
+		return assertionValue(func(s kg.Statement) kg.Term { return kg.DateTime(s.RecordedAt()) })
+	case StatementOrderKeyRevision:
+		return assertionValue(func(s kg.Statement) kg.Term { return kg.Integer(int64(s.Revision())) })
+	}
+	return assertionValue(func(s kg.Statement) kg.Term {
+		certainty, _ := s.Certainty()
+		return kg.Typed(strconv.FormatFloat(certainty, 'g', -1, 64), kg.XSDDecimal)
+	})
+}
+
+// assertionValue extracts what the assertions of a statement say.
+func assertionValue(of func(kg.Statement) kg.Term) extract[*fact] {
+	return func(all *members, f *fact, to []member) ([]member, error) {
+		s, err := f.statement()
+		if err != nil {
+			return to, err
+		}
+		n, err := all.term(of(s))
+		return append(to, n), err
+	}
+}
+
+// groupStatements makes the groups of the statements that fit the pattern, if
+// it is known, and the connection's test.
+func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, page *page) error {
+	for _, g := range c.statementGroups {
+		t := newGroupTable(l.snapshot, g)
+		if known {
+			if err := l.addStatements(t, c, p); err != nil {
+				return err
+			}
+		}
+		if err := showGroups(l, t, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loader) addStatements(t *groupTable[*fact], c *connection, p kg.IDPattern) error {
+	f := &fact{snapshot: l.snapshot}
+	for row, err := range c.statementMatch.rows(l.snapshot, p, nil) {
+		if err != nil {
+			return err
+		}
+		ok, err := c.holds(f, row)
+		if err == nil && ok {
+			err = addFact(t, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFact adds a statement, or, when sources are a key, each of its assertions
+// as if it were the only one.
+func addFact(t *groupTable[*fact], f *fact) error {
+	if !t.plan.assertions {
+		return t.add(f)
+	}
+	s, err := f.statement()
+	if err != nil {
+		return err
+	}
+	for i := range s.Assertions {
+		one := *f
+		one.assertions = s.Assertions[i : i+1]
+		if err := t.add(&one); err != nil {
+			return err
+		}
+	}
+	return nil
+}

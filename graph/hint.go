@@ -1,0 +1,241 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/nearest"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// Bounds of hints.
+const (
+	maxMentions   = 100 // predicates, classes and graphs of an operation that are looked at
+	maxNearest    = 3   // names of a hint
+	maxCandidates = 10_000
+)
+
+// hints tells which predicates, classes, graphs and entities of the operation do
+// not occur in what the caller may see, and what they may have been meant to be. Only when
+// the index knows nothing of one, anything but the catalogue is looked at. A
+// panic costs the hints, not the answer.
+func (r *run) hints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			r.engine.present(r.engine.recovered(ctx, p)) // which logs it
+			out = nil
+		}
+	}()
+	var seen [8]mention
+	var path [8]string
+	m := mentions{ctx: ctx, run: r, variables: opCtx.Variables, seen: seen[:0], path: path[:0], hints: r.noted}
+	switch {
+	case len(r.snapshots) > 0:
+		m.snapshot = r.snapshots[0].snapshot
+	case opCtx.Operation.Operation == ast.Query:
+		return nil // nothing was read
+	}
+	defer m.guesser.close()
+	m.set(opCtx.Operation.SelectionSet)
+	return m.hints
+}
+
+// look finds out whether what is named occurs, and makes a hint if not.
+func (m *mentions) look(x mention) {
+	e, principal := m.run.engine, m.run.request.Principal.ID
+	if e.occurring.has(principal, x) {
+		return
+	}
+	t, err := e.deps.Prefixes.Resource(x.text)
+	if err != nil || len(m.hints) == operation.MaxHints {
+		return // told as an error
+	}
+	var h operation.Hint
+	var ok bool
+	switch x.what {
+	case "entity":
+		h, ok = m.guesser.entity(m.ctx, m.run, t)
+	case aLiteral, aValue:
+		h, ok = m.guesser.literal(m.ctx, m.run, x, t)
+	default:
+		if m.snapshot == nil && m.guesser.open(m.ctx, m.run) == nil {
+			m.snapshot = m.guesser.all
+		}
+		if m.snapshot == nil {
+			return
+		}
+		there, err := occurs(m.snapshot, x.what, t)
+		if there {
+			e.occurring.add(principal, x)
+		}
+		if there || err != nil {
+			return
+		}
+		h, ok = m.guesser.hint(m.ctx, m.run, x, t)
+	}
+	if !ok {
+		return
+	}
+	for _, name := range m.path {
+		h.Path = append(h.Path, ast.PathName(name))
+	}
+	m.hints = append(m.hints, h)
+}
+
+// occurring remembers what was seen to occur, so that the common case costs a
+// look at a map. Something that is gone since only gets no hint. It is safe for
+// concurrent use.
+type occurring struct {
+	mu    sync.RWMutex
+	known map[occurrence]struct{} // guarded by mu; emptied when full
+}
+
+// occurrence is a mention with the principal that may see it.
+type occurrence struct {
+	principal kg.AgentID
+	mention
+}
+
+const maxOccurring = 10_000
+
+func (o *occurring) has(principal kg.AgentID, x mention) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	_, ok := o.known[occurrence{principal, x}]
+	return ok
+}
+
+func (o *occurring) add(principal kg.AgentID, x mention) {
+	if len(x.text) > 1024 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == nil || len(o.known) >= maxOccurring {
+		o.known = map[occurrence]struct{}{}
+	}
+	x.text = strings.Clone(x.text) // of the query's text
+	o.known[occurrence{principal, x}] = struct{}{}
+}
+
+// occurs tells whether the view shows a statement with the subject, predicate or
+// object, of the class, or in the graph.
+func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
+	id, known, err := s.ID(t)
+	if err != nil || !known {
+		return false, err
+	}
+	p := kg.IDPattern{Predicate: id}
+	switch what {
+	case "subject":
+		return holdsAny(s, kg.IDPattern{Subject: id})
+	case "object":
+		return holdsAny(s, kg.IDPattern{Object: id})
+	case "graph":
+		p = kg.IDPattern{Graph: id}
+	case "class":
+		typeID, known, err := s.ID(rdfType)
+		if err != nil || !known {
+			return false, err
+		}
+		p = kg.IDPattern{Predicate: typeID, Object: id}
+	}
+	n, _, err := s.Estimate(p)
+	return n > 0, err
+}
+
+func holdsAny(s *kg.Snapshot, p kg.IDPattern) (bool, error) {
+	for _, err := range s.MatchIDs(p, nil) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// guesser finds names for what does not occur. Whether something occurs is
+// asked of all graphs that the caller may read; what is offered comes from those
+// that it reads by itself.
+type guesser struct {
+	all, ordinary  *kg.Snapshot
+	names          map[string][]string
+	failed, opened bool
+}
+
+func (g *guesser) open(ctx context.Context, r *run) (err error) {
+	if g.opened {
+		return nil
+	}
+	g.opened = true
+	principal, store := r.request.Principal, r.engine.deps.Store
+	now := time.Now() // no age is asked for
+	if g.all, err = store.View(ctx, kg.View{Principal: principal, AllGraphs: true, Now: now}); err != nil {
+		return err
+	}
+	g.ordinary, err = store.View(ctx, kg.View{Principal: principal, Now: now})
+	g.names = map[string][]string{}
+	return err
+}
+
+func (g *guesser) close() {
+	for _, s := range []*kg.Snapshot{g.all, g.ordinary} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+	if g.failed {
+		return h, false
+	}
+	err := g.open(ctx, r)
+	there := false
+	if err == nil {
+		there, err = occurs(g.all, x.what, t)
+	}
+	if err == nil && !there {
+		err = g.list(x.what)
+	}
+	if err != nil || there {
+		g.failed = err != nil // a hint is worth no error
+		return h, false
+	}
+	h = operation.Hint{Message: fmt.Sprintf("nothing that you may see has the %s %s", x.what, t.Value())}
+	if x.what == "graph" {
+		h.Message = fmt.Sprintf("you may see no graph %s", t.Value())
+	}
+	h.Nearest = nearest.IRIs(t.Value(), g.names[x.what], maxNearest)
+	if prefix, local, ok := unregistered(r.engine.deps.Prefixes, t.Value()); ok && len(h.Nearest) == 0 {
+		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
+	}
+	return h, true
+}
+
+// list fills the names of a kind.
+func (g *guesser) list(what string) error {
+	if g.names[what] != nil {
+		return nil
+	}
+	of := g.ordinary.Predicates
+	switch what {
+	case "class":
+		of = g.ordinary.Classes
+	case "graph":
+		of = g.ordinary.Graphs
+	}
+	counts, err := of()
+	names := make([]string, 0, min(len(counts), maxCandidates))
+	for _, c := range counts[:min(len(counts), maxCandidates)] {
+		names = append(names, c.Term.Value())
+	}
+	g.names[what] = names
+	return err
+}

@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"koine/internal/nearest"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// unregistered takes an IRI apart that looks like prefix:name with a prefix that
+// is not registered.
+func unregistered(prefixes *kg.Prefixes, iri string) (prefix, local string, ok bool) {
+	prefix, local, ok = strings.Cut(iri, ":")
+	return prefix, local, ok && !strings.HasPrefix(local, "//") && prefixes.Registrable(prefix)
+}
+
+// tellPrefix adds to a hint that the prefix is not registered, and what would be.
+func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) {
+	var registered []string
+	for _, p := range prefixes.All() {
+		registered = append(registered, p.Name)
+	}
+	h.Message += fmt.Sprintf(": %s is not a registered prefix", prefix)
+	near := nearest.Names(prefix, registered, maxNearest)
+	if len(near) == 0 {
+		return
+	}
+	h.Message += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	for _, name := range near {
+		h.Nearest = append(h.Nearest, name+":"+local)
+	}
+}
+
+// entity is a hint about an entity that occurs nowhere and looks like a slip in
+// its prefix. There is no list of names of entities to find others in.
+func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
+	prefixes := r.engine.deps.Prefixes
+	prefix, local, ok := unregistered(prefixes, t.Value())
+	if !ok || g.failed {
+		return h, false
+	}
+	err := g.open(ctx, r)
+	there := false
+	for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
+		if err == nil && !there {
+			there, err = occurs(g.all, what, t)
+		}
+	}
+	if g.failed = err != nil; g.failed || there {
+		return h, false
+	}
+	h.Message = fmt.Sprintf("nothing that you may see has the IRI %s", t.Value())
+	tellPrefix(&h, prefixes, prefix, local)
+	return h, true
+}
+
+// literal is a hint about a text that is compared with literals, when it is none
+// and reads as the IRI of an entity that there is.
+func (g *guesser) literal(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+	if g.failed || !t.IsResource() || g.open(ctx, r) != nil {
+		return h, false
+	}
+	there, err := occurs(g.all, "subject", t)
+	if err == nil && !there {
+		there, err = occurs(g.all, "object", t)
+	}
+	if err != nil || !there {
+		return h, false
+	}
+	literals, complete, err := g.all.Literals(x.text)
+	if err != nil || !complete {
+		return h, false
+	}
+	for _, l := range literals {
+		if there, err := occurs(g.all, "object", l); there || err != nil {
+			return h, false
+		}
+	}
+	instead := "iri: {eq: …}"
+	if x.what == aValue {
+		instead = "o"
+	}
+	h.Message = fmt.Sprintf("%q is compared as a text; for the entity say %s", x.text, instead)
+	return h, true
+}

@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// entityHistory plans Entity.history.
+func (p *planner) entityHistory(f graphql.CollectedField, field *entityField) error {
+	args, err := p.args(f, p.run.ec.field_Entity_history_args)
+	if err != nil {
+		return err
+	}
+	field.kind = entityHistory
+	field.history, err = p.changeList(f, args)
+	return err
+}
+
+// histories loads a field `history` of the entities: one page each, whose
+// changes are then loaded together.
+func (l *loader) histories(plan *entityPlan, field int, nodes []entityNode) error {
+	c := plan.fields[field].history
+	part, err := l.logRange(c)
+	if err != nil {
+		return err
+	}
+	var events []operation.Event
+	pages := make([]*page, len(nodes))
+	starts := make([]int, len(nodes)+1)
+	for i := range nodes {
+		pages[i] = &page{connection: c.connection}
+		if events, err = l.history(c, part, nodes[i].subject.name, pages[i], events); err != nil {
+			return err
+		}
+		if l.run.cutter != nil {
+			if err := l.closeChanges(c, pages[i], events[starts[i]:], part); err != nil {
+				return err
+			}
+		}
+		starts[i+1] = len(events)
+		nodes[i].slots[field].page = pages[i]
+	}
+	if l.run.cutter != nil {
+		return nil
+	}
+	return l.shareChanges(c, events, pages, starts)
+}
+
+// history adds the changes of a page of one entity's history to events. The
+// index of the past tells which commits to look at.
+func (l *loader) history(c *changeList, part kg.LogRange, entity kg.Term, g *page, events []operation.Event) ([]operation.Event, error) {
+	store, filter := l.engine.deps.Store, c.filter
+	filter.Patterns = c.around(entity)
+	whole, err := store.ReadLog(l.ctx, filter, part) // is it there at all?
+	if err != nil {
+		return nil, atAfter(err)
+	}
+	revisions, err := l.changedIn(filter.Patterns, part)
+	if err != nil {
+		return nil, err
+	}
+	reached := whole.Reached()
+	for n, r := range revisions {
+		if n == l.engine.limits.Commits {
+			g.more = true
+			l.endPage(g, reached)
+			return events, nil
+		}
+		commit := part // of the part, what is in this commit
+		if from := (kg.Position{Epoch: part.After.Epoch, Revision: r - 1, Index: kg.EndOfCommit}); from.Compare(part.After) > 0 {
+			commit.After = from
+		}
+		if until := (kg.Position{Epoch: part.After.Epoch, Revision: r, Index: kg.EndOfCommit}); until.Compare(part.Until) < 0 {
+			commit.Until = until
+		}
+		log, err := store.ReadLog(l.ctx, filter, commit)
+		if err != nil {
+			return nil, atAfter(err)
+		}
+		if events, err = l.take(c, g, events, log.Events()); err != nil {
+			return nil, err
+		}
+		if reached = log.Reached(); g.more {
+			l.endPage(g, reached)
+			return events, nil
+		}
+	}
+	if reached = part.Until; c.backward {
+		reached = part.After
+	}
+	l.endPage(g, reached)
+	return events, nil
+}
+
+// hadPast tells whether a history that was loaded tells anything.
+func (n *entityNode) hadPast() bool {
+	for i := range n.plan.fields {
+		if n.plan.fields[i].kind == entityHistory && n.slots[i].page.size > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// around are the patterns of the statements with the entity, as far as the
+// condition leaves any.
+func (c *changeList) around(entity kg.Term) []kg.Pattern {
+	patterns := []kg.Pattern{} // none is not all
+	for _, side := range []struct {
+		asked bool
+		of    func(*kg.Pattern) *kg.Term
+	}{
+		{c.direction != DirectionIn, func(p *kg.Pattern) *kg.Term { return &p.Subject }},
+		{c.direction != DirectionOut, func(p *kg.Pattern) *kg.Term { return &p.Object }},
+	} {
+		p := c.match.pattern
+		if t := side.of(&p); side.asked && (t.IsZero() || *t == entity) {
+			*t = entity
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}
+
+// changedIn lists the revisions in which what stands of the patterns' statements
+// changed, in the order in which the part of the log is read.
+func (l *loader) changedIn(patterns []kg.Pattern, part kg.LogRange) (revisions []kg.Revision, err error) {
+	changed := func(r kg.Revision) {
+		end := kg.Position{Revision: r, Index: kg.EndOfCommit}
+		if r > 0 && end.Compare(part.After) > 0 && r <= part.Until.Revision {
+			revisions = append(revisions, r)
+		}
+	}
+	for _, p := range patterns {
+		ids, known, err := idPattern(l.snapshot, p)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		for v, err := range l.snapshot.Versions(ids, nil) {
+			if err != nil {
+				return nil, err
+			}
+			changed(v.From)
+			changed(v.To)
+		}
+	}
+	slices.Sort(revisions)
+	revisions = slices.Compact(revisions)
+	if part.Backward {
+		slices.Reverse(revisions)
+	}
+	return revisions, nil
+}

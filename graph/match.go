@@ -1,0 +1,382 @@
+package graph
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// matchList is what is asked of the solutions of a pattern.
+type matchList struct {
+	*connection
+	input    *PatternInput
+	prefixes *kg.Prefixes
+	limits   pattern.Limits
+	distinct bool
+	order    []pattern.Order
+	columns  []string
+	names    []string // of all variables that rows can show
+	rows     []*rowPlan
+	pattern  *pattern.Pattern // once there is a snapshot
+	explain  bool
+	extras   []matchExtra
+	groups   []*grouping[solution]
+}
+
+// matchExtra is a field that only this connection has.
+type matchExtra struct {
+	columns     bool
+	explanation *explanationPlan
+}
+
+// solution is a row of a pattern: an id for each of its variables.
+type solution []kg.ID
+
+var matchConnections = connectionTypes{
+	name: "MatchConnection", implementors: matchConnectionImplementors,
+	edgeName: "MatchEdge", edges: matchEdgeImplementors,
+}
+
+func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *matchList, err error) {
+	in := argument[PatternInput](args, "pattern")
+	c = &matchList{
+		connection: &connection{}, input: &in, prefixes: p.run.engine.deps.Prefixes, limits: p.run.engine.limits.pattern(),
+		distinct: argument[bool](args, "distinct"), explain: argument[bool](args, "explain"),
+	}
+	if err := p.paging(c.connection, f, args); err != nil {
+		return nil, err
+	}
+	compiled, err := c.compile(nil)
+	if err != nil {
+		return nil, err
+	}
+	c.show(compiled)
+	if err := c.choose(argument[[]string](args, "select"), argument[[]MatchOrder](args, "orderBy")); err != nil {
+		return nil, err
+	}
+	c.element = func(set ast.SelectionSet) (int, error) {
+		plan, err := p.row(c, set)
+		c.rows = append(c.rows, plan)
+		return len(c.rows) - 1, err
+	}
+	c.extra = func(f graphql.CollectedField) (int, error) {
+		x, err := p.matchExtra(c, f)
+		c.extras = append(c.extras, x)
+		return len(c.extras) - 1, err
+	}
+	c.otherGroups = func(f graphql.CollectedField) (int, error) { return len(c.groups), p.matchGroups(c, f) }
+	return c, p.connection(c.connection, f.Selections, matchConnections)
+}
+
+// compile makes the pattern; with a snapshot, texts are looked up in it.
+func (c *matchList) compile(s *kg.Snapshot) (*pattern.Pattern, error) {
+	r := &patternReader{prefixes: c.prefixes}
+	if s != nil {
+		r.literals = func(text string) ([]kg.Term, bool, error) { return shownLiterals(s, text) }
+	}
+	g, err := r.read(c.input)
+	if err != nil {
+		return nil, atField(err, "pattern")
+	}
+	compiled, err := pattern.Compile(g, c.limits)
+	return compiled, atField(err, "pattern")
+}
+
+// shownLiterals are the literals with this text that stand in a statement which
+// the view shows: the explanation tells them.
+func shownLiterals(s *kg.Snapshot, text string) (shown []kg.Term, complete bool, err error) {
+	known, complete, err := s.Literals(text)
+	for _, t := range known {
+		id, _, err := s.ID(t)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, err := range s.MatchIDs(kg.IDPattern{Object: id}, nil) {
+			if err != nil {
+				return nil, false, err
+			}
+			shown = append(shown, t)
+			break
+		}
+	}
+	return shown, complete, err
+}
+
+// show notes which variables rows can show.
+func (c *matchList) show(p *pattern.Pattern) {
+	for _, name := range p.Names() {
+		if !isHidden(name) {
+			c.names = append(c.names, name)
+		}
+	}
+}
+
+// choose checks the variables that the arguments name.
+func (c *matchList) choose(selected []string, order []MatchOrder) error {
+	c.columns = c.names
+	if selected != nil {
+		c.columns = selected
+	}
+	for i, name := range selected {
+		field := "select[" + strconv.Itoa(i) + "]"
+		if !slices.Contains(c.names, name) {
+			return unknownVariable(name, c.names).At(field)
+		}
+		if slices.Contains(selected[:i], name) {
+			return kg.Errorf(kg.CodeInvalid, "the variable %s is selected twice", name).At(field)
+		}
+	}
+	for i, by := range order {
+		among := c.names
+		if c.distinct {
+			among = c.columns
+		}
+		if !slices.Contains(among, by.Var) {
+			return unknownVariable(by.Var, among).At("orderBy[" + strconv.Itoa(i) + "].var")
+		}
+		c.order = append(c.order, pattern.Order{Var: by.Var, Compare: termOrder(by)})
+	}
+	return nil
+}
+
+// termOrder compares terms as an order asks, by meaning.
+func termOrder(by MatchOrder) func(a, b kg.Term) int {
+	first := 1
+	if by.Nulls == NullsOrderFirst {
+		first = -1
+	}
+	return func(a, b kg.Term) int {
+		switch {
+		case a.IsZero() && b.IsZero():
+			return 0
+		case a.IsZero():
+			return first
+		case b.IsZero():
+			return -first
+		case by.Direction == SortDirectionDesc:
+			return valueOf(b).compare(valueOf(a))
+		}
+		return valueOf(a).compare(valueOf(b))
+	}
+}
+
+// readMatch answers Query.match.
+func readMatch(ctx context.Context, view *ViewInput) error {
+	r, err := read(ctx, view)
+	if err != nil {
+		return err
+	}
+	c, err := r.matchList(r.field, r.args)
+	if err != nil {
+		return err
+	}
+	l, err := r.pageLoader(c.connection)
+	if err != nil {
+		return err
+	}
+	g, err := l.matchPage(c)
+	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before there was a row
+		err = cutter.needed(func() error {
+			g, err := l.matchPage(c)
+			if err != nil {
+				return err
+			}
+			return g.cut.readOne()
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return r.answer(g.write)
+}
+
+// query is what of the pattern is asked, behind a place.
+func (c *matchList) query(after []byte) pattern.Query {
+	return pattern.Query{Select: c.columns, Distinct: c.distinct, Order: c.order, First: c.first + 1, After: after}
+}
+
+func (l *loader) matchPage(c *matchList) (*page, error) {
+	var after []byte
+	if c.after != nil {
+		at, err := l.engine.unsealAny(*c.after, c.bound)
+		if err != nil {
+			return nil, err
+		}
+		s, err := l.run.openAt(l.ctx, c.view, at)
+		if err != nil {
+			return nil, err
+		}
+		l, after = newLoader(l.ctx, l.run, s), at.key
+	}
+	if len(after) == 0 {
+		after = nil
+	}
+	p, err := c.compile(l.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	c.pattern = p
+	g := &page{connection: c.connection}
+	if err := l.allSolutions(c, p, g); err != nil {
+		return nil, unsplitIn(l, err)
+	}
+	if l.run.cutter != nil {
+		return g, l.closeSolutions(c, p, g, after)
+	}
+	return g, l.solutions(c, p, g, after)
+}
+
+func unsplitIn(l *loader, err error) error {
+	if l.run.cutter == nil {
+		return err
+	}
+	return unsplit(err)
+}
+
+// allSolutions counts and groups, which needs those of all pages.
+func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
+	if !c.total && len(c.groups) == 0 {
+		return nil
+	}
+	tables := make([]*groupTable[solution], len(c.groups))
+	for i, plan := range c.groups {
+		tables[i] = newGroupTable(l.snapshot, plan)
+	}
+	q := c.query(nil)
+	q.Order = nil
+	e, err := p.Evaluate(l.ctx, l.snapshot, q)
+	if err != nil {
+		return err
+	}
+	for row, err := range e.Rows() {
+		if err != nil {
+			return err
+		}
+		g.total++
+		for _, t := range tables {
+			if err := t.add(solution(row)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range tables {
+		if err := showGroups(l, t, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// solutions loads a page of rows.
+func (l *loader) solutions(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
+	e, err := p.Evaluate(l.ctx, l.snapshot, c.query(after))
+	if err != nil {
+		return err
+	}
+	var found []solution
+	for row, err := range e.Rows() {
+		if err != nil {
+			return err
+		}
+		if len(found) == c.first {
+			g.more = true
+			break
+		}
+		found = append(found, slices.Clone(solution(row)))
+		if c.cursors {
+			g.cursors = append(g.cursors, l.engine.seal(l.snapshot, c.bound, e.Place()))
+		}
+	}
+	g.size = len(found)
+	c.shape(g, e)
+	return l.loadSolutions(c, g, found)
+}
+
+// matchedRow is a row with its place.
+type matchedRow struct {
+	row   solution
+	place []byte
+}
+
+// closeSolutions makes the page one that a cutter fills.
+func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after []byte) error {
+	planned, err := p.Evaluate(l.ctx, l.snapshot, c.query(after))
+	if err != nil {
+		return err
+	}
+	f := &scanFeed[matchedRow]{
+		scan: func(behind []byte, _ func(matchedRow) bool) iter.Seq2[matchedRow, error] {
+			if behind == nil {
+				behind = after
+			}
+			return func(yield func(matchedRow, error) bool) {
+				e := planned
+				if planned = nil; e == nil {
+					var err error
+					if e, err = p.Evaluate(l.ctx, l.snapshot, c.query(behind)); err != nil {
+						yield(matchedRow{}, err)
+						return
+					}
+				}
+				for row, err := range e.Rows() {
+					if err != nil {
+						yield(matchedRow{}, l.whole(c, err))
+						return
+					}
+					if !yield(matchedRow{slices.Clone(solution(row)), e.Place()}, nil) {
+						return
+					}
+				}
+			}
+		},
+		key: func(m matchedRow) []byte { return m.place },
+		read: func(m matchedRow) (func([]byte, int) []byte, error) {
+			one := &page{}
+			err := l.loadSolutions(c, one, []solution{m.row})
+			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+		},
+	}
+	c.shape(g, planned)
+	return l.closed(g, f, false, planned.MaxPlaceBytes(), l.sealer(c.bound, after))
+}
+
+// whole says of sorted rows that they cannot be found in part.
+func (l *loader) whole(c *matchList, err error) error {
+	if len(c.order) > 0 {
+		return unsplit(err)
+	}
+	return err
+}
+
+// shape gives the page what only this connection has.
+func (c *matchList) shape(g *page, e *pattern.Evaluation) {
+	steps, read := e.Explain(), e.StatementsRead()
+	g.extra = func(b []byte, i int) []byte {
+		x := c.extras[i]
+		switch {
+		case x.columns:
+			return appendStrings(b, c.columns)
+		case !c.explain:
+			return append(b, "null"...)
+		}
+		return x.explanation.write(b, steps, read)
+	}
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, s)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,262 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/follow"
+	"koine/internal/livematch"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// matchEvent is the content of Subscription.matchChanged, and what it follows:
+// the commits that change a statement that the pattern depends on.
+type matchEvent struct {
+	match *livematch.Match
+	list  *matchList
+	view  kg.View
+	part  int // rows of an event of the snapshot, at the most
+
+	fields []matchEventField
+	// standing are the rows of the part of the snapshot that is being told.
+	standing []livematch.Row
+}
+
+type matchEventField struct {
+	key    []byte
+	name   string
+	rows   *matchList // of added and removed: the list with one plan
+	change *changePlan
+	commit []scalarField
+}
+
+// followMatch establishes Subscription.matchChanged.
+func followMatch(ctx context.Context, input PatternInput, selected []string, resume *Position, view *ViewInput) error {
+	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, follow.Subject, error) {
+		c, err := p.matchEvent(&input, selected)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c, c.plan(p, set)
+	})
+}
+
+// matchEvent compiles the pattern. Texts are not looked up: what is written
+// later must fit as well.
+func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
+	limits := p.run.engine.limits
+	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
+	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
+	compiled, err := c.list.compile(nil)
+	if err != nil {
+		return nil, err
+	}
+	c.list.pattern = compiled
+	c.list.show(compiled)
+	if err := c.list.choose(selected, nil); err != nil {
+		return nil, err
+	}
+	reader := &patternReader{prefixes: c.list.prefixes}
+	group, err := reader.read(input)
+	if err != nil {
+		return nil, atField(err, "pattern")
+	}
+	c.match, err = livematch.New(group, c.list.columns, limits.Live)
+	return c, atField(err, "pattern")
+}
+
+func (c *matchEvent) plan(p *planner, set ast.SelectionSet) error {
+	return p.eachField(set, matchChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := matchEventField{key: key, name: f.Name}
+		switch f.Name {
+		case "added", "removed":
+			list := *c.list
+			var plan *rowPlan
+			plan, err = p.row(&list, f.Selections)
+			list.rows = []*rowPlan{plan}
+			field.rows = &list
+		case "changes":
+			field.change = &changePlan{}
+			err = p.change(field.change, f.Selections)
+		case "commit":
+			field.commit, err = p.commit(f.Selections)
+		case "__typename", "columns", "snapshot", "snapshotEnd", "position":
+		default:
+			return unplanned(f)
+		}
+		c.fields = append(c.fields, field)
+		return err
+	})
+}
+
+// View is under whose eyes the rows are seen.
+func (c *matchEvent) View() kg.View { return c.view }
+
+// Begin gives the filter.
+func (c *matchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
+	return kg.Filter{Patterns: c.match.Patterns(), View: c.view}, nil
+}
+
+// Changes yields the commits: some change no row.
+func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
+	return follow.Commits(w)
+}
+
+// Stand yields an event for each part of the rows.
+func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		err := follow.Ending(c.parts(ctx, s), func(part []livematch.Row, last bool) bool {
+			c.standing = part
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last}, nil)
+		})
+		if err != nil {
+			yield(operation.Event{}, err)
+		}
+	}
+}
+
+func (c *matchEvent) parts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]livematch.Row, error] {
+	return func(yield func([]livematch.Row, error) bool) {
+		var part []livematch.Row
+		for row, err := range c.match.Standing(ctx, s) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if part = append(part, row); len(part) == c.part {
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
+	}
+}
+
+// write writes the rows that came and went, nil when none did. Whoever keeps
+// count of the rows must not miss any: what cannot be told is CodeResync.
+func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+	if e.Snapshot {
+		l := newLoader(t.ctx, t.run, t.stream.Snapshot())
+		return c.event(l, nil, livematch.Difference{Added: c.standing}, e)
+	}
+	b, err := c.changed(t, e)
+	if err == nil && len(b) > t.run.engine.limits.ResultBytes {
+		err = t.run.engine.limits.resultTooLarge()
+	}
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		return nil, untold(e, limit.Message)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, untold(e, "it takes too long")
+	}
+	return b, err
+}
+
+func untold(e *operation.Event, why string) error {
+	err := kg.Errorf(kg.CodeResync, "the rows that came and went with revision %d cannot be told: %s", e.Position.Revision, why)
+	err.Hint = "Start from a snapshot."
+	return err
+}
+
+func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
+	after, err := t.loaderAt(e.Position.Revision)
+	if err != nil {
+		return nil, err
+	}
+	var before *loader
+	var was *kg.Snapshot
+	if r := e.Position.Revision - 1; r > 0 {
+		if before, err = t.loaderAt(r); err != nil {
+			return nil, err
+		}
+		was = before.snapshot
+	}
+	rows, err := c.match.Difference(t.ctx, was, after.snapshot, commitOf(e))
+	if err != nil || rows.Empty() {
+		return nil, err
+	}
+	return c.event(after, before, rows, e)
+}
+
+// event writes an event; before is what the rows that went are shown as of.
+func (c *matchEvent) event(l, before *loader, rows livematch.Difference, e *operation.Event) (b []byte, err error) {
+	b = []byte{'{'}
+	for i := range c.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &c.fields[i]
+		b = append(b, f.key...)
+		switch f.name {
+		case "added":
+			b, err = l.appendRows(b, f.rows, rows.Added)
+		case "removed":
+			b, err = before.appendRows(b, f.rows, rows.Removed)
+		case "changes":
+			b, err = l.appendChanges(b, f.change, e)
+		default:
+			b = c.writeField(b, f, l.engine, e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func (c *matchEvent) writeField(b []byte, f *matchEventField, engine *Engine, e *operation.Event) []byte {
+	switch f.name {
+	case "columns":
+		return appendStrings(b, c.list.columns)
+	case "snapshot":
+		return strconv.AppendBool(b, e.Snapshot)
+	case "snapshotEnd":
+		return strconv.AppendBool(b, e.SnapshotEnd)
+	case "commit":
+		return appendCommit(b, engine, commitOf(e), f.commit)
+	case "position":
+		return appendPosition(b, engine.deps.Store, e.Position)
+	}
+	return append(b, `"MatchChange"`...)
+}
+
+// appendRows writes rows as a list. Without any, l may be nil.
+func (l *loader) appendRows(b []byte, list *matchList, rows []livematch.Row) ([]byte, error) {
+	if len(rows) == 0 {
+		return append(b, "[]"...), nil
+	}
+	found := make([]solution, len(rows))
+	for k, row := range rows {
+		found[k] = make(solution, len(list.pattern.Names()))
+		for i, name := range list.columns {
+			found[k][list.pattern.Column(name)] = row[i]
+		}
+	}
+	g := &page{}
+	if err := l.loadSolutions(list, g, found); err != nil {
+		return nil, err
+	}
+	b = append(b, '[')
+	for k := range found {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		from := len(b)
+		b = g.node(b, 0, k)
+		if err := l.run.charge(len(b) - from); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}

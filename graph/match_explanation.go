@@ -1,0 +1,98 @@
+package graph
+
+import (
+	"math"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/pattern"
+)
+
+// explanationPlan is what is asked of a MatchExplanation.
+type explanationPlan struct {
+	fields []scalarField
+	steps  [][]scalarField // of each `steps`
+}
+
+// matchExtra plans a field that only MatchConnection has.
+func (p *planner) matchExtra(c *matchList, f graphql.CollectedField) (matchExtra, error) {
+	switch f.Name {
+	case "columns":
+		return matchExtra{columns: true}, nil
+	case "explanation":
+		plan := &explanationPlan{}
+		return matchExtra{explanation: plan}, p.eachField(f.Selections, matchExplanationImplementors, func(f graphql.CollectedField, key []byte) error {
+			plan.fields = append(plan.fields, scalarField{key, f.Name})
+			var steps []scalarField
+			var err error
+			switch f.Name {
+			case "__typename", "statementsRead":
+			case "steps":
+				steps, err = p.scalars(f.Selections, matchStepImplementors, "depth", "operation", "pattern", "index", "estimate", "rows", "statementsRead")
+			default:
+				err = unplanned(f)
+			}
+			plan.steps = append(plan.steps, steps)
+			return err
+		})
+	}
+	return matchExtra{}, unplanned(f)
+}
+
+func (x *explanationPlan) write(b []byte, steps []pattern.Step, read int64) []byte {
+	b = append(b, '{')
+	for i, f := range x.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, f.key...)
+		switch f.name {
+		case "steps":
+			b = append(x.writeSteps(append(b, '['), x.steps[i], steps, 0), ']')
+		case "statementsRead":
+			b = appendUint(b, uint64(read))
+		default:
+			b = append(b, `"MatchExplanation"`...)
+		}
+	}
+	return append(b, '}')
+}
+
+// writeSteps writes each step, and behind it those of the groups in it.
+func (x *explanationPlan) writeSteps(b []byte, fields []scalarField, steps []pattern.Step, depth int) []byte {
+	for i := range steps {
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		b = appendObject(b, fields, "MatchStep", func(b []byte, name string) []byte { return appendStep(b, &steps[i], depth, name) })
+		for _, g := range steps[i].Groups {
+			b = x.writeSteps(b, fields, g, depth+1)
+		}
+	}
+	return b
+}
+
+func appendStep(b []byte, s *pattern.Step, depth int, field string) []byte {
+	switch field {
+	case "depth":
+		return appendUint(b, uint64(depth))
+	case "operation":
+		if s.Kind == "join" {
+			return append(b, `"nested loop"`...)
+		}
+		return appendString(b, s.Kind)
+	case "pattern":
+		return appendString(b, strings.Join(append([]string{s.Pattern}, s.Merged...), " & "))
+	case "index":
+		if s.Index == "" {
+			return append(b, "null"...)
+		}
+		return appendString(b, s.Index)
+	case "estimate":
+		return appendUint(b, uint64(min(math.Ceil(s.Estimate), 1e15)))
+	case "rows":
+		return appendUint(b, uint64(s.Rows))
+	}
+	return appendUint(b, uint64(s.Statements))
+}

@@ -1,0 +1,66 @@
+package graph
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// matchGroups plans the field `groups`.
+func (p *planner) matchGroups(c *matchList, f graphql.CollectedField) error {
+	args, err := p.args(f, p.run.ec.field_MatchConnection_groups_args)
+	if err != nil {
+		return err
+	}
+	g := &grouping[solution]{}
+	var keys, computed []string
+	for i, by := range argument[[]MatchGroupKey](args, "by") {
+		of, err := c.column(by.Var, "by["+strconv.Itoa(i)+"].var")
+		if err != nil {
+			return err
+		}
+		name := by.Var
+		if by.As != nil {
+			name = *by.As
+		}
+		g.keys, keys = append(g.keys, of), append(keys, name)
+	}
+	for i, what := range argument[[]MatchAggregate](args, "compute") {
+		field := "compute[" + strconv.Itoa(i) + "]"
+		var of extract[solution]
+		if what.Var != nil {
+			if of, err = c.column(*what.Var, field+".var"); err != nil {
+				return err
+			}
+		}
+		if err := computable(what.Fn, of == nil); err != nil {
+			return kg.AsError(err).At(field)
+		}
+		g.compute, computed = append(g.compute, computation[solution]{what.Fn, of}), append(computed, what.As)
+	}
+	g.groupShape, err = p.grouping(f, args, keys, computed)
+	c.groups = append(c.groups, g)
+	return err
+}
+
+// column extracts what stands for a variable.
+func (c *matchList) column(name, field string) (extract[solution], error) {
+	among := c.names
+	if c.distinct {
+		among = c.columns
+	}
+	if !slices.Contains(among, name) {
+		return nil, unknownVariable(name, among).At(field)
+	}
+	return func(all *members, row solution, to []member) ([]member, error) {
+		id := row[c.pattern.Column(name)]
+		if id == (kg.ID{}) {
+			return to, nil
+		}
+		n, err := all.of(id)
+		return append(to, n), err
+	}, nil
+}

@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"koine/internal/nearest"
+	"koine/internal/path"
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// patternReader turns a PatternInput into a pattern.
+type patternReader struct {
+	prefixes *kg.Prefixes
+	// literals looks a text up, once there is a snapshot to do it in; before,
+	// values are only checked.
+	literals func(text string) (known []kg.Term, complete bool, err error)
+	names    []string // of variables that stand in some triple
+	hidden   int      // variables that stand for a `value`
+}
+
+// hiddenVariable names the variable that stands for a value. Nobody can write
+// such a name.
+func hiddenVariable(n int) string { return fmt.Sprintf(" %d", n) }
+
+func isHidden(name string) bool { return strings.HasPrefix(name, " ") }
+
+// read gives the pattern; errors name their place in it.
+func (r *patternReader) read(in *PatternInput) (pattern.Group, error) {
+	r.collect(in)
+	return r.group(in)
+}
+
+// collect notes the variables of all triples.
+func (r *patternReader) collect(in *PatternInput) {
+	for i := range in.Triples {
+		t := &in.Triples[i]
+		for _, text := range []*string{&t.S, &t.P, t.O, t.G} {
+			if text == nil {
+				continue
+			}
+			if name, ok := strings.CutPrefix(*text, "?"); ok && !slices.Contains(r.names, name) {
+				r.names = append(r.names, name)
+			}
+		}
+	}
+	for _, list := range [][]PatternInput{in.Optional, in.Union, in.NotExists} {
+		for i := range list {
+			r.collect(&list[i])
+		}
+	}
+}
+
+func (r *patternReader) group(in *PatternInput) (g pattern.Group, err error) {
+	for i := range in.Triples {
+		if err := r.triple(&g, &in.Triples[i]); err != nil {
+			return g, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
+		}
+	}
+	for i := range in.Filter {
+		f, err := r.filter(&in.Filter[i])
+		if err != nil {
+			return g, kg.AsError(err).At(fmt.Sprintf("filter[%d]", i))
+		}
+		g.Filters = append(g.Filters, f)
+	}
+	if g.Optional, err = r.groups("optional", in.Optional); err != nil {
+		return g, err
+	}
+	if g.NotExists, err = r.groups("notExists", in.NotExists); err != nil {
+		return g, err
+	}
+	if in.Union == nil {
+		return g, nil
+	}
+	union, err := r.groups("union", in.Union)
+	g.Unions = [][]pattern.Group{union}
+	return g, err
+}
+
+func (r *patternReader) groups(field string, list []PatternInput) (out []pattern.Group, err error) {
+	for i := range list {
+		g, err := r.group(&list[i])
+		if err != nil {
+			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", field, i))
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+func (r *patternReader) triple(g *pattern.Group, in *TriplePattern) (err error) {
+	var t pattern.Triple
+	if t.Subject, err = r.node(in.S); err != nil {
+		return kg.AsError(err).At("s")
+	}
+	if err := r.predicate(&t, in.P); err != nil {
+		return kg.AsError(err).At("p")
+	}
+	if in.G != nil {
+		if t.Graph, err = r.node(*in.G); err != nil {
+			return kg.AsError(err).At("g")
+		}
+		if t.Path != nil && strings.HasPrefix(*in.G, "?") {
+			return kg.Errorf(kg.CodeInvalid, "a path stays in one graph or reads all as one: its graph cannot be a variable").At("g")
+		}
+	}
+	value := in.Value != nil && string(in.Value) != "null"
+	switch {
+	case (in.O != nil) == value:
+		return kg.Errorf(kg.CodeInvalid, "either o or value must be given, and not both").At("o")
+	case in.O != nil:
+		t.Object, err = r.node(*in.O)
+		err = atField(err, "o")
+	default:
+		err = r.value(g, &t, in)
+	}
+	g.Triples = append(g.Triples, t)
+	return err
+}
+
+func atField(err error, field string) error {
+	if err == nil {
+		return nil
+	}
+	return kg.AsError(err).At(field)
+}
+
+// node reads a variable, or an IRI as the scalar IRI takes it.
+func (r *patternReader) node(text string) (pattern.Node, error) {
+	if name, ok := strings.CutPrefix(text, "?"); ok {
+		return variable(name)
+	}
+	t, err := r.prefixes.Resource(text)
+	return pattern.Term(t), err
+}
+
+func variable(name string) (pattern.Node, error) {
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == '?' }) {
+		return pattern.Node{}, kg.Errorf(kg.CodeInvalid, "%q is not the name of a variable", name)
+	}
+	return pattern.Var(name), nil
+}
+
+// predicate reads a variable, an IRI in full, or a path.
+func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
+	scheme, _, _ := strings.Cut(text, ":")
+	switch {
+	case strings.HasPrefix(text, "?"):
+		t.Predicate, err = variable(text[1:])
+		return err
+	case kg.IsScheme(scheme) && !strings.ContainsAny(text, "<>|^*(){} "):
+		t.Predicate, err = r.node(text)
+		return err
+	}
+	way, err := path.Parse(text, r.prefixes)
+	if err != nil {
+		return err
+	}
+	if one, inverted, ok := way.Single(); ok && !inverted {
+		t.Predicate = pattern.Term(one)
+		return nil
+	}
+	t.Path = way
+	return nil
+}
+
+// value makes the object of a triple what equals a value. A text is looked up;
+// what else is equal by meaning cannot be listed: a hidden variable stands for
+// it, with a condition.
+func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePattern) error {
+	o, err := parseOperand(in.Value)
+	if err != nil {
+		return kg.AsError(err).At("value")
+	}
+	lang := ""
+	if in.Language != nil {
+		lang = strings.ToLower(*in.Language)
+	}
+	equal := comparison{operand: o, holds: isZero}
+	holds := func(terms []kg.Term) bool {
+		l := terms[0]
+		return l.IsLiteral() && (in.Language == nil || l.Lang() == lang) &&
+			(in.Datatype == nil || l.Datatype() == in.Datatype.Value()) && equal.test(valueOf(l))
+	}
+	if o.kind == textValue && !o.hasMoment && r.literals != nil {
+		known, complete, err := r.literals(o.text)
+		if err != nil {
+			return err
+		}
+		if complete {
+			t.Object = pattern.OneOf(slices.DeleteFunc(known, func(l kg.Term) bool { return !holds([]kg.Term{l}) })...)
+			return nil
+		}
+	}
+	name := hiddenVariable(r.hidden)
+	r.hidden++
+	t.Object = pattern.Var(name)
+	g.Filters = append(g.Filters, pattern.Filter{Vars: []string{name}, Holds: holds})
+	return nil
+}
+
+// knows checks that a variable stands in some triple.
+func (r *patternReader) knows(name, field string) error {
+	if slices.Contains(r.names, name) {
+		return nil
+	}
+	return unknownVariable(name, r.names).At(field)
+}
+
+func unknownVariable(name string, known []string) *kg.Error {
+	e := kg.Errorf(kg.CodeInvalid, "the pattern has no variable %.40q", name)
+	bare := strings.TrimPrefix(name, "?")
+	switch near := nearest.Name(bare, known); {
+	case bare != name && slices.Contains(known, bare):
+		e.Hint = "Leave the question mark out here."
+	case near != "":
+		e.Hint = "Did you mean " + near + "?"
+	case len(known) > 0:
+		e.Hint = "It has " + strings.Join(known[:min(len(known), 10)], ", ") + "."
+	}
+	return e
+}

@@ -1,0 +1,215 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// rowPlan is what a selection set asks of the rows of a pattern.
+type rowPlan struct{ fields []rowField }
+
+type rowKind uint8
+
+const (
+	rowTypename rowKind = iota
+	rowValues
+	rowValue
+	rowEntity
+	rowTerm
+)
+
+type rowField struct {
+	kind    rowKind
+	key     []byte
+	name    string        // of the variable
+	entity  *entityPlan   // of an entity, and of a term that is one
+	literal []scalarField // of a term that is none
+}
+
+func (p *planner) row(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
+	plan := &rowPlan{}
+	err := p.eachField(set, matchRowImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := rowField{key: key}
+		switch f.Name {
+		case "__typename":
+		case "values":
+			field.kind = rowValues
+		default:
+			err = p.rowField(c, f, &field)
+		}
+		plan.fields = append(plan.fields, field)
+		return err
+	})
+	return plan, err
+}
+
+// rowField plans a field of one variable.
+func (p *planner) rowField(c *matchList, f graphql.CollectedField, field *rowField) error {
+	ec := p.run.ec
+	parse := ec.field_MatchRow_value_args
+	switch f.Name {
+	case "value":
+		field.kind = rowValue
+	case "entity":
+		field.kind, parse = rowEntity, ec.field_MatchRow_entity_args
+	case "term":
+		field.kind, parse = rowTerm, ec.field_MatchRow_term_args
+	default:
+		return unplanned(f)
+	}
+	args, err := p.args(f, parse)
+	if err != nil {
+		return err
+	}
+	field.name = argument[string](args, "var")
+	if !slices.Contains(c.columns, field.name) {
+		return unknownVariable(field.name, c.columns).At("var")
+	}
+	if field.kind == rowValue {
+		return nil
+	}
+	if field.entity, err = p.entity(f.Selections); err == nil && field.kind == rowTerm {
+		field.literal, err = p.literal(f.Selections)
+	}
+	return err
+}
+
+// solutionBatch is the rows of a page, loaded.
+type solutionBatch struct {
+	list  *matchList
+	terms map[string][]kg.Term // of each variable that is shown as a value
+	links [][][]*entityNode    // of each selection, each field
+}
+
+// loadSolutions loads what is shown of the rows: the entities of each column in
+// one batch.
+func (l *loader) loadSolutions(c *matchList, g *page, found []solution) error {
+	batch := &solutionBatch{list: c, terms: map[string][]kg.Term{}, links: make([][][]*entityNode, len(c.rows))}
+	for s, plan := range c.rows {
+		batch.links[s] = make([][]*entityNode, len(plan.fields))
+		for i := range plan.fields {
+			f := &plan.fields[i]
+			names := []string{f.name}
+			switch f.kind {
+			case rowTypename:
+				continue
+			case rowValues:
+				names = c.columns
+			}
+			if f.kind != rowEntity {
+				for _, name := range names {
+					if err := l.decodeColumn(batch, found, name); err != nil {
+						return err
+					}
+				}
+			}
+			if f.entity != nil {
+				var err error
+				if batch.links[s][i], err = l.linkColumn(c, f, found); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	g.node = batch.write
+	return nil
+}
+
+// decodeColumn decodes what stands for a variable, once.
+func (l *loader) decodeColumn(batch *solutionBatch, found []solution, name string) error {
+	if _, done := batch.terms[name]; done {
+		return nil
+	}
+	column := batch.list.pattern.Column(name)
+	terms := make([]kg.Term, len(found))
+	for k, row := range found {
+		if row[column].IsZero() {
+			continue
+		}
+		t, err := l.snapshot.Term(row[column])
+		if err != nil {
+			return err
+		}
+		if err := l.run.charge(len(t.Value())); err != nil {
+			return err
+		}
+		terms[k] = t
+	}
+	batch.terms[name] = terms
+	return nil
+}
+
+// linkColumn loads the entities that stand for a variable.
+func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*entityNode, error) {
+	column := c.pattern.Column(f.name)
+	var refs []entityRef
+	var at []int
+	for k, row := range found {
+		if id := row[column]; id.IsResource() {
+			refs, at = append(refs, entityRef{id: id}), append(at, k)
+		}
+	}
+	entities, err := l.entities(f.entity, refs)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*entityNode, len(found))
+	for i, e := range entities {
+		nodes[at[i]] = e
+	}
+	return nodes, nil
+}
+
+// write writes row k.
+func (batch *solutionBatch) write(b []byte, selection, k int) []byte {
+	plan := batch.list.rows[selection]
+	b = append(b, '{')
+	for i := range plan.fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &plan.fields[i]
+		b = append(b, f.key...)
+		switch f.kind {
+		case rowTypename:
+			b = append(b, `"MatchRow"`...)
+		case rowValues:
+			b = append(b, '[')
+			for n, name := range batch.list.columns {
+				if n > 0 {
+					b = append(b, ',')
+				}
+				b = appendSolution(b, batch.terms[name][k])
+			}
+			b = append(b, ']')
+		case rowValue:
+			b = appendSolution(b, batch.terms[f.name][k])
+		default:
+			b = batch.writeTerm(b, f, batch.links[selection][i][k], k)
+		}
+	}
+	return append(b, '}')
+}
+
+func (batch *solutionBatch) writeTerm(b []byte, f *rowField, entity *entityNode, k int) []byte {
+	switch {
+	case entity != nil:
+		return entity.write(b)
+	case f.kind == rowTerm && batch.terms[f.name][k].IsLiteral():
+		return appendLiteral(b, batch.terms[f.name][k], f.literal)
+	}
+	return append(b, "null"...)
+}
+
+// appendSolution writes what stands for a variable as a value; the graph that
+// has no name is null, as everywhere.
+func appendSolution(b []byte, t kg.Term) []byte {
+	if t.IsZero() || t == kg.DefaultGraph {
+		return append(b, "null"...)
+	}
+	return appendValue(b, t)
+}

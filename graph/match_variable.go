@@ -1,0 +1,147 @@
+package graph
+
+import (
+	"fmt"
+
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// variables are those that a condition looks at, each once.
+type variables struct {
+	names []string
+	of    *patternReader
+}
+
+// at gives the index of a variable among the terms that the condition gets.
+func (v *variables) at(name, field string) (int, error) {
+	for i, n := range v.names {
+		if n == name {
+			return i, nil
+		}
+	}
+	v.names = append(v.names, name)
+	return len(v.names) - 1, v.of.knows(name, field)
+}
+
+// rowTest tells whether a condition holds for what stands for the variables.
+type rowTest func([]kg.Term) bool
+
+func (r *patternReader) filter(in *VariableFilter) (pattern.Filter, error) {
+	v := &variables{of: r}
+	test, err := v.condition(in)
+	return pattern.Filter{Vars: v.names, Holds: test}, err
+}
+
+// condition compiles a condition. What must hold of a value does not for a
+// variable without one.
+func (v *variables) condition(in *VariableFilter) (rowTest, error) {
+	self, err := v.at(in.Var, "var")
+	if err != nil {
+		return nil, err
+	}
+	var all []rowTest
+	if in.Exists != nil {
+		exists := *in.Exists
+		all = append(all, func(t []kg.Term) bool { return t[self].IsZero() != exists })
+	}
+	if in.Value != nil {
+		test, err := matchValue(in.Value)
+		if err != nil {
+			return nil, kg.AsError(err).At("value")
+		}
+		all = append(all, func(t []kg.Term) bool { return !t[self].IsZero() && (test == nil || test(t[self])) })
+	}
+	compared, err := v.comparisons(in, self)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, compared...)
+	if in.Not != nil {
+		test, err := v.condition(in.Not)
+		if err != nil {
+			return nil, kg.AsError(err).At("not")
+		}
+		all = append(all, func(t []kg.Term) bool { return !test(t) })
+	}
+	if in.Or != nil {
+		some, err := v.some(in.Or)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some)
+	}
+	return func(t []kg.Term) bool {
+		for _, test := range all {
+			if !test(t) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func (v *variables) some(list []VariableFilter) (rowTest, error) {
+	tests := make([]rowTest, len(list))
+	for i := range list {
+		var err error
+		if tests[i], err = v.condition(&list[i]); err != nil {
+			return nil, kg.AsError(err).At(fmt.Sprintf("or[%d]", i))
+		}
+	}
+	return func(t []kg.Term) bool {
+		for _, test := range tests {
+			if test(t) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// comparisons compares a variable with others, by meaning.
+func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, err error) {
+	for _, c := range [...]struct {
+		field string
+		other *string
+		order bool
+		holds func(c int) bool
+	}{
+		{"eqVar", in.EqVar, false, isZero},
+		{"neVar", in.NeVar, false, func(c int) bool { return c != 0 }},
+		{"ltVar", in.LtVar, true, func(c int) bool { return c < 0 }},
+		{"lteVar", in.LteVar, true, func(c int) bool { return c <= 0 }},
+		{"gtVar", in.GtVar, true, func(c int) bool { return c > 0 }},
+		{"gteVar", in.GteVar, true, func(c int) bool { return c >= 0 }},
+	} {
+		if c.other == nil {
+			continue
+		}
+		other, err := v.at(*c.other, c.field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, func(t []kg.Term) bool {
+			if t[self].IsZero() || t[other].IsZero() {
+				return false
+			}
+			n, ordered := compareMeaning(t[self], t[other])
+			return (ordered || !c.order) && c.holds(n)
+		})
+	}
+	return all, nil
+}
+
+// compareMeaning compares two terms by what they mean: values of a kind by
+// value, entities by IRI. What is of different kinds is different, and in no
+// order; so are literals of datatypes without one.
+func compareMeaning(a, b kg.Term) (c int, ordered bool) {
+	v, w := valueOf(a), valueOf(b)
+	switch {
+	case v.kind != w.kind:
+		return 1, false
+	case v.kind == otherValue:
+		return compareBooleans(a == b, true), false
+	}
+	return v.compare(w), true
+}

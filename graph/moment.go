@@ -1,0 +1,103 @@
+package graph
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// resolve is the revision of a moment, 0 before the first commit. The same time
+// is the same revision throughout an operation, and never a newer one than the
+// operation reads.
+func (r *run) resolve(m kg.Moment) (kg.Revision, error) {
+	if m.Time.IsZero() {
+		return m.Revision, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.pinned {
+		r.pinned, r.revision = true, r.engine.deps.Store.Head().Revision
+	}
+	at := m.Time.UTC()
+	if known, ok := r.moments[at]; ok {
+		return known, nil
+	}
+	revision, err := r.engine.deps.Store.Resolve(r.ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	if r.moments == nil {
+		r.moments = make(map[time.Time]kg.Revision)
+	}
+	revision = min(revision, r.revision)
+	r.moments[at] = revision
+	return revision, nil
+}
+
+// readable is resolve for a read, for which there must be something.
+func (r *run) readable(m kg.Moment) (kg.Revision, error) {
+	revision, err := r.resolve(m)
+	if err == nil && revision == 0 {
+		err = kg.Errorf(kg.CodeRevisionGone, "%s is before the first commit: there is nothing to read", m)
+	}
+	return revision, err
+}
+
+// moment is resolve for an argument: a moment no later than what the loader
+// reads.
+func (l *loader) moment(m kg.Moment, argument string) (kg.Revision, error) {
+	revision, err := l.run.resolve(m)
+	if err != nil {
+		return 0, kg.AsError(err).At(argument)
+	}
+	newest := l.snapshot.Revision()
+	switch {
+	case revision <= newest:
+		return revision, nil
+	case !m.Time.IsZero():
+		return newest, nil
+	}
+	return 0, kg.Errorf(kg.CodeRevisionAhead, "revision %d is not there yet: %d is read", revision, newest).At(argument)
+}
+
+// await waits until the store has the newest revision that a view of the
+// operation wants at least. It comes before anything is read, because the
+// operation reads one revision.
+func (r *run) await(ctx context.Context, implementors []string) error {
+	op := graphql.GetOperationContext(ctx)
+	if !strings.Contains(op.RawQuery, "view") {
+		return nil
+	}
+	var least kg.Revision
+	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, implementors) {
+		if f.Arguments.ForName("view") == nil {
+			continue
+		}
+		view, _ := f.ArgumentMap(op.Variables)["view"].(map[string]any)
+		wanted, ok := view["minRevision"]
+		if !ok || wanted == nil {
+			continue
+		}
+		revision, err := UnmarshalRevision(wanted)
+		if err != nil {
+			return kg.AsError(err).At("view.minRevision")
+		}
+		least = max(least, revision)
+	}
+	store := r.engine.deps.Store
+	if store.Head().Revision >= least {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, r.engine.limits.Wait)
+	defer cancel()
+	err := store.WaitFor(waiting, least)
+	if waiting.Err() != nil && ctx.Err() == nil && kg.CodeOf(err) == kg.CodeTimeout {
+		late := kg.Errorf(kg.CodeTimeout, "revision %d did not come within %v; the newest is %d", least, r.engine.limits.Wait, store.Head().Revision)
+		return late.At("view.minRevision")
+	}
+	return err
+}

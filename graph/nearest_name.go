@@ -1,0 +1,77 @@
+package graph
+
+import (
+	"regexp"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/nearest"
+)
+
+// unknownName finds the name in a message of the validation.
+var unknownName = regexp.MustCompile(`^(?:Variable "\$|Unknown fragment "|Unknown type ")(\w+)`)
+
+// hintNames adds the nearest names to what validation says of unknown variables,
+// fragments and types. For fields, arguments and enums the library does.
+func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) {
+	found := unknownName.FindStringSubmatch(err.Message)
+	if found == nil {
+		return
+	}
+	var names []string
+	prefix := ""
+	switch err.Rule {
+	case "NoUndefinedVariables":
+		prefix = "$"
+		for _, op := range doc.Operations {
+			for _, v := range op.VariableDefinitions {
+				names = append(names, v.Variable)
+			}
+		}
+	case "KnownFragmentNames":
+		for _, f := range doc.Fragments {
+			names = append(names, f.Name)
+		}
+	case "KnownTypeNames":
+		for name := range schema.Types {
+			names = append(names, name)
+		}
+	}
+	if near := nearest.Name(found[1], names); near != "" {
+		extend(err, "hint", "Did you mean "+prefix+near+"?")
+	}
+}
+
+// hintMember adds the nearest name to what is said of an unknown member of a
+// variable; path is where it stands, beginning with the variable.
+func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, err *gqlerror.Error) {
+	first, _ := path[0].(ast.PathName)
+	v := op.VariableDefinitions.ForName(string(first))
+	if v == nil || len(path) < 2 {
+		return
+	}
+	kind := schema.Types[v.Type.Name()]
+	for _, step := range path[1 : len(path)-1] {
+		name, ok := step.(ast.PathName)
+		if !ok || kind == nil {
+			continue // an element of a list
+		}
+		f := kind.Fields.ForName(string(name))
+		if f == nil {
+			return
+		}
+		kind = schema.Types[f.Type.Name()]
+	}
+	name, ok := path[len(path)-1].(ast.PathName)
+	if !ok || kind == nil {
+		return
+	}
+	var names []string
+	for _, f := range kind.Fields {
+		names = append(names, f.Name)
+	}
+	if near := nearest.Name(string(name), names); near != "" {
+		extend(err, "hint", "Did you mean "+near+"?")
+	}
+}

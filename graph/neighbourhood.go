@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// Bounds of the statements, and of the entities, of a neighbourhood.
+const (
+	DefaultNeighbourhood = 1_000  // when no budget says less
+	MaxNeighbourhood     = 10_000 // whatever the budget says
+)
+
+// aroundPlan is what is asked of a neighbourhood.
+type aroundPlan struct {
+	fields []partField
+	lists
+	depth  int
+	edges  path.Edges
+	extent path.Extent
+	bytes  int // of the answer's text; 0 bounds nothing
+}
+
+// entityNeighbourhood plans Entity.neighbourhood.
+func (p *planner) entityNeighbourhood(f graphql.CollectedField, field *entityField) error {
+	args, err := p.args(f, p.run.ec.field_Entity_neighbourhood_args)
+	if err != nil {
+		return err
+	}
+	a := &aroundPlan{depth: argument[int](args, "depth"), edges: p.run.engine.limits.edges(args)}
+	budget, err := budgetOf(argument[*BudgetInput](args, "budget"))
+	if err != nil {
+		return err
+	}
+	n := DefaultNeighbourhood
+	if budget.MaxStatements > 0 {
+		n = min(budget.MaxStatements, MaxNeighbourhood)
+	}
+	a.extent = path.Extent{Entities: MaxNeighbourhood, Statements: n}
+	if budget.MaxBytes > 0 || budget.MaxTokens > 0 {
+		a.bytes = p.run.unbounded().narrow(budget).bytes
+	}
+	field.kind, field.around = entityAround, a
+	a.fields, err = p.parts(&a.lists, f.Selections, neighbourhoodImplementors, "depth", "truncated")
+	return err
+}
+
+// aroundNode is a neighbourhood in the answer, loaded.
+type aroundNode struct {
+	plan   *aroundPlan
+	around *path.Around
+	*listed
+	// what is given of it
+	statements int
+	entities   []int
+	depth      int
+	cut        bool
+}
+
+// aroundKey is a field of a node.
+type aroundKey struct {
+	node  *entityNode
+	field int
+}
+
+// neighbourhoods loads a field `neighbourhood` of the entities, whose entities
+// and statements are then loaded together.
+func (l *loader) neighbourhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
+	a := plan.fields[field].around
+	var ids []kg.ID
+	var rows []kg.Row
+	arounds := make([]*path.Around, len(nodes))
+	for i := range nodes {
+		var err error
+		if arounds[i], err = path.Neighbourhood(l.snapshot, nodes[i].subject.id, a.depth, a.edges, a.extent); err != nil {
+			return err
+		}
+		ids, rows = append(ids, arounds[i].Entities...), append(rows, arounds[i].Statements...)
+	}
+	all, err := l.listed(&a.lists, ids, rows)
+	if err != nil {
+		return err
+	}
+	if batch.arounds == nil {
+		batch.arounds = map[aroundKey]*aroundNode{}
+	}
+	for i, around := range arounds {
+		part := &listed{run: l.run}
+		for k := range all.entities {
+			part.entities = append(part.entities, all.entities[k][:len(around.Entities)])
+			all.entities[k] = all.entities[k][len(around.Entities):]
+		}
+		for k := range all.statements {
+			part.statements = append(part.statements, all.statements[k][:len(around.Statements)])
+			all.statements[k] = all.statements[k][len(around.Statements):]
+		}
+		n := &aroundNode{plan: a, around: around, listed: part}
+		n.give(len(around.Statements))
+		if a.bytes > 0 {
+			n.fit(a.bytes)
+		}
+		batch.arounds[aroundKey{&nodes[i], field}] = n
+	}
+	return nil
+}
+
+// give makes the first n statements, and the entities that they lead to, what is
+// given.
+func (n *aroundNode) give(statements int) {
+	n.statements, n.entities, n.depth = statements, n.entities[:0], 0
+	for i, by := range n.around.By {
+		if by < statements {
+			n.entities = append(n.entities, i)
+		}
+	}
+	for n.depth < len(n.around.Levels) && (n.depth == 0 && statements > 0 || n.depth > 0 && statements > n.around.Levels[n.depth-1]) {
+		n.depth++
+	}
+	n.cut = n.around.Cut || statements < len(n.around.Statements)
+}
+
+// fit gives as many statements as have room in so many bytes. Lists inside of
+// its elements count as empty: the operation's budget bounds them.
+func (n *aroundNode) fit(bytes int) {
+	if c := n.run.cutter; c != nil {
+		c.measuring = true
+		defer func() { c.measuring = false }()
+	}
+	low, high := 0, n.statements // what fits, what may
+	for low < high {
+		middle := (low + high + 1) / 2
+		n.give(middle)
+		if len(n.write(nil)) <= bytes {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	n.give(low)
+}
+
+func (n *aroundNode) write(b []byte) []byte {
+	return appendParts(b, n.plan.fields, "Neighbourhood", func(b []byte, f *partField) []byte {
+		switch f.name {
+		case "entities":
+			return n.appendList(b, 0, len(n.entities), func(b []byte, k int) []byte {
+				return n.listed.entity(f.list)(b, n.entities[k])
+			})
+		case "statements":
+			return n.appendList(b, 0, n.statements, n.listed.statement(f.list))
+		case "depth":
+			return appendUint(b, uint64(n.depth))
+		}
+		return strconv.AppendBool(b, n.cut)
+	})
+}

@@ -1,0 +1,166 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// A variable that may be null is allowed where null is not, if either of the two
+// has a default (GraphQL, "All Variable Usages Are Allowed"); given as null all
+// the same, it is an error of the field that uses it. The library finds out by a
+// panic, or not at all: so it is looked for before anything is executed.
+
+// nulls looks for variables given as null where a value is needed.
+type nulls struct {
+	variables map[string]any
+	fragments map[string]error // what was found in each, also nothing
+}
+
+// withoutNulls gives the root fields of an operation such that they can be
+// collected, and the error of each that uses null for a value, by its alias.
+func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.SelectionSet, map[string]error) {
+	given := false
+	for _, v := range variables {
+		given = given || v == nil
+	}
+	if !given {
+		return op.SelectionSet, nil
+	}
+	n := &nulls{variables: variables, fragments: map[string]error{}}
+	broken := map[string]error{}
+	return n.roots(op.SelectionSet, nil, broken), broken
+}
+
+// roots copies root fields without the directives that cannot be evaluated. The
+// fields under such a directive are broken by it.
+func (n *nulls) roots(set ast.SelectionSet, by error, broken map[string]error) (out ast.SelectionSet) {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			err := by
+			if err == nil {
+				err = n.field(sel)
+			}
+			field := *sel
+			if err != nil {
+				field.Directives = nil
+				if broken[sel.Alias] == nil {
+					broken[sel.Alias] = err
+				}
+			}
+			out = append(out, &field)
+		case *ast.InlineFragment:
+			out = append(out, n.rootFragment(*sel, by, broken))
+		case *ast.FragmentSpread:
+			out = append(out, n.rootFragment(ast.InlineFragment{
+				TypeCondition: sel.Definition.TypeCondition, Directives: sel.Directives, SelectionSet: sel.Definition.SelectionSet,
+				ObjectDefinition: sel.ObjectDefinition, Position: sel.Position,
+			}, by, broken))
+		}
+	}
+	return out
+}
+
+func (n *nulls) rootFragment(f ast.InlineFragment, by error, broken map[string]error) *ast.InlineFragment {
+	if err := n.directives(f.Directives); by == nil && err != nil {
+		by = err
+	}
+	if by != nil {
+		f.Directives = nil
+	}
+	f.SelectionSet = n.roots(f.SelectionSet, by, broken)
+	return &f
+}
+
+func (n *nulls) field(f *ast.Field) error {
+	if err := n.directives(f.Directives); err != nil {
+		return err
+	}
+	if err := n.arguments(f.Arguments); err != nil {
+		return err
+	}
+	return n.set(f.SelectionSet)
+}
+
+func (n *nulls) set(set ast.SelectionSet) (err error) {
+	for _, sel := range set {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			err = n.field(sel)
+		case *ast.InlineFragment:
+			if err = n.directives(sel.Directives); err == nil {
+				err = n.set(sel.SelectionSet)
+			}
+		case *ast.FragmentSpread:
+			if err = n.directives(sel.Directives); err == nil {
+				err = n.fragment(sel.Definition)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nulls) fragment(f *ast.FragmentDefinition) error {
+	err, known := n.fragments[f.Name]
+	if !known {
+		err = n.set(f.SelectionSet)
+		n.fragments[f.Name] = err
+	}
+	return err
+}
+
+func (n *nulls) directives(list ast.DirectiveList) error {
+	for _, d := range list {
+		if err := n.arguments(d.Arguments); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nulls) arguments(list ast.ArgumentList) error {
+	for _, a := range list {
+		if err := n.value(a.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nulls) value(v *ast.Value) error {
+	if v.Kind == ast.Variable {
+		given, ok := n.variables[v.Raw]
+		if !ok || given != nil || v.ExpectedType == nil || !v.ExpectedType.NonNull {
+			return nil
+		}
+		e := kg.Errorf(kg.CodeInvalid, "the variable $%s is null, where %s is needed", v.Raw, v.ExpectedType)
+		e.Hint = "Leave the variable out to get the default."
+		return e
+	}
+	for _, child := range v.Children {
+		if err := n.value(child.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerRoots is the engine's RootResolverMiddleware: a root field that is
+// broken is null and an error, and the others are answered.
+func answerRoots(broken map[string]error) graphql.RootFieldMiddleware {
+	return func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+		root := graphql.GetRootFieldContext(ctx)
+		if err := broken[root.Field.Alias]; err != nil {
+			graphql.AddError(graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: root.Field}), err)
+			return graphql.Null
+		}
+		return next(ctx)
+	}
+}

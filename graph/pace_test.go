@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestHeavyQueriesTakeTurns proves that a query is light for heavyAfter steps,
+// that at most as many heavy ones work as the gate has places, that one lets
+// another in when its turn is over, and that waiting ends with the query.
+func TestHeavyQueriesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(heavyGate, 1)
+		steps := func(p *pace, n int) {
+			t.Helper()
+			for range n {
+				if err := p.step(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		first, second := &pace{gate: gate}, &pace{gate: gate}
+		steps(first, heavyAfter)
+		if len(gate) != 0 {
+			t.Error("a light query took a place")
+		}
+		steps(first, 1)
+		if len(gate) != 1 {
+			t.Error("a heavy query took no place")
+		}
+		steps(second, heavyAfter)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := second.step(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("beside a heavy query: got %v, want it to wait until its end", err)
+		}
+		let := make(chan error, 1)
+		go func() { let <- second.step(t.Context()) }()
+		synctest.Wait()
+		time.Sleep(heavyTurn) // of the bubble's clock; the turn of the first is over
+		gone := make(chan error, 1)
+		go func() { gone <- first.step(t.Context()) }()
+		if err := <-let; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(gone) != 0 {
+			t.Error("two heavy queries work in one place")
+		}
+		second.close()
+		if err := <-gone; err != nil {
+			t.Fatal(err)
+		}
+		first.close()
+		first.close()
+		if len(gate) != 0 {
+			t.Error("a place was not given back")
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package graph
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// Bounds of the automatic persisted queries. A longer text is executed like any
+// other and not kept.
+const (
+	DefaultPersistedQueries = 1_000
+	DefaultPersistedBytes   = 8 << 20
+	MaxPersistedQueryBytes  = 64 << 10
+)
+
+// persisted are the query texts that clients have registered, by their SHA-256.
+// It is safe for concurrent use.
+type persisted struct {
+	maxQueries, maxBytes int // of one generation
+
+	mu sync.Mutex // guards what follows
+	// Two generations, as in documents.
+	young, old map[string]string
+	bytes      int // of the young texts
+}
+
+func newPersisted(maxQueries, maxBytes int) *persisted {
+	if maxQueries <= 0 {
+		maxQueries = DefaultPersistedQueries
+	}
+	if maxBytes <= 0 {
+		maxBytes = DefaultPersistedBytes
+	}
+	return &persisted{maxQueries: (maxQueries + 1) / 2, maxBytes: maxBytes / 2, young: map[string]string{}}
+}
+
+// get is the text with the hash, "" when it is not there.
+func (p *persisted) get(hash string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text := p.young[hash]; text != "" {
+		return text
+	}
+	text := p.old[hash]
+	if text != "" {
+		p.put(hash, text)
+	}
+	return text
+}
+
+// keep registers a valid text under its hash.
+func (p *persisted) keep(hash, text string) {
+	if len(text) > MaxPersistedQueryBytes {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.young[hash] == "" {
+		p.put(strings.Clone(hash), strings.Clone(text))
+	}
+}
+
+// put is called with p.mu held.
+func (p *persisted) put(hash, text string) {
+	if len(text) > p.maxBytes {
+		return
+	}
+	if len(p.young) >= p.maxQueries || p.bytes+len(text) > p.maxBytes {
+		p.old, p.young, p.bytes = p.young, map[string]string{}, 0
+	}
+	p.young[hash] = text
+	p.bytes += len(text)
+}
+
+// of gives the valid document that a request means, and its text: it may send
+// the text, an id (GraphQL over HTTP, appendix A), or a hash (automatic
+// persisted queries).
+func (d *documents) of(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
+	text, hash, err := d.text(req)
+	if err != nil {
+		return nil, "", gqlerror.List{wrapped(err)}
+	}
+	if d.onlyTrusted && !d.trusted.has(text) {
+		return nil, "", gqlerror.List{wrapped(notTrusted())}
+	}
+	doc, errs = d.get(text)
+	if len(errs) == 0 && hash != "" && req.Query != "" && !d.onlyTrusted {
+		d.persisted.keep(hash, text)
+	}
+	return doc, text, errs
+}
+
+// wrapped carries a *kg.Error through a list of GraphQL errors.
+func wrapped(err error) *gqlerror.Error {
+	if g, ok := err.(*gqlerror.Error); ok {
+		return g
+	}
+	return &gqlerror.Error{Message: err.Error(), Err: err}
+}
+
+// text finds the text of a request. hash is that of the extension
+// persistedQuery, checked if there is a text; "" if there is no such extension.
+func (d *documents) text(req *operation.Request) (text, hash string, err error) {
+	if req.DocumentID != "" {
+		text, err = d.byID(req)
+		return text, "", err
+	}
+	extension, ok := req.Extensions["persistedQuery"]
+	if !ok || extension == nil {
+		return req.Query, "", nil
+	}
+	if hash, err = readPersistedQuery(extension); err != nil {
+		return "", "", err
+	}
+	if req.Query != "" {
+		if hash != hashOf(req.Query) {
+			err := kg.Errorf(kg.CodeInvalid, "the hash is not that of the query").At("extensions.persistedQuery.sha256Hash")
+			err.Hint = "It is the SHA-256 of the query's text in UTF-8, in hexadecimal."
+			return "", "", err
+		}
+		return req.Query, hash, nil
+	}
+	text = d.trusted.byHash(hash)
+	switch {
+	case text != "":
+	case d.onlyTrusted:
+		err = notTrusted()
+	default:
+		if text = d.persisted.get(hash); text == "" {
+			err = persistedQueryNotFound()
+		}
+	}
+	return text, hash, err
+}
+
+func (d *documents) byID(req *operation.Request) (string, error) {
+	if req.Query != "" {
+		return "", kg.Errorf(kg.CodeInvalid, "query and documentId exclude each other").At("documentId")
+	}
+	text := d.trusted.byID(req.DocumentID)
+	if hash, ok := strings.CutPrefix(req.DocumentID, hashPrefix); ok && text == "" && !d.onlyTrusted {
+		text = d.persisted.get(hash)
+	}
+	if text == "" {
+		return "", kg.Errorf(kg.CodeNotFound, "there is no document with this id").At("documentId")
+	}
+	return text, nil
+}
+
+// readPersistedQuery reads {"version": 1, "sha256Hash": "…"}.
+func readPersistedQuery(extension any) (hash string, err error) {
+	members, _ := extension.(map[string]any)
+	version := ""
+	switch v := members["version"].(type) {
+	case json.Number:
+		version = v.String()
+	case float64:
+		version = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	hash, _ = members["sha256Hash"].(string)
+	if version != "1" || len(hash) != 2*32 {
+		return "", kg.Errorf(kg.CodeInvalid, `the extension persistedQuery must be {"version": 1, "sha256Hash": "<64 hexadecimal digits>"}`).At("extensions.persistedQuery")
+	}
+	return strings.ToLower(hash), nil
+}
+
+// persistedQueryNotFound has the message and the code by which clients know that
+// they have to send the text as well.
+func persistedQueryNotFound() error {
+	return &gqlerror.Error{Message: "PersistedQueryNotFound", Extensions: map[string]any{
+		"code": "PERSISTED_QUERY_NOT_FOUND", "hint": "Send the query's text with its hash once."}}
+}
+
+func notTrusted() error {
+	err := kg.Errorf(kg.CodePermissionDenied, "only trusted documents are executed here")
+	err.Hint = "Send the documentId of one of the operator's trusted documents, or its exact text; new ones are added to the file of --trusted-documents."
+	return err
+}

@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+
+	"koine/kg"
+)
+
+// quantified is how many of the ends of a path must fit.
+type quantified struct {
+	quantifier Quantifier // "" for any number
+	count      *LongFilter
+	most       int64 // from which on count says the same of every number
+}
+
+func quantify(f *PathFilter) quantified {
+	q := quantified{count: f.Count}
+	switch {
+	case f.Quantifier != nil:
+		q.quantifier = *f.Quantifier
+	case f.Count == nil:
+		q.quantifier = QuantifierSome
+	}
+	if c := f.Count; c != nil {
+		for _, n := range []*int64{c.Eq, c.Ne, c.Lt, c.Lte, c.Gt, c.Gte} {
+			if n != nil {
+				q.most = max(q.most, *n)
+			}
+		}
+		q.most = slices.Max(append(slices.Concat(c.In, c.Nin), q.most))
+	}
+	return q
+}
+
+// needsOne tells whether the condition holds only where some end fits.
+func (q quantified) needsOne() bool {
+	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count.holds(0)
+}
+
+// holds looks at the ends until it is clear whether the condition holds.
+func (q quantified) holds(ends iter.Seq2[kg.ID, error], fits func(kg.ID) (bool, error)) (bool, error) {
+	n := int64(0)
+	for id, err := range ends {
+		if err != nil {
+			return false, err
+		}
+		ok, err := fits(id)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case !ok && q.quantifier == QuantifierEvery:
+			return false, nil
+		case !ok:
+			continue
+		}
+		n++
+		if q.settled(n) {
+			break
+		}
+	}
+	return q.allows(n), nil
+}
+
+// settled tells that it makes no difference how many more fit than these n, at
+// least one.
+func (q quantified) settled(n int64) bool {
+	switch {
+	case q.quantifier == QuantifierNone, q.quantifier == QuantifierSingle && n > 1:
+		return true
+	case q.quantifier == QuantifierEvery:
+		return false // one that does not fit may come
+	}
+	return (q.quantifier != QuantifierSingle) && (q.count == nil || n > q.most)
+}
+
+// allows tells whether n is a number of ends that may fit.
+func (q quantified) allows(n int64) bool {
+	if q.count != nil && !q.count.holds(n) {
+		return false
+	}
+	switch q.quantifier {
+	case QuantifierSome:
+		return n >= 1
+	case QuantifierNone:
+		return n == 0
+	case QuantifierSingle:
+		return n == 1
+	}
+	return true
+}

@@ -1,0 +1,91 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"koine/kg"
+)
+
+// Bounds of a regular expression. RE2 takes no more time for a text than its
+// length times the instructions that the expression is compiled to; both are
+// bounded, the text by kg.MaxTermBytes.
+const (
+	MaxRegexBytes        = 1_000
+	MaxRegexInstructions = 500
+)
+
+// matchRegex compiles a regular expression in RE2 syntax; nil for none. The test
+// holds when it is found anywhere in a text.
+func matchRegex(expression *string) (func(text string) bool, error) {
+	if expression == nil {
+		return nil, nil
+	}
+	text := *expression
+	if len(text) > MaxRegexBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a regular expression of %d bytes is longer than the %d that are read", len(text), MaxRegexBytes).At("regex")
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, regexError(text, err).At("regex")
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, regexError(text, err).At("regex")
+	}
+	if n := len(program.Inst); n > MaxRegexInstructions {
+		e := kg.Errorf(kg.CodeLimitExceeded, "the regular expression comes to %d steps; at most %d are allowed", n, MaxRegexInstructions)
+		e.Hint = "Repeat less: each of {m,n} is written out n times."
+		return nil, e.At("regex")
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, regexError(text, err).At("regex")
+	}
+	return re.MatchString, nil
+}
+
+// regexError says what is wrong, and where as far as the parser tells.
+func regexError(text string, err error) *kg.Error {
+	var wrong *syntax.Error
+	if !errors.As(err, &wrong) {
+		return kg.Errorf(kg.CodeInvalid, "the regular expression cannot be read: %v", err)
+	}
+	where := ""
+	if at := wrongAt(text, wrong); at >= 0 {
+		where = fmt.Sprintf(" at offset %d, %.60q", at, text[at:min(len(text), at+max(1, len(wrong.Expr)))])
+	}
+	e := kg.Errorf(kg.CodeInvalid, "the regular expression %.60q cannot be read: %s%s", text, wrong.Code, where)
+	e.Hint = "The syntax is RE2's: no backreferences and no lookaround. A sign that stands for itself has a backslash before it, which in a GraphQL string is written twice."
+	return e
+}
+
+// wrongAt is where the parser stumbled, -1 if that is nowhere in particular. Of
+// parentheses it tells the expression only.
+func wrongAt(text string, wrong *syntax.Error) int {
+	switch wrong.Code {
+	case syntax.ErrMissingParen: // the outermost that stays open
+		for i := len(text) - 1; i >= 0; i-- {
+			if text[i] == '(' && parses(text[:i]) {
+				wrong.Expr = ""
+				return i
+			}
+		}
+	case syntax.ErrUnexpectedParen: // the first that closes nothing
+		for i := range len(text) {
+			if text[i] == ')' && parses(text[:i]) && !parses(text[:i+1]) {
+				wrong.Expr = ""
+				return i
+			}
+		}
+	}
+	return strings.Index(text, wrong.Expr)
+}
+
+func parses(text string) bool {
+	_, err := syntax.Parse(text, syntax.Perl)
+	return err == nil
+}

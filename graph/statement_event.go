@@ -1,0 +1,50 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/follow"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// statementEvent is the content of Subscription.statementChanged.
+type statementEvent struct{ change changePlan }
+
+// followStatements establishes Subscription.statementChanged.
+func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
+	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
+		match, err := matchChanges(where)
+		if err != nil {
+			return nil, nil, kg.AsError(err).At("where")
+		}
+		content := &statementEvent{}
+		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.keep()}
+		return content, follow.Statements{Filter: filter}, p.change(&content.change, field)
+	})
+}
+
+func (c *statementEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+	l, err := t.loader(e, c.change.reads)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := l.changes(&c.change, []operation.Event{*e})
+	if err != nil {
+		return nil, err
+	}
+	return nodes[0].write(nil, l.engine), nil
+}
+
+// keep is the test of a match as a watch wants it: of one assertion at a time.
+func (m statementMatch) keep() func(kg.Statement) bool {
+	if m.test == nil {
+		return nil
+	}
+	return func(s kg.Statement) bool {
+		ok, err := m.test(factOf(s))
+		return ok && err == nil
+	}
+}

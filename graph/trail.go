@@ -1,0 +1,159 @@
+package graph
+
+import (
+	"iter"
+
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// trail is a path that leads on from the entities of a match. A single predicate
+// is one of the predicates that the match wants: its statements are there
+// already, with all others of the entity.
+type trail struct {
+	path *path.Path
+	slot int // of what a scan has for it
+	// wanted is the index of the single predicate, -1 for other paths. against is
+	// the predicate of a path that is one predicate against its direction.
+	wanted  int
+	against kg.Term
+}
+
+// maxFollowed bounds the statements that one scan reads for one path; what
+// bounds it in practice is the time that an operation may take.
+const maxFollowed = 50_000_000
+
+// trail compiles a path.
+func (m *entityMatch) trail(text string) (*trail, error) {
+	p, err := path.Parse(text, m.engine.deps.Prefixes)
+	if err != nil {
+		return nil, err
+	}
+	t := &trail{path: p, slot: m.trails, wanted: -1}
+	m.trails++
+	switch predicate, inverted, single := p.Single(); {
+	case single && inverted:
+		t.against = predicate
+	case single:
+		t.wanted = m.want(predicate)
+	}
+	return t, nil
+}
+
+// ends yields the ids of what a path leads to from an entity, or of the values
+// of a property, each once.
+type ends func(*subject) iter.Seq2[kg.ID, error]
+
+// ends compiles a property or a path, one of which is given: what it leads to
+// from an entity under test is then one call away, and costs no more than it
+// must.
+func (m *entityMatch) ends(property *kg.Term, text *string) (ends, error) {
+	if property != nil {
+		return wantedEnds(m.want(*property)), nil
+	}
+	t, err := m.trail(*text)
+	if err != nil {
+		return nil, err
+	}
+	return t.ends(), nil
+}
+
+func (t *trail) ends() ends {
+	if t.wanted >= 0 {
+		return wantedEnds(t.wanted)
+	}
+	return func(s *subject) iter.Seq2[kg.ID, error] {
+		if !t.against.IsZero() {
+			return s.scan.against(t, s.id)
+		}
+		return s.scan.follow(t, s.id)
+	}
+}
+
+// wantedEnds are the objects of the statements with a wanted predicate.
+func wantedEnds(wanted int) ends {
+	return func(s *subject) iter.Seq2[kg.ID, error] {
+		return func(yield func(kg.ID, error) bool) {
+			var last kg.ID
+			for _, row := range s.rows[wanted] {
+				if row.Object == last {
+					continue // in another graph too
+				}
+				last = row.Object
+				if !yield(row.Object, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// trailScan is what a scan over entities keeps of a trail.
+type trailScan struct {
+	bound *path.Bound
+	sweep *kg.Sweep // of a predicate against its direction
+	id    kg.ID     // the predicate; zero when the store does not know it
+	ends  *endScan  // what is known about the ends
+}
+
+func (t *trailScan) close() {
+	if t.sweep != nil {
+		t.sweep.Close()
+	}
+	if t.ends != nil {
+		t.ends.close()
+	}
+}
+
+func (s *entityScan) trail(slot int) *trailScan {
+	for slot >= len(s.trails) {
+		s.trails = append(s.trails, &trailScan{})
+	}
+	return s.trails[slot]
+}
+
+// follow yields where a path leads from an entity, the nearest first.
+func (s *entityScan) follow(t *trail, from kg.ID) iter.Seq2[kg.ID, error] {
+	on := s.trail(t.slot)
+	if on.bound == nil {
+		b, err := t.path.Bind(s.fact.snapshot, path.Options{Statements: maxFollowed})
+		if err != nil {
+			return func(yield func(kg.ID, error) bool) { yield(kg.ID{}, err) }
+		}
+		on.bound = b
+	}
+	return on.bound.Forward(from)
+}
+
+// against yields the subjects of the statements with one predicate and this
+// object.
+func (s *entityScan) against(t *trail, object kg.ID) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		on := s.trail(t.slot)
+		if on.sweep == nil {
+			id, _, err := s.fact.snapshot.ID(t.against)
+			if err != nil {
+				yield(id, err)
+				return
+			}
+			on.id, on.sweep = id, s.fact.snapshot.Sweep()
+		}
+		if on.id == (kg.ID{}) {
+			return
+		}
+		var last kg.ID
+		for on.sweep.Seek(kg.IDPattern{Predicate: on.id, Object: object}, nil); on.sweep.Next(); {
+			subject := on.sweep.Row().Subject
+			if subject == last {
+				continue // in another graph too
+			}
+			last = subject
+			if !yield(subject, nil) {
+				return
+			}
+		}
+		if err := on.sweep.Err(); err != nil {
+			yield(kg.ID{}, err)
+		}
+	}
+}

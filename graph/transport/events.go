@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// serveEvents answers with an event stream (graphql-sse, distinct connections
+// mode): each result an event `next`, and `complete` at the end. What GraphQL
+// refuses is told in such a stream too, as the protocol says: the clients there
+// are make a network error of any other answer, and try again. What may work a
+// moment later is refused with an ordinary response, for that very reason.
+func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operation.Request, kind ast.Operation) {
+	_, wantsIDs := r.Header[http.CanonicalHeaderKey("Last-Event-ID")]
+	var f *feed
+	stream, err := h.streams.Open(r.Context(), sse.StreamOptions{
+		IDs:      wantsIDs,
+		Position: func(string) string { return h.token(f.position()) },
+		Last:     lastEvent,
+	})
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	defer stream.Close()
+	f, refused := h.resume(stream.Context(), r.Header.Get("Last-Event-ID"), req, kind)
+	if isOverload(refused) {
+		h.writeResult(w, formResponse, refused)
+		return
+	}
+	events := h.failure(refused)
+	if f != nil {
+		defer f.close()
+		events = h.events(stream.Context(), f)
+	}
+	if err := stream.Serve(w, r, events); err != nil {
+		refuseStream(w, err)
+	}
+}
+
+// resume begins the operation, behind the last event that a client has seen if
+// it says so.
+func (h *Handler) resume(ctx context.Context, last string, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
+	if last != "" {
+		after, err := h.positions.ParsePosition(last)
+		if err != nil {
+			return nil, &operation.Result{Errors: h.engine.Present(err)}
+		}
+		req.Resume = operation.Resume{Start: operation.After, After: after}
+	}
+	return h.begin(ctx, req, kind)
+}
+
+// isOverload tells whether the same request may work a moment later.
+func isOverload(refused *operation.Result) bool {
+	return refused != nil && refused.Errors[0].Extensions["code"] == string(kg.CodeOverloaded)
+}
+
+var completeEvent = sse.Event{Name: "complete"}
+
+// events is the stream of an operation.
+func (h *Handler) events(ctx context.Context, f *feed) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		for s, err := range f.steps(ctx) {
+			if err != nil {
+				yield(sse.Event{}, err)
+				return
+			}
+			if !yield(h.next(&s.result, f.subscription != nil), nil) {
+				return
+			}
+		}
+		yield(completeEvent, nil)
+	}
+}
+
+// failure is the stream of an operation that was refused.
+func (h *Handler) failure(refused *operation.Result) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		if yield(h.next(refused, false), nil) {
+			yield(completeEvent, nil)
+		}
+	}
+}
+
+// next is the event of a result. With an id a client can resume behind it.
+func (h *Handler) next(result *operation.Result, resumable bool) sse.Event {
+	e := sse.Event{Name: "next", Data: h.appendResponse(nil, result)}
+	if resumable {
+		e.ID = h.token(result.Position)
+	}
+	return e
+}
+
+// token is a position as clients know it; "" for the zero Position.
+func (h *Handler) token(at kg.Position) string {
+	if at == (kg.Position{}) {
+		return ""
+	}
+	return h.positions.FormatPosition(at)
+}
+
+// lastEvent tells a client why the server ends its stream, and from where to
+// resume. No `complete` follows: there is more to come, on another connection.
+func lastEvent(reason error, last string) (sse.Event, bool) {
+	code, message := string(kg.CodeInternal), "internal error"
+	switch {
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		code, message = "SLOW_CONSUMER", "the events were not taken in time"
+	case errors.Is(reason, sse.ErrShutdown):
+		code, message = "SERVER_SHUTDOWN", "the server is shutting down"
+	case errors.Is(reason, sse.ErrEventTooLarge):
+		code, message = string(kg.CodeLimitExceeded), "an event is too large"
+	}
+	extensions := map[string]any{"code": code}
+	if last != "" {
+		extensions["position"] = last
+	}
+	b := appendErrors([]byte(`{"errors":`), gqlerror.List{{Message: message, Extensions: extensions}})
+	return sse.Event{Name: "next", Data: append(b, '}')}, true
+}
+
+// refuseStream answers when no stream could be begun.
+func refuseStream(w http.ResponseWriter, err error) {
+	refused := (*sse.Refused)(nil)
+	if !errors.As(err, &refused) {
+		return // the stream was begun, and has ended with its last event
+	}
+	if refused.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter/time.Second)))
+	}
+	code, message := "TOO_MANY_STREAMS", "there are too many streams"
+	switch {
+	case errors.Is(err, sse.ErrShutdown):
+		code, message = "SERVER_SHUTDOWN", "the server is shutting down"
+	case errors.Is(err, sse.ErrUnsupported):
+		code, message = string(kg.CodeInternal), "this connection cannot stream"
+	}
+	refuse(w, formJSON, http.StatusServiceUnavailable, code, message)
+}

@@ -1,0 +1,223 @@
+package transport_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/graph"
+	"koine/graph/transport"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// wire is an open event stream, read block by block.
+type wire struct {
+	t      *testing.T
+	b      *bench
+	res    *http.Response
+	lines  *bufio.Scanner
+	cancel context.CancelFunc
+}
+
+func (b *bench) stream(t *testing.T, url, operation string, header map[string]string) *wire {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", strings.NewReader(query(operation)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	for k, v := range header {
+		req.Header[k] = []string{v}
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		res.Body.Close()
+	})
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	return &wire{t: t, b: b, res: res, lines: bufio.NewScanner(res.Body), cancel: cancel}
+}
+
+// block is the next block that is no heartbeat, "" at the end of the stream.
+func (w *wire) block() string {
+	var b strings.Builder
+	for w.lines.Scan() {
+		line := w.lines.Text()
+		b.WriteString(line + "\n")
+		if line != "" {
+			continue
+		}
+		if block := b.String(); !strings.HasPrefix(block, ":") {
+			return block
+		}
+		b.Reset()
+	}
+	return b.String()
+}
+
+func (w *wire) want(block string) {
+	w.t.Helper()
+	block = strings.ReplaceAll(block, "<head>", w.b.store.FormatPosition(w.b.store.Head()))
+	if diff := cmp.Diff(block, w.block()); diff != "" {
+		w.t.Fatalf("block (-want +got):\n%s", diff)
+	}
+}
+
+const follow = `subscription { e: statementChanged(resume: "RESUME") { __typename ... on StatementChange { op } ... on UpToDate { revision position } ... on Resync { reason oldest } } }`
+
+func following(resume string) string { return strings.Replace(follow, "RESUME", resume, 1) }
+
+const (
+	changed   = "event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"StatementChange\",\"op\":\"add\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n"
+	completed = "event: complete\ndata: \n\n"
+)
+
+// TestStreams pins the bytes of graphql-sse, distinct connections mode.
+func TestStreams(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	t.Run("query", func(t *testing.T) {
+		w := b.stream(t, server.URL, `{ revision }`, nil)
+		w.want("event: next\ndata: {\"data\":{\"revision\":0},\"extensions\":{\"revision\":0,\"position\":\"<head>\"}}\n\n")
+		w.want(completed)
+		w.want("")
+	})
+	latest := b.stream(t, server.URL, following("latest"), nil)
+	withIDs := b.stream(t, server.URL, following("latest"), map[string]string{"Last-Event-Id": ""})
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	t.Run("subscription", func(t *testing.T) { latest.want(changed) })
+	t.Run("with ids", func(t *testing.T) { withIDs.want("id: <head>\n" + changed) })
+	t.Run("empty snapshot", func(t *testing.T) {
+		w := b.stream(t, server.URL, strings.Replace(following("snapshot"), `"snapshot"`, `"snapshot", where: {subject: {eq: "ex:none"}}`, 1), nil)
+		w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"UpToDate\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
+	})
+	b.update(add(iri("s"), iri("p"), kg.Integer(2)))
+	t.Run("last event id", func(t *testing.T) {
+		first := b.stream(t, server.URL, following("earliest"), map[string]string{"Last-Event-Id": ""})
+		id, _, _ := strings.Cut(first.block(), "\n")
+		w := b.stream(t, server.URL, following("earliest"), map[string]string{"Last-Event-Id": strings.TrimPrefix(id, "id: ")})
+		w.want("id: <head>\n" + strings.Replace(changed, `"revision":1`, `"revision":2`, 1))
+	})
+}
+
+// While nothing matches, the position scanned to is told.
+func TestStreamsTellWhereTheyAre(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{UpToDateEvery: 5 * time.Millisecond}, sse.Options{})
+	w := b.stream(t, server.URL, strings.Replace(following("latest"), `"latest"`, `"latest", where: {subject: {eq: "ex:none"}}`, 1), nil)
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"UpToDate\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
+	b.update(add(iri("none"), iri("p"), kg.Integer(1)))
+	w.want(strings.Replace(changed, `"revision":1`, `"revision":2`, 1))
+}
+
+// gate is an access policy that stops the reader at its first look, until it
+// is opened.
+type gate struct {
+	once            *sync.Once
+	reached, opened chan struct{}
+}
+
+func newGate() gate { return gate{&sync.Once{}, make(chan struct{}), make(chan struct{})} }
+
+func (g gate) Allowed(p kg.Principal, _ kg.Term, _ kg.Right) bool {
+	if p.ID == reader.ID {
+		g.once.Do(func() { close(g.reached) })
+		<-g.opened
+	}
+	return true
+}
+
+// When the log is cut before a subscription has read it, its last event is
+// Resync, and it is complete.
+func TestStreamsResync(t *testing.T) {
+	g := newGate()
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.RingCommits, o.Access = 1, g })
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	for i := range 5 {
+		b.update(add(iri("s"), iri("p"), kg.Integer(int64(i))))
+	}
+	w := b.stream(t, server.URL, following("earliest"), map[string]string{"X-Agent-Id": "reader"})
+	<-g.reached
+	if err := b.store.CutLog(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	close(g.opened)
+	if got := w.block(); !strings.Contains(got, `"op":"add"`) {
+		t.Fatalf("got %s, want the change that was being looked at", got)
+	}
+	oldest := b.store.FormatPosition(b.store.Oldest())
+	w.want(`event: next
+data: {"data":{"e":{"__typename":"Resync","reason":"the log no longer holds what comes next","oldest":"` + oldest + `"}},"extensions":{}}
+
+`)
+	w.want(completed)
+	w.want("")
+}
+
+// The server's end is told, with the position to resume from.
+func TestStreamsShutdown(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	streams := sse.New(sse.Options{})
+	server := b.serveWith(t, transport.NewHandler(b.deps(streams), transport.Options{}))
+	w := b.stream(t, server.URL, following("latest"), nil)
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	w.want(changed)
+	if err := streams.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.want("event: next\ndata: {\"errors\":[{\"message\":\"the server is shutting down\",\"extensions\":{\"code\":\"SERVER_SHUTDOWN\",\"position\":\"<head>\"}}]}\n\n")
+	w.want("")
+	b.exchange(t, server, exchange{
+		body: query(following("latest")), header: map[string]string{"Accept": "text/event-stream"}, status: 503,
+		reply: refusal("the server is shutting down", "SERVER_SHUTDOWN"), headers: map[string]string{"Content-Type": asJSON, "Retry-After": "5"},
+	})
+}
+
+// What GraphQL refuses is told in a stream; that there is no place for a
+// stream, with an ordinary answer.
+func TestStreamsRefused(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{MaxStreams: 1})
+	events := map[string]string{"Accept": "text/event-stream"}
+	next := func(data string) string { return "event: next\ndata: " + data + "\n\n" + completed }
+	for _, x := range []exchange{
+		{name: "syntax", body: query(`subscription {`),
+			reply: next(`{"errors":[{"message":"Expected Name, found \u003cEOF\u003e","locations":[{"line":1,"column":15}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}],"extensions":{<at>}}`)},
+		{name: "two fields", body: query(`subscription { a: statementChanged { __typename } b: statementChanged { __typename } }`),
+			reply: next(`{"errors":[{"message":"a subscription has exactly one root field","extensions":{"code":"INVALID"}}],"extensions":{}}`)},
+		{name: "no position", body: query(following("tomorrow")),
+			reply: next(`{"errors":[{"message":"the position is not of this log","extensions":{"code":"POSITION_GONE","field":"resume","hint":"start from a snapshot, or from the oldest position","oldest":"<oldest>"}}],"extensions":{}}`)},
+		{name: "a limit", body: query(strings.Repeat("{ a ", 41) + strings.Repeat("}", 41)), reply: "*"},
+		{name: "nothing asked for", body: query(`query ($x: Boolean = true) { revision @skip(if: $x) }`), reply: next(`{"data":{},"extensions":{"revision":0,"position":"<head>"}}`)},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			x.header, x.status, x.headers = events, 200, map[string]string{"Content-Type": "text/event-stream"}
+			x.reply = strings.ReplaceAll(x.reply, "<oldest>", b.store.FormatPosition(b.store.Oldest()))
+			x.reply = strings.ReplaceAll(x.reply, "<at>", `"revision":0,"position":"<head>"`)
+			b.exchange(t, server, x)
+		})
+	}
+	b.exchange(t, server, exchange{body: query(following("latest")), header: map[string]string{"Accept": "text/event-stream", "Last-Event-ID": "tomorrow"}, status: 200, reply: "*"})
+	w := b.stream(t, server.URL, following("latest"), nil)
+	b.exchange(t, server, exchange{
+		body: query(following("latest")), header: events, status: 503,
+		reply: refusal("there are too many streams", "TOO_MANY_STREAMS"), headers: map[string]string{"Retry-After": "5"},
+	})
+	w.cancel()
+}

@@ -1,0 +1,129 @@
+package transport
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/caller"
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// Handler speaks GraphQL for an engine, and gives the schema as a document at a
+// path that ends with /schema.
+type Handler struct {
+	engine    Engine
+	positions Positions
+	streams   *sse.Server
+	options   Options
+	sdl       []byte
+	etag      string
+
+	schema, answer http.Handler // whose answers are compressed
+	reservations   *reservations
+}
+
+// NewHandler makes a handler. The streams' server ends what stays open when it
+// is shut down; the handler itself has nothing to be closed.
+func NewHandler(deps Deps, options Options) *Handler {
+	sdl := []byte(deps.Engine.SDL())
+	sum := sha256.Sum256(sdl)
+	h := &Handler{
+		engine: deps.Engine, positions: deps.Positions, streams: deps.Streams, options: options.withDefaults(),
+		sdl: sdl, etag: `W/"` + hex.EncodeToString(sum[:8]) + `"`,
+	}
+	compressed := compress(h.options.CompressBytes)
+	h.schema, h.answer = compressed(http.HandlerFunc(h.serveSchema)), compressed(http.HandlerFunc(h.serveAnswer))
+	h.reservations = newReservations(h)
+	return h
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	form := negotiate(r.Header.Values("Accept"))
+	switch {
+	case strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/schema"):
+		h.schema.ServeHTTP(w, r)
+	case isUpgrade(r):
+		h.serveSocket(w, r)
+	case h.serveSingle(w, r, form):
+	case form == formNone:
+		refuse(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the answer can be application/graphql-response+json, application/json or text/event-stream")
+	case form == formEvents:
+		if req, kind, ok := h.read(w, r, form); ok {
+			h.serveEvents(w, r, req, kind)
+		}
+	default:
+		h.answer.ServeHTTP(w, r)
+	}
+}
+
+// serveAnswer answers with one response, compressed or not.
+func (h *Handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
+	form := negotiate(r.Header.Values("Accept"))
+	if req, _, ok := h.read(w, r, form); ok {
+		result := h.execute(r.Context(), req)
+		h.writeResult(w, form, &result)
+	}
+}
+
+// read gives the operation of a request, and its kind if that matters. What
+// carries none that may be executed is answered.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, form responseForm) (req operation.Request, kind ast.Operation, ok bool) {
+	req, e := h.decode(w, r)
+	if e == nil && (req.QueriesOnly || form == formEvents) {
+		kind = h.kind(&req)
+	}
+	if req.QueriesOnly && kind == ast.Mutation {
+		e = mutationByGet()
+	}
+	if e != nil {
+		e.write(w, form)
+		return req, kind, false
+	}
+	who := caller.From(r.Context())
+	req.Principal, req.Actor = who.Principal, who.Actor
+	return req, kind, true
+}
+
+func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, formJSON, http.StatusMethodNotAllowed, string(kg.CodeInvalid), "the schema is read with GET")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("ETag", h.etag)
+	w.Header().Set("Cache-Control", "no-cache")
+	if r.Header.Get("If-None-Match") == h.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(h.sdl) // a client that went away needs no answer
+}
+
+// statusOf is the HTTP status of a result (GraphQL over HTTP, section 6.4).
+// Under application/json, whose readers drop the body of any other status, an
+// answer in GraphQL's own terms is always 200.
+func statusOf(form responseForm, result *operation.Result) int {
+	if result.Data != nil || len(result.Errors) == 0 {
+		return http.StatusOK
+	}
+	code, _ := result.Errors[0].Extensions["code"].(string)
+	switch {
+	case code == string(kg.CodeOverloaded):
+		return http.StatusTooManyRequests
+	case form == formJSON:
+		return http.StatusOK
+	case code == string(kg.CodeInternal):
+		return http.StatusInternalServerError
+	case code == string(kg.CodeTimeout):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadRequest
+}

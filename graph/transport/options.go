@@ -1,0 +1,70 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"koine/internal/caller"
+)
+
+// Options of a Handler. The zero value of each means its default.
+type Options struct {
+	// MaxBodyBytes bounds a request's body, and a message of a socket.
+	MaxBodyBytes int64
+	// CompressBytes is the size from which an answer is compressed for a client
+	// that takes gzip. What is streamed is not.
+	CompressBytes int
+	// UpToDateEvery is how often a subscription is told the position scanned to
+	// while nothing matches.
+	UpToDateEvery time.Duration
+
+	// MaxOperations bounds the operations that are under way on one socket or
+	// one stream.
+	MaxOperations int
+	// MaxReservations bounds the reservations that have no stream yet, and
+	// ReserveTimeout how long one may have none.
+	MaxReservations int
+	ReserveTimeout  time.Duration
+	// InitTimeout is how long a socket may take to send connection_init.
+	InitTimeout time.Duration
+	// WriteTimeout is how long one message to a socket may take.
+	WriteTimeout time.Duration
+	// Heartbeat is how often a socket is asked whether it is still there.
+	Heartbeat time.Duration
+	// Connect says whose the operations of a socket are, from who opened it and
+	// the payload of its connection_init (nil if it had none). An error forbids
+	// the connection. Nil: they are of who opened it, whatever the payload says.
+	Connect func(ctx context.Context, opened caller.Caller, payload json.RawMessage) (caller.Caller, error)
+}
+
+// Defaults and bounds of a Handler.
+const (
+	DefaultMaxBodyBytes  = 4 << 20
+	DefaultCompressBytes = 1400 // what fits into one packet gains nothing
+	DefaultUpToDateEvery = 15 * time.Second
+
+	DefaultMaxOperations   = 100
+	DefaultMaxReservations = 1_000
+	DefaultReserveTimeout  = 30 * time.Second
+	DefaultInitTimeout     = 5 * time.Second
+	DefaultWriteTimeout    = 10 * time.Second
+	DefaultHeartbeat       = 15 * time.Second
+
+	// MaxBodyDepth bounds the nesting of objects and lists in a body.
+	MaxBodyDepth = 64
+)
+
+func (o Options) withDefaults() Options {
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
+	o.CompressBytes = cmp.Or(o.CompressBytes, DefaultCompressBytes)
+	o.UpToDateEvery = cmp.Or(o.UpToDateEvery, DefaultUpToDateEvery)
+	o.MaxOperations = cmp.Or(o.MaxOperations, DefaultMaxOperations)
+	o.MaxReservations = cmp.Or(o.MaxReservations, DefaultMaxReservations)
+	o.ReserveTimeout = cmp.Or(o.ReserveTimeout, DefaultReserveTimeout)
+	o.InitTimeout = cmp.Or(o.InitTimeout, DefaultInitTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	return o
+}

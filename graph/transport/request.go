@@ -1,0 +1,205 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// httpError is a request that carries no operation: refused before GraphQL.
+type httpError struct {
+	status  int
+	code    kg.Code
+	message string
+	allow   string
+	errs    gqlerror.List // in place of code and message
+}
+
+func (e *httpError) write(w http.ResponseWriter, form responseForm) {
+	if e.allow != "" {
+		w.Header().Set("Allow", e.allow)
+	}
+	if e.errs != nil {
+		writeBody(w, form, e.status, append(appendErrors([]byte(`{"errors":`), e.errs), '}'))
+		return
+	}
+	refuse(w, form, e.status, string(e.code), e.message)
+}
+
+func mutationByGet() *httpError {
+	return &httpError{status: http.StatusMethodNotAllowed, code: kg.CodePermissionDenied, allow: "POST", message: "a mutation needs a POST request"}
+}
+
+func badRequest(message string) *httpError {
+	return &httpError{status: http.StatusBadRequest, code: kg.CodeInvalid, message: message}
+}
+
+// decode reads the operation of a request (GraphQL over HTTP, section 5).
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request) (operation.Request, *httpError) {
+	switch r.Method {
+	case http.MethodGet:
+		if e := refuseCrossSite(r); e != nil {
+			return operation.Request{}, e
+		}
+		return decodeQuery(r)
+	case http.MethodPost:
+		return h.decodeBody(w, r)
+	}
+	return operation.Request{}, &httpError{status: http.StatusMethodNotAllowed, code: kg.CodeInvalid, allow: "GET, POST, PUT, DELETE", message: "GraphQL is asked with GET or POST"}
+}
+
+// Any of these headers makes a browser ask before it sends a request to
+// another site.
+var preflightHeaders = []string{"X-Agent-ID", "GraphQL-Require-Preflight", "Apollo-Require-Preflight", "X-API-Key", "Authorization"}
+
+// refuseCrossSite refuses what a page of another site can make a browser send
+// without asking. A POST cannot be such a request, because it needs a JSON
+// content type; a GET is one when the browser says that it comes from another
+// site. What is no browser says nothing of the kind.
+func refuseCrossSite(r *http.Request) *httpError {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "cross-site" && site != "same-site" {
+		return nil
+	}
+	for _, name := range preflightHeaders {
+		if r.Header.Get(name) != "" {
+			return nil
+		}
+	}
+	return &httpError{status: http.StatusForbidden, code: kg.CodePermissionDenied,
+		message: "a request from another site needs a header like GraphQL-Require-Preflight: 1, or POST"}
+}
+
+// decodeQuery reads an operation from the URL.
+func decodeQuery(r *http.Request) (operation.Request, *httpError) {
+	q := r.URL.Query()
+	req := operation.Request{Query: q.Get("query"), DocumentID: q.Get("documentId"), OperationName: q.Get("operationName"), QueriesOnly: true}
+	for name, to := range map[string]*map[string]any{"variables": &req.Variables, "extensions": &req.Extensions} {
+		text := q.Get(name)
+		if text == "" {
+			continue
+		}
+		if _, e := decodeObject([]byte(text), "the parameter "+name); e != nil {
+			return req, e
+		}
+		if err := decodeNumbers([]byte(text), to); err != nil {
+			return req, badRequest("the parameter " + name + " must be a JSON object")
+		}
+	}
+	if !namesDocument(&req) {
+		return req, badRequest("the parameter query is missing")
+	}
+	return req, nil
+}
+
+// namesDocument tells whether a request has a document, by whatever name.
+func namesDocument(req *operation.Request) bool {
+	return req.Query != "" || req.DocumentID != "" || req.Extensions["persistedQuery"] != nil
+}
+
+// decodeBody reads an operation from a JSON body.
+func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operation.Request, e *httpError) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" && charset != "utf8" {
+		return req, &httpError{status: http.StatusUnsupportedMediaType, code: kg.CodeInvalid, message: "a POST needs Content-Type: application/json in UTF-8"}
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return req, &httpError{status: http.StatusUnsupportedMediaType, code: kg.CodeInvalid, message: "a request is taken without Content-Encoding only"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBodyBytes))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return req, &httpError{status: http.StatusRequestEntityTooLarge, code: kg.CodeLimitExceeded, message: fmt.Sprintf("the body is larger than the %d bytes that are taken", tooLarge.Limit)}
+	}
+	if err != nil {
+		return req, badRequest("the body could not be read")
+	}
+	fields, e := decodeObject(body, "the body")
+	if e != nil {
+		return req, e
+	}
+	return decodeFields(fields)
+}
+
+// decodeFields reads the members of a request. null equals absent; members
+// that are not known are ignored, as the specification says.
+func decodeFields(fields map[string]json.RawMessage) (req operation.Request, e *httpError) {
+	for _, m := range []struct {
+		name string
+		to   any
+		kind string
+	}{
+		{"query", &req.Query, "a string"}, {"documentId", &req.DocumentID, "a string"}, {"operationName", &req.OperationName, "a string"},
+		{"variables", &req.Variables, "an object"}, {"extensions", &req.Extensions, "an object"},
+	} {
+		raw := fields[m.name]
+		if raw == nil || string(raw) == "null" {
+			continue
+		}
+		if err := decodeNumbers(raw, m.to); err != nil {
+			return req, badRequest(m.name + " must be " + m.kind)
+		}
+	}
+	if !namesDocument(&req) {
+		return req, badRequest("query is missing: the document to execute, as a string")
+	}
+	return req, nil
+}
+
+// decodeObject reads the members of one JSON object.
+func decodeObject(text []byte, what string) (fields map[string]json.RawMessage, e *httpError) {
+	switch {
+	case !utf8.Valid(text):
+		return nil, badRequest(what + " is not valid UTF-8")
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, badRequest(what + " is empty")
+	case jsonDepth(text) > MaxBodyDepth:
+		return nil, &httpError{status: http.StatusBadRequest, code: kg.CodeLimitExceeded, message: what + " is nested too deeply"}
+	}
+	err := json.Unmarshal(text, &fields)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, badRequest(what + " is not JSON")
+	}
+	if err != nil {
+		return nil, badRequest(what + " must be a JSON object")
+	}
+	return fields, nil
+}
+
+// decodeNumbers decodes a valid text and keeps the digits of numbers.
+func decodeNumbers(text []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(to)
+}
+
+// jsonDepth is the greatest nesting in a JSON text; of what is no JSON it may
+// be anything.
+func jsonDepth(text []byte) (greatest int) {
+	depth, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+			greatest = max(greatest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return greatest
+}

@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// reservations are the streams of graphql-sse's single connection mode, from
+// when they are asked for until they end. It is safe for concurrent use.
+type reservations struct {
+	handler *Handler
+
+	mu      sync.Mutex // guards what follows, and opened of all of them
+	byToken map[string]*reservation
+	waiting int // those without a stream
+}
+
+// reservation is one stream, or the promise of one. It has a place among the
+// streams from the beginning, so that it is counted and shut down with them.
+type reservation struct {
+	token      string
+	owner      caller.Caller
+	place      *sse.Stream
+	ctx        context.Context
+	cancel     context.CancelFunc
+	operations *operations
+	out        chan event // not buffered: an operation waits for its stream
+	opened     bool
+	expiry     *time.Timer // while it is not opened
+}
+
+// event is an event of an operation on its way to the stream. One of an
+// operation that was stopped meanwhile is dropped.
+type event struct {
+	sse  sse.Event
+	of   *running
+	last bool
+}
+
+func newReservations(h *Handler) *reservations {
+	return &reservations{handler: h, byToken: map[string]*reservation{}}
+}
+
+// reserve makes a reservation, which lives until its stream ends, and without a
+// stream for a short time. The error is a *sse.Refused.
+func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &reservation{
+		token: rand.Text(), owner: caller.From(ctx), cancel: cancel, out: make(chan event),
+		operations: newOperations(all.handler.options.MaxOperations),
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.waiting >= all.handler.options.MaxReservations {
+		cancel()
+		return nil, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter}
+	}
+	place, err := all.handler.streams.Open(ctx, sse.StreamOptions{})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	r.place, r.ctx = place, place.Context()
+	r.expiry = time.AfterFunc(all.handler.options.ReserveTimeout, func() { all.expire(r) })
+	all.byToken[r.token] = r
+	all.waiting++
+	go all.watch(r)
+	return r, nil
+}
+
+// watch frees a reservation when it ends; that of a stream, when the stream has.
+func (all *reservations) watch(r *reservation) {
+	<-r.ctx.Done()
+	all.mu.Lock()
+	opened := r.opened
+	all.remove(r)
+	all.mu.Unlock()
+	r.operations.wait()
+	if !opened {
+		r.place.Close()
+	}
+}
+
+// remove is called with all.mu held.
+func (all *reservations) remove(r *reservation) {
+	r.expiry.Stop()
+	if all.byToken[r.token] == r {
+		delete(all.byToken, r.token)
+		if !r.opened {
+			all.waiting--
+		}
+	}
+}
+
+func (all *reservations) expire(r *reservation) {
+	all.mu.Lock()
+	opened := r.opened
+	all.mu.Unlock()
+	if !opened {
+		r.cancel()
+	}
+}
+
+func (all *reservations) get(token string) *reservation {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byToken[token]
+}
+
+// open makes the caller the one that serves the reservation's stream: there is
+// one at a time, and it is the last.
+func (all *reservations) open(r *reservation) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if r.opened || all.byToken[r.token] != r {
+		return false
+	}
+	r.opened = true
+	r.expiry.Stop()
+	all.waiting--
+	return true
+}
+
+// serve is the stream of an opened reservation.
+func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
+	defer context.AfterFunc(req.Context(), r.cancel)()
+	defer r.operations.wait()
+	defer r.cancel()
+	return r.place.Serve(w, req, r.events())
+}
+
+// events are those of all operations, as they come.
+func (r *reservation) events() iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		for {
+			select {
+			case e := <-r.out:
+				if r.operations.passes(e.of, e.last) && !yield(e.sse, nil) {
+					return
+				}
+			case <-r.ctx.Done():
+				yield(sse.Event{}, r.ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// play sends what an operation says to the stream.
+func (r *reservation) play(op *running, f *feed) {
+	defer r.operations.end(op)
+	defer f.close()
+	for s, err := range f.steps(op.ctx) {
+		if err != nil { // the operation was stopped, or the reservation ends
+			return
+		}
+		payload := f.handler.appendResponse(nil, &s.result)
+		if len(payload)+maxEnvelope > f.handler.streams.MaxEventBytes() {
+			// Sent as it is, it would end the stream for all operations.
+			payload = append(appendErrors([]byte(`{"errors":`), eventTooLarge()), '}')
+			s.failed = true
+		}
+		if !r.send(op, "next", payload, false) {
+			return
+		}
+		if s.failed {
+			break
+		}
+	}
+	r.send(op, "complete", nil, true)
+}
+
+func (r *reservation) send(op *running, name string, payload json.RawMessage, last bool) bool {
+	data, err := json.Marshal(op.id)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	data = append([]byte(`{"id":`), data...)
+	if payload != nil {
+		data = append(append(data, `,"payload":`...), payload...)
+	}
+	select {
+	case r.out <- event{sse.Event{Name: name, Data: append(data, '}')}, op, last}:
+		return true
+	case <-op.ctx.Done():
+		return false
+	}
+}
+
+// maxEnvelope is what stands around a payload at the most: an id of which each
+// byte takes an escape, and the fields of the event.
+const maxEnvelope = 6*MaxOperationID + 100
+
+func eventTooLarge() gqlerror.List {
+	return gqlerror.List{{Message: "an event is too large", Extensions: map[string]any{
+		"code": string(kg.CodeLimitExceeded), "limit": "eventBytes", "hint": "Select fewer fields."}}}
+}

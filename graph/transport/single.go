@@ -1,0 +1,175 @@
+package transport
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/caller"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// TokenHeader carries the token of a reserved stream; the search parameter
+// "token" does as well.
+const TokenHeader = "X-GraphQL-Event-Stream-Token"
+
+func tokenOf(r *http.Request) string {
+	if token := r.Header.Get(TokenHeader); token != "" {
+		return token
+	}
+	return r.URL.Query().Get("token")
+}
+
+// serveSingle answers what belongs to graphql-sse's single connection mode, and
+// says whether the request does: PUT reserves a stream, GET opens it, other
+// requests with its token run operations on it, DELETE stops one.
+func (h *Handler) serveSingle(w http.ResponseWriter, r *http.Request, form responseForm) bool {
+	token := tokenOf(r)
+	switch {
+	case r.Method == http.MethodPut:
+		h.reserve(w, r, token)
+		return true
+	case r.Method == http.MethodDelete:
+	case token == "" || r.Method != http.MethodGet && r.Method != http.MethodPost:
+		return false
+	}
+	reserved, e := h.reserved(r, token)
+	switch {
+	case e != nil:
+		e.write(w, formJSON)
+	case r.Method == http.MethodDelete:
+		h.stop(w, r, reserved)
+	case r.Method == http.MethodGet && form == formEvents && !r.URL.Query().Has("query"):
+		h.openReserved(w, r, reserved)
+	default:
+		h.operate(w, r, reserved)
+	}
+	return true
+}
+
+// reserve answers with the token of a new reservation.
+func (h *Handler) reserve(w http.ResponseWriter, r *http.Request, token string) {
+	if token != "" && h.reservations.get(token) != nil {
+		conflict("there is a stream with this token").write(w, formJSON)
+		return
+	}
+	if !acceptsText(r.Header.Values("Accept")) {
+		refuse(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the token of a reservation is text/plain")
+		return
+	}
+	reserved, err := h.reservations.reserve(r.Context())
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write([]byte(reserved.token)) // a client that went away lets it expire
+}
+
+// reserved is the reservation that a request is about.
+func (h *Handler) reserved(r *http.Request, token string) (*reservation, *httpError) {
+	if r.Method == http.MethodGet {
+		if e := refuseCrossSite(r); e != nil {
+			return nil, e
+		}
+	}
+	reserved := h.reservations.get(token)
+	switch {
+	case reserved == nil:
+		return nil, noStream()
+	case reserved.owner.Principal.ID != caller.From(r.Context()).Principal.ID:
+		return nil, &httpError{status: http.StatusUnauthorized, code: kg.CodePermissionDenied, message: "the stream was reserved by somebody else"}
+	}
+	return reserved, nil
+}
+
+// openReserved answers with the stream of a reservation.
+func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+	if !h.reservations.open(reserved) {
+		conflict("the stream is open already").write(w, formJSON)
+		return
+	}
+	if err := reserved.serve(w, r); err != nil {
+		refuseStream(w, err)
+	}
+}
+
+// operate begins an operation whose results go to the stream. What is refused
+// before that is answered here.
+func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+	req, e := h.decode(w, r)
+	if e != nil {
+		e.write(w, formResponse)
+		return
+	}
+	req.Principal, req.Actor = reserved.owner.Principal, reserved.owner.Actor
+	kind := h.kind(&req)
+	if req.QueriesOnly && kind == ast.Mutation {
+		mutationByGet().write(w, formResponse)
+		return
+	}
+	op, e := startReserved(reserved, &req)
+	if e != nil {
+		e.write(w, formResponse)
+		return
+	}
+	f, refused := h.begin(op.ctx, req, kind)
+	switch {
+	case refused != nil:
+		reserved.operations.end(op)
+		h.writeResult(w, formResponse, refused)
+	default:
+		go reserved.play(op, f)
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// startReserved gives an operation its place on the stream.
+func startReserved(reserved *reservation, req *operation.Request) (*running, *httpError) {
+	id, _ := req.Extensions["operationId"].(string)
+	if id == "" || len(id) > MaxOperationID {
+		return nil, badRequest("extensions.operationId must be a string with something in it, of at most 256 bytes")
+	}
+	op, err := reserved.operations.start(reserved.ctx, id)
+	switch {
+	case errors.Is(err, errDuplicate):
+		return nil, conflict("there is an operation with this id")
+	case errors.Is(err, errTooMany):
+		return nil, &httpError{status: http.StatusTooManyRequests, errs: gqlerror.List{tooManyOperations()}}
+	case err != nil:
+		return nil, noStream()
+	}
+	return op, nil
+}
+
+// stop ends an operation, if it is still there.
+func (h *Handler) stop(w http.ResponseWriter, r *http.Request, reserved *reservation) {
+	id := r.URL.Query().Get("operationId")
+	if id == "" {
+		badRequest("the parameter operationId is missing").write(w, formJSON)
+		return
+	}
+	reserved.operations.stop(id)
+	w.WriteHeader(http.StatusOK)
+}
+
+func noStream() *httpError {
+	return &httpError{status: http.StatusNotFound, code: kg.CodeNotFound, message: "there is no stream with this token"}
+}
+
+func conflict(message string) *httpError {
+	return &httpError{status: http.StatusConflict, code: kg.CodeInvalid, message: message}
+}
+
+// acceptsText tells whether plain text is among what the Accept headers take.
+func acceptsText(accept []string) bool {
+	all := strings.Join(accept, ",")
+	return strings.TrimSpace(all) == "" || strings.Contains(all, "*/*") || strings.Contains(all, "text/*") || strings.Contains(all, "text/plain")
+}

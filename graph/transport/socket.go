@@ -1,0 +1,299 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+)
+
+// socket is one connection of graphql-transport-ws. One goroutine reads, one
+// writes, one looks whether the client is still there, and each operation has
+// its own; serve waits for all of them.
+type socket struct {
+	handler    *Handler
+	conn       *websocket.Conn
+	ctx        context.Context // its cause says why the socket ends
+	cancel     context.CancelCauseFunc
+	out        chan frame // not buffered: what cannot be written is not made
+	operations *operations
+
+	// Of the reader alone.
+	who          caller.Caller
+	initialising *time.Timer
+	initialised  bool
+}
+
+// frame is a message on its way to the client. One of an operation that was
+// stopped meanwhile is dropped; the last one of an operation frees its id.
+type frame struct {
+	text []byte
+	of   *running
+	last bool
+}
+
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// serveSocket upgrades a connection and serves it until it ends. Its place among
+// the streams is that of an event stream: it is counted and shut down with them.
+func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
+	place, err := h.streams.Open(r.Context(), sse.StreamOptions{})
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	defer place.Close()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	if conn.Subprotocol() != subprotocol {
+		_ = conn.Close(closeSubprotocol, "Subprotocol not acceptable")
+		return
+	}
+	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
+	conn.SetReadLimit(h.options.MaxBodyBytes)
+	s := &socket{handler: h, conn: conn, who: caller.From(r.Context()), out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
+	s.ctx, s.cancel = context.WithCancelCause(place.Context())
+	s.serve()
+}
+
+func (s *socket) serve() {
+	s.initialising = time.AfterFunc(s.handler.options.InitTimeout, func() {
+		s.cancel(&closing{closeInitTimeout, "Connection initialisation timeout"})
+	})
+	defer s.initialising.Stop()
+	var all sync.WaitGroup
+	all.Go(func() { s.guard(s.read) })
+	all.Go(func() { s.guard(s.beat) })
+	s.guard(s.write)
+	s.close()
+	s.operations.wait()
+	all.Wait()
+}
+
+// guard ends the socket when f does; a panic on a goroutine of ours would end
+// the process.
+func (s *socket) guard(f func() error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.handler.engine.Present(panicked(p)) // which logs it
+			s.cancel(&closing{websocket.StatusInternalError, "Internal error"})
+		}
+	}()
+	s.cancel(f())
+}
+
+// read takes messages until the connection ends.
+func (s *socket) read() error {
+	for {
+		// Not the socket's context: the library closes a connection whose read
+		// is cancelled, and the reason would be lost.
+		kind, text, err := s.conn.Read(context.Background())
+		if err != nil {
+			return sse.ErrClientGone
+		}
+		if s.ctx.Err() != nil {
+			continue // the rest up to the client's own close
+		}
+		if kind != websocket.MessageText {
+			err = invalidMessage("it must be text")
+		} else {
+			err = s.take(text)
+		}
+		if err != nil {
+			s.cancel(err)
+		}
+	}
+}
+
+// take does what a message asks for. Its error ends the socket.
+func (s *socket) take(text []byte) error {
+	m, err := readMessage(text)
+	if err != nil {
+		return err
+	}
+	switch m.kind {
+	case "connection_init":
+		return s.initialise(m)
+	case "ping":
+		s.send(frame{text: pongMessage(m.payload)})
+	case "complete":
+		s.operations.stop(m.id)
+	case "subscribe":
+		return s.subscribe(m)
+	}
+	return nil
+}
+
+func (s *socket) initialise(m message) error {
+	if s.initialised {
+		return &closing{closeManyInits, "Too many initialisation requests"}
+	}
+	if connect := s.handler.options.Connect; connect != nil {
+		ctx, cancel := context.WithTimeout(s.ctx, s.handler.options.InitTimeout)
+		defer cancel()
+		who, err := connect(ctx, s.who, m.payload)
+		if err != nil {
+			return &closing{closeForbidden, "Forbidden"}
+		}
+		s.who = who
+	}
+	s.initialising.Stop()
+	s.initialised = true
+	s.send(frame{text: ackMessage})
+	return nil
+}
+
+func (s *socket) subscribe(m message) error {
+	if !s.initialised {
+		return &closing{closeUnauthorized, "Unauthorized"}
+	}
+	op, err := s.operations.start(s.ctx, m.id)
+	switch {
+	case errors.Is(err, errDuplicate):
+		reason := "Subscriber for " + m.id + " already exists"
+		if len(reason) > maxCloseReason {
+			reason = "Subscriber already exists"
+		}
+		return &closing{closeDuplicate, reason}
+	case errors.Is(err, errTooMany):
+		s.send(frame{text: errorMessage(m.id, gqlerror.List{tooManyOperations()})})
+		return nil
+	case err != nil: // the socket has ended meanwhile
+		return nil
+	}
+	m.request.Principal, m.request.Actor = s.who.Principal, s.who.Actor
+	go func() {
+		defer s.operations.end(op)
+		s.perform(op, m)
+	}()
+	return nil
+}
+
+// maxCloseReason is what a close frame has room for.
+const maxCloseReason = 123
+
+// perform runs an operation and sends what it says.
+func (s *socket) perform(op *running, m message) {
+	h := s.handler
+	f, refused := h.begin(op.ctx, m.request, h.kind(&m.request))
+	if refused != nil {
+		s.send(frame{errorMessage(m.id, refused.Errors), op, true})
+		return
+	}
+	defer f.close()
+	for step, err := range f.steps(op.ctx) {
+		switch {
+		case err != nil: // the operation was stopped, or the socket ends
+			return
+		case step.failed:
+			s.send(frame{errorMessage(m.id, h.placed(&step.result)), op, true})
+			return
+		case !s.send(frame{h.nextMessage(m.id, &step.result), op, false}):
+			return
+		}
+	}
+	s.send(frame{completeMessage(m.id), op, true})
+}
+
+// send hands a frame to the writer, and says whether it took it.
+func (s *socket) send(f frame) bool {
+	stopped := s.ctx.Done()
+	if f.of != nil {
+		stopped = f.of.ctx.Done()
+	}
+	select {
+	case s.out <- f:
+		return true
+	case <-stopped:
+		return false
+	}
+}
+
+// write sends frames until the socket ends.
+func (s *socket) write() error {
+	// What is being written when the socket ends has a little time left.
+	writing, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	defer cancel()
+	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(sse.DefaultLastTimeout, cancel) })()
+	for {
+		select {
+		case f := <-s.out:
+			if f.of != nil && !s.operations.passes(f.of, f.last) {
+				continue
+			}
+			if err := s.writeFrame(writing, f.text); err != nil {
+				return err
+			}
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// writeFrame writes under a deadline. A client that only just makes it is told
+// that it is too slow; one that does not is cut off, for nothing can follow half
+// a frame.
+func (s *socket) writeFrame(ctx context.Context, text []byte) error {
+	limit := s.handler.options.WriteTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit+sse.DefaultLastTimeout)
+	defer cancel()
+	began := time.Now()
+	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
+		return sse.ErrClientGone
+	}
+	if time.Since(began) > limit {
+		return sse.ErrSlowConsumer
+	}
+	return nil
+}
+
+// beat pings the client, which answers by itself, and ends the socket of one
+// that does not.
+func (s *socket) beat() error {
+	ticker := time.NewTicker(s.handler.options.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			// Not the socket's context: a ping that is cut off closes the
+			// connection, and the reason would be lost.
+			ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout+sse.DefaultLastTimeout)
+			err := s.conn.Ping(ctx)
+			cancel()
+			if err != nil {
+				return sse.ErrClientGone // unless there is a reason already
+			}
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// close tells the client why, if it can be told.
+func (s *socket) close() {
+	var told *closing
+	switch cause := context.Cause(s.ctx); {
+	case errors.As(cause, &told):
+	case errors.Is(cause, sse.ErrShutdown):
+		told = &closing{websocket.StatusGoingAway, "SERVER_SHUTDOWN"}
+	case errors.Is(cause, sse.ErrSlowConsumer):
+		told = &closing{websocket.StatusTryAgainLater, "SLOW_CONSUMER"}
+	default:
+		_ = s.conn.CloseNow()
+		return
+	}
+	_ = s.conn.Close(told.code, told.reason) // a client that is gone needs no reason
+}

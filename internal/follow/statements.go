@@ -1,0 +1,98 @@
+package follow
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// Statements are a Subject: what a filter selects, each change for itself.
+type Statements struct{ Filter kg.Filter }
+
+// View is that of the filter.
+func (s Statements) View() kg.View { return s.Filter.View }
+
+// Begin gives the filter.
+func (s Statements) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
+	return s.Filter, nil
+}
+
+// Changes yields each change.
+func (s Statements) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		for change, err := range w.Events() {
+			if err != nil {
+				yield(operation.Event{}, err)
+				return
+			}
+			if !yield(operation.Event{Changes: []kg.Event{change}, Position: change.Position}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Stand yields the statements that the filter selects.
+func (s Statements) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
+	at := snapshot.Position()
+	return func(yield func(operation.Event, error) bool) {
+		err := Ending(s.statements(snapshot), func(statement kg.Statement, last bool) bool {
+			standing := kg.Event{Op: kg.Add, Statement: statement, Position: at}
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Changes: []kg.Event{standing}}, nil)
+		})
+		if err != nil {
+			yield(operation.Event{}, err)
+		}
+	}
+}
+
+func (s Statements) statements(snapshot *kg.Snapshot) iter.Seq2[kg.Statement, error] {
+	return func(yield func(kg.Statement, error) bool) {
+		if s.Filter.Ops != nil && !slices.Contains(s.Filter.Ops, kg.Add) {
+			return
+		}
+		patterns := s.Filter.Patterns
+		if patterns == nil {
+			patterns = []kg.Pattern{{}}
+		}
+		for i, p := range patterns {
+			fitsEarlier := func(s kg.Statement) bool {
+				return slices.ContainsFunc(patterns[:i], func(p kg.Pattern) bool { return p.Matches(s.Quad) })
+			}
+			for statement, err := range snapshot.Match(p) {
+				if err == nil && (fitsEarlier(statement) || s.Filter.Keep != nil && !s.Filter.Keep(statement)) {
+					continue
+				}
+				if !yield(statement, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Commits yields the changes of each commit together, as a Subject whose filter
+// stays has its Changes.
+func Commits(w *kg.Watcher) iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		for changes, err := range w.Commits() {
+			if err != nil {
+				yield(operation.Event{}, err)
+				return
+			}
+			if !yield(commitEvent(changes), nil) {
+				return
+			}
+		}
+	}
+}
+
+// commitEvent is the event of a commit, behind which its position lies.
+func commitEvent(changes []kg.Event) operation.Event {
+	at := changes[0].Position
+	at.Index = kg.EndOfCommit
+	return operation.Event{Changes: changes, Position: at}
+}

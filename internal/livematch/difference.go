@@ -1,0 +1,238 @@
+package livematch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// Difference are the rows that came and went with a commit, each in a fixed
+// order. No row is in both.
+type Difference struct{ Added, Removed []Row }
+
+// Empty tells that nothing came or went.
+func (d *Difference) Empty() bool { return len(d.Added)+len(d.Removed) == 0 }
+
+// Difference finds the rows that came and went between two snapshots of one
+// view, as of before and after a commit; before is nil at the revision 0. It
+// fails with CodeResync when that takes more than the limits allow.
+func (m *Match) Difference(ctx context.Context, before, after *kg.Snapshot, commit *kg.Commit) (Difference, error) {
+	d := &comparison{Match: m, ctx: ctx, before: before, after: after, left: m.limits.Evaluations}
+	out, err := d.run(commit)
+	switch {
+	case err == nil:
+		return out, nil
+	case kg.CodeOf(err) == kg.CodeLimitExceeded:
+		return out, tooMuch("the rows that came and went with revision %d cannot be told: %s", commit.Revision, kg.AsError(err).Message)
+	case errors.Is(err, context.DeadlineExceeded):
+		return out, tooMuch("the rows that came and went with revision %d were not found in time", commit.Revision)
+	}
+	return out, err
+}
+
+// comparison is the finding of one difference.
+type comparison struct {
+	*Match
+	ctx           context.Context
+	before, after *kg.Snapshot
+	left          int // evaluations
+}
+
+// whole is the binding that every solution agrees with.
+func whole() []binding { return []binding{{}} }
+
+// errSpent says that going from binding to binding takes too many evaluations.
+var errSpent = errors.New("too many evaluations")
+
+func (d *comparison) run(commit *kg.Commit) (Difference, error) {
+	bindings, err := d.bindings(commit)
+	if err != nil {
+		return Difference{}, err
+	}
+	out, err := d.under(bindings)
+	if errors.Is(err, errSpent) {
+		d.left = 1
+		out, err = d.under(whole())
+	}
+	if n := len(out.Added) + len(out.Removed); err == nil && n > d.limits.Rows {
+		err = tooMuch("%d rows came and went with revision %d, which is more than the %d that are told", n, commit.Revision, d.limits.Rows)
+	}
+	return out, err
+}
+
+// under finds the difference of what agrees with any of the bindings.
+func (d *comparison) under(bindings []binding) (out Difference, err error) {
+	was, is := rows{}, rows{}
+	for _, b := range bindings {
+		if err := d.spend(); err != nil {
+			return out, err
+		}
+		if err := d.evaluate(d.before, b, was); err != nil {
+			return out, err
+		}
+		if err := d.evaluate(d.after, b, is); err != nil {
+			return out, err
+		}
+	}
+	// A row may be there by another solution, which no binding led to.
+	hidden := slices.ContainsFunc(bindings, func(b binding) bool { return !d.shows(b) })
+	if out.Added, err = d.only(is, was, d.before, hidden); err != nil {
+		return out, err
+	}
+	out.Removed, err = d.only(was, is, d.after, hidden)
+	return out, err
+}
+
+// bindings are what the changes say of the solutions that changed; one that is
+// empty stands for all.
+func (d *comparison) bindings(commit *kg.Commit) ([]binding, error) {
+	id := func(t kg.Term) (kg.ID, error) {
+		id, known, err := d.after.ID(t)
+		if err == nil && !known {
+			err = kg.Errorf(kg.CodeInternal, "a term of the commit is not in the store: %v", t)
+		}
+		return id, err
+	}
+	found := map[string]binding{}
+	for i := range commit.Changes {
+		for k := range d.places {
+			b, ok, err := d.places[k].binding(commit.Changes[i].Quad, id)
+			if err != nil {
+				return nil, err
+			}
+			if len(b) == 0 && ok {
+				return whole(), nil
+			}
+			if ok {
+				found[b.key()] = b
+			}
+			if len(found) > d.limits.Evaluations {
+				return whole(), nil
+			}
+		}
+	}
+	list := make([]binding, 0, len(found))
+	for _, b := range found {
+		list = append(list, b)
+	}
+	return widest(list), nil
+}
+
+// widest leaves out what is within another one.
+func widest(list []binding) []binding {
+	slices.SortFunc(list, func(a, b binding) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a.key(), b.key())
+	})
+	var out []binding
+	for _, b := range list {
+		if !slices.ContainsFunc(out, b.within) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// shows tells whether rows show all that is bound: then any solution that gives
+// the same row agrees with the binding.
+func (d *comparison) shows(b binding) bool {
+	for name := range b {
+		if !slices.Contains(d.columns, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// spend takes one of the evaluations that there are.
+func (d *comparison) spend() error {
+	if d.left--; d.left < 0 {
+		return errSpent
+	}
+	read := d.after.StatementsRead()
+	if d.before != nil {
+		read += d.before.StatementsRead()
+	}
+	if read > int64(d.limits.Statements) {
+		return kg.Errorf(kg.CodeLimitExceeded, "more than %d statements would have to be read", d.limits.Statements)
+	}
+	return nil
+}
+
+// evaluate adds the rows under the binding to the set.
+func (d *comparison) evaluate(s *kg.Snapshot, b binding, into rows) error {
+	err := d.each(s, b, func(r Row) bool {
+		into.add(r)
+		return len(into) <= d.limits.Standing
+	})
+	if err == nil && len(into) > d.limits.Standing {
+		err = kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be compared", d.limits.Standing)
+	}
+	return err
+}
+
+func (d *comparison) each(s *kg.Snapshot, b binding, yield func(Row) bool) error {
+	if s == nil {
+		return nil
+	}
+	q := pattern.Query{Distinct: true, Select: d.columns, Bound: b}
+	e, err := d.pattern.Evaluate(d.ctx, s, q)
+	if err != nil {
+		return err
+	}
+	for row, err := range e.Rows() {
+		if err != nil {
+			return err
+		}
+		if !yield(d.row(row)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// only lists the rows that the other set does not have, nor, where that has to
+// be asked, its snapshot.
+func (d *comparison) only(set, other rows, in *kg.Snapshot, ask bool) (list []Row, err error) {
+	for key, row := range set {
+		if _, there := other[key]; there {
+			continue
+		}
+		if ask {
+			if err := d.spend(); err != nil {
+				return nil, err
+			}
+			there, err := d.has(in, row)
+			if err != nil {
+				return nil, err
+			}
+			if there {
+				continue
+			}
+		}
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b Row) int { return strings.Compare(a.key(), b.key()) })
+	return list, nil
+}
+
+// has tells whether a snapshot has the row, by whatever solution.
+func (d *comparison) has(s *kg.Snapshot, row Row) (found bool, err error) {
+	b := binding{}
+	for i, name := range d.columns {
+		if slices.Contains(d.certain, name) {
+			b[name] = row[i]
+		}
+	}
+	err = d.each(s, b, func(r Row) bool {
+		found = slices.Equal(r, row)
+		return !found
+	})
+	return found, err
+}

@@ -1,0 +1,139 @@
+package livematch
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// Row is a solution: the id of each column's variable, zero for one that is not
+// bound.
+type Row []kg.ID
+
+// Match is a pattern whose solutions are followed. It never changes, and may be
+// used concurrently.
+type Match struct {
+	group   pattern.Group
+	pattern *pattern.Pattern
+	columns []string
+	at      []int // of the columns in the pattern's rows
+	places  []place
+	certain []string
+	limits  Limits
+}
+
+// New checks the pattern. The columns are the variables that rows show; nil is
+// all.
+func New(group pattern.Group, columns []string, limits Limits) (*Match, error) {
+	limits = limits.withDefaults()
+	p, err := pattern.Compile(group, pattern.Limits{
+		Triples: limits.Triples, Statements: int64(limits.Statements), Kept: limits.Standing,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &Match{group: group, pattern: p, columns: columns, certain: group.Certain(), limits: limits}
+	if columns == nil {
+		m.columns = p.Names()
+	}
+	for _, name := range m.columns {
+		i := p.Column(name)
+		if i < 0 {
+			return nil, kg.Errorf(kg.CodeInvalid, "the pattern binds no variable %s", name).At("select")
+		}
+		m.at = append(m.at, i)
+	}
+	m.places = placesOf(&m.group, m.certain)
+	return m, nil
+}
+
+// Columns are the variables that rows show.
+func (m *Match) Columns() []string { return m.columns }
+
+// Patterns are those of the statements that the solutions depend on.
+func (m *Match) Patterns() (list []kg.Pattern) {
+	for i := range m.places {
+		for _, p := range m.places[i].patterns {
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// Standing yields the rows of a snapshot, each once. It fails with
+// CodeLimitExceeded when there are more than can be told.
+func (m *Match) Standing(ctx context.Context, s *kg.Snapshot) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		e, err := m.pattern.Evaluate(ctx, s, pattern.Query{Distinct: true, Select: m.columns})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for row, err := range e.Rows() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(m.row(row), nil) {
+				return
+			}
+		}
+	}
+}
+
+// row is what the columns show of a solution.
+func (m *Match) row(solution pattern.Row) Row {
+	row := make(Row, len(m.at))
+	for i, at := range m.at {
+		row[i] = solution[at]
+	}
+	return row
+}
+
+// rows is a set of rows.
+type rows map[string]Row
+
+func (set rows) add(r Row) { set[r.key()] = r }
+
+func (r Row) key() string {
+	b := make([]byte, 0, len(r)*9)
+	for _, id := range r {
+		b = append(b, id[:]...)
+	}
+	return string(b)
+}
+
+// binding gives variables their ids.
+type binding map[string]kg.ID
+
+// key is the same for equal bindings.
+func (b binding) key() string {
+	names := make([]string, 0, len(b))
+	for name := range b {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var key []byte
+	for _, name := range names {
+		id := b[name]
+		key = append(binary.AppendUvarint(key, uint64(len(name))), name...)
+		key = append(key, id[:]...)
+	}
+	return string(key)
+}
+
+// within tells whether whatever agrees with b agrees with the more general one.
+func (b binding) within(general binding) bool {
+	for name, id := range general {
+		if b[name] != id {
+			return false
+		}
+	}
+	return true
+}

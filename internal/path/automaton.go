@@ -1,0 +1,271 @@
+package path
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// automaton is a path as states and moves between them. Every move is one step:
+// there are no empty ones (it is Glushkov's automaton, with states that go on
+// alike made one). State 0 is where it starts.
+type automaton struct {
+	states []state
+	labels []label
+	// accepting is how many states accept.
+	accepting int
+}
+
+// state is a place within the path: accepts tells that the path may end here.
+type state struct {
+	accepts bool
+	moves   []move
+}
+
+// move leads to these states by a step with the label.
+type move struct {
+	label int
+	to    []uint8
+}
+
+// label is what a single step may be: a statement with the predicate, or with
+// none of these, along its direction or against it.
+type label struct {
+	predicates []kg.Term
+	negated    bool
+	inverse    bool
+}
+
+func (l label) equal(m label) bool {
+	return l.negated == m.negated && l.inverse == m.inverse && slices.Equal(l.predicates, m.predicates)
+}
+
+// set is a set of positions. Position 0 is before the first step; the others are
+// the steps of the path, repetitions written out.
+type set [(MaxSteps + 1 + 63) / 64]uint64
+
+func (s *set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s *set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+func (s *set) union(o set) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+func (s set) each(do func(i int)) {
+	for w, word := range s {
+		for ; word != 0; word &= word - 1 {
+			do(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// fragment is a part of the path under construction: the positions that it may
+// begin and end with.
+type fragment struct {
+	nullable    bool
+	first, last set
+}
+
+// builder numbers positions and collects which may follow which.
+type builder struct {
+	labels []label
+	at     []int // the label of each position
+	follow []set
+}
+
+// compile makes the automaton that reads the expression from the start, or
+// inverted, from the end.
+func compile(e expression, inverted bool) *automaton {
+	b := &builder{at: []int{-1}, follow: make([]set, 1)}
+	whole := b.build(e, inverted)
+	b.follow[0] = whole.first
+	a := &automaton{labels: b.labels, states: make([]state, len(b.at))}
+	for i := range a.states {
+		a.states[i] = state{accepts: whole.last.has(i) || i == 0 && whole.nullable, moves: b.moves(b.follow[i])}
+	}
+	a.merge()
+	for _, s := range a.states {
+		if s.accepts {
+			a.accepting++
+		}
+	}
+	return a
+}
+
+// moves groups the positions that follow by their labels.
+func (b *builder) moves(follow set) (list []move) {
+	follow.each(func(i int) {
+		k := slices.IndexFunc(list, func(m move) bool { return m.label == b.at[i] })
+		if k < 0 {
+			k = len(list)
+			list = append(list, move{label: b.at[i]})
+		}
+		list[k].to = append(list[k].to, uint8(i))
+	})
+	slices.SortFunc(list, func(m, n move) int { return m.label - n.label })
+	return list
+}
+
+func (b *builder) build(e expression, inverted bool) fragment {
+	switch e := e.(type) {
+	case link:
+		return b.position(label{[]kg.Term{e.predicate}, false, inverted})
+	case negated:
+		return b.position(label{e.predicates, true, inverted})
+	case inverse:
+		return b.build(e.of, !inverted)
+	case alternative:
+		out := b.build(e[0], inverted)
+		for _, part := range e[1:] {
+			f := b.build(part, inverted)
+			out.nullable = out.nullable || f.nullable
+			out.first.union(f.first)
+			out.last.union(f.last)
+		}
+		return out
+	case sequence:
+		out := fragment{nullable: true}
+		for i := range e {
+			part := e[i]
+			if inverted { // from the end: the last part comes first
+				part = e[len(e)-1-i]
+			}
+			out = b.concat(out, b.build(part, inverted))
+		}
+		return out
+	}
+	return b.repeated(e.(repeat), inverted)
+}
+
+func (b *builder) position(l label) (f fragment) {
+	k := slices.IndexFunc(b.labels, l.equal)
+	if k < 0 {
+		k = len(b.labels)
+		b.labels = append(b.labels, l)
+	}
+	i := len(b.at)
+	b.at, b.follow = append(b.at, k), append(b.follow, set{})
+	f.first.add(i)
+	f.last.add(i)
+	return f
+}
+
+func (b *builder) concat(f, g fragment) fragment {
+	f.last.each(func(i int) { b.follow[i].union(g.first) })
+	if f.nullable {
+		f.first.union(g.first)
+	}
+	if g.nullable {
+		g.last.union(f.last)
+	}
+	return fragment{f.nullable && g.nullable, f.first, g.last}
+}
+
+// repeated writes a repetition out: x{2,4} as x/x/(x/x?)?, which needs fewer
+// moves than x/x/x?/x?, and x{2,} as x/x+.
+func (b *builder) repeated(r repeat, inverted bool) fragment {
+	optional := fragment{nullable: true}
+	if r.most == many {
+		if r.least == 0 {
+			return b.loop(b.build(r.of, inverted), true)
+		}
+		optional = b.loop(b.build(r.of, inverted), false)
+		r.most = r.least
+		r.least--
+		r.most--
+	}
+	for range r.most - r.least {
+		optional = b.concat(b.build(r.of, inverted), optional)
+		optional.nullable = true
+	}
+	out := optional
+	for range r.least {
+		out = b.concat(b.build(r.of, inverted), out)
+	}
+	return out
+}
+
+// loop lets the fragment follow itself.
+func (b *builder) loop(f fragment, nullable bool) fragment {
+	f.last.each(func(i int) { b.follow[i].union(f.first) })
+	f.nullable = f.nullable || nullable
+	return f
+}
+
+// maxMergeRounds bounds the search for states that go on alike. A long chain
+// needs as many rounds as it is long and has nothing to merge.
+const maxMergeRounds = 32
+
+// merge makes one of all states that go on alike, so that what is searched gets
+// smaller: p* needs one state, and (a|b)/c as many as b/c.
+func (a *automaton) merge() {
+	class := make([]uint8, len(a.states))
+	n := 1
+	for range maxMergeRounds {
+		next, m := a.refine(class)
+		if m == n {
+			if n < len(a.states) {
+				a.collapse(class, n)
+			}
+			return
+		}
+		class, n = next, m
+	}
+}
+
+// refine tells states apart that accept differently, or whose moves lead to
+// different classes. Classes are numbered as they are met: state 0 is in class 0.
+func (a *automaton) refine(class []uint8) (next []uint8, n int) {
+	known := map[string]uint8{}
+	next = make([]uint8, len(a.states))
+	var key []byte
+	for i, s := range a.states {
+		key = strconv.AppendBool(key[:0], s.accepts)
+		for _, m := range s.moves {
+			to := classes(m.to, class)
+			key = binary.BigEndian.AppendUint16(key, uint16(m.label))
+			key = binary.BigEndian.AppendUint16(key, uint16(len(to)))
+			key = append(key, to...)
+		}
+		c, ok := known[string(key)]
+		if !ok {
+			c = uint8(len(known))
+			known[string(key)] = c
+		}
+		next[i] = c
+	}
+	return next, len(known)
+}
+
+// classes are those of the states, in order, each once.
+func classes(states []uint8, class []uint8) []uint8 {
+	out := make([]uint8, len(states))
+	for i, s := range states {
+		out[i] = class[s]
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// collapse keeps the first state of each class.
+func (a *automaton) collapse(class []uint8, n int) {
+	out := make([]state, n)
+	done := make([]bool, n)
+	for i, s := range a.states {
+		c := class[i]
+		if done[c] {
+			continue
+		}
+		done[c] = true
+		for k := range s.moves {
+			s.moves[k].to = classes(s.moves[k].to, class)
+		}
+		out[c] = s
+	}
+	a.states = out
+}

@@ -1,0 +1,391 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"koine/internal/nearest"
+	"koine/kg"
+)
+
+// Parse reads a property path (SPARQL 1.1, section 9.1; grammar rules 88 to 96):
+//
+//	path        a|b  a/b  ^a  a*  a+  a?  a{2}  a{2,5}  a{2,}  a{,5}  !a  !(a|^b)  (…)
+//	predicate   <absolute IRI>, a registered prefix:name, or `a` for rdf:type
+//
+// `^` holds tighter than `/`, that tighter than `|`; a part has one repetition
+// at most, and `^a*` is ^(a*). `!()` is any predicate. White space may stand
+// between the signs.
+//
+// An absolute IRI may stand without angle brackets where nothing in it could be
+// a sign of the path: `urn:x:knows` ends where such a sign or white space comes;
+// one with "//" takes the `/` behind it for its own, up to white space, `|`, `)`
+// or the end, and has to be put in brackets when it holds any other sign.
+//
+// An error has CodeInvalid or, past one of the bounds, CodeLimitExceeded, and
+// says at which byte, counted from 0, what was expected.
+func Parse(text string, prefixes *kg.Prefixes) (*Path, error) {
+	if len(text) > MaxBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a path of %d bytes is longer than the %d that are read", len(text), MaxBytes)
+	}
+	if !utf8.ValidString(text) {
+		return nil, kg.Errorf(kg.CodeInvalid, "a path must be valid UTF-8")
+	}
+	p := parser{text: text, prefixes: prefixes}
+	root, err := p.alternative()
+	if err == nil && p.peek() != 0 {
+		err = p.expected("the end, an operator or a repetition")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newPath(root), nil
+}
+
+func newPath(root expression) *Path {
+	return &Path{root: root, forward: compile(root, false), backward: compile(root, true)}
+}
+
+// parser reads from left to right and never goes back.
+type parser struct {
+	text     string
+	at       int
+	nesting  int
+	prefixes *kg.Prefixes
+}
+
+// peek passes white space over and gives the byte that comes, 0 at the end.
+func (p *parser) peek() byte {
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	if p.at == len(p.text) {
+		return 0
+	}
+	return p.text[p.at]
+}
+
+// take passes the byte over if it comes.
+func (p *parser) take(c byte) bool {
+	if p.peek() != c || c == 0 {
+		return false
+	}
+	p.at++
+	return true
+}
+
+// expected is the error that something else than this comes.
+func (p *parser) expected(what string) error {
+	found := "the path ends"
+	if p.peek() != 0 {
+		r, _ := utf8.DecodeRuneInString(p.text[p.at:])
+		found = fmt.Sprintf("there is %q", r)
+	}
+	return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected %s, but %s", p.at, what, found)
+}
+
+func (p *parser) beyond(at int, format string, args ...any) error {
+	return kg.Errorf(kg.CodeLimitExceeded, "path, offset %d: %s", at, fmt.Sprintf(format, args...))
+}
+
+func (p *parser) alternative() (expression, error) {
+	list, err := p.list('|', p.sequence)
+	if err != nil {
+		return nil, err
+	}
+	return join[alternative](list), nil
+}
+
+func (p *parser) sequence() (expression, error) {
+	list, err := p.list('/', p.element)
+	if err != nil {
+		return nil, err
+	}
+	return join[sequence](list), nil
+}
+
+func (p *parser) list(between byte, part func() (expression, error)) (list []expression, err error) {
+	steps := 0
+	for {
+		start := p.at
+		e, err := part()
+		if err != nil {
+			return nil, err
+		}
+		if steps += e.steps(); steps > MaxSteps {
+			return nil, p.tooLong(start)
+		}
+		list = append(list, e)
+		if !p.take(between) {
+			return list, nil
+		}
+	}
+}
+
+func (p *parser) tooLong(at int) error {
+	return p.beyond(at, "the path has more than %d steps when its repetitions are written out", MaxSteps)
+}
+
+// element is PathEltOrInverse with its repetition.
+func (p *parser) element() (expression, error) {
+	inverted := p.take('^')
+	if inverted && p.peek() == '^' {
+		return nil, p.expected("a predicate, ! or ( behind ^")
+	}
+	e, err := p.primary()
+	if err == nil {
+		e, err = p.repetition(e)
+	}
+	if err == nil && inverted {
+		e = invert(e)
+	}
+	return e, err
+}
+
+func (p *parser) primary() (expression, error) {
+	switch p.peek() {
+	case '(':
+		return p.group()
+	case '!':
+		p.at++
+		return p.negated()
+	}
+	predicate, err := p.predicate("a predicate, ^, ! or (")
+	return link{predicate}, err
+}
+
+func (p *parser) group() (expression, error) {
+	if p.nesting++; p.nesting > MaxNesting {
+		return nil, p.beyond(p.at, "parentheses are nested deeper than %d", MaxNesting)
+	}
+	p.at++
+	e, err := p.alternative()
+	if err != nil {
+		return nil, err
+	}
+	if !p.take(')') {
+		return nil, p.expected(") or an operator")
+	}
+	p.nesting--
+	return e, nil
+}
+
+// negated is what follows `!`: PathNegatedPropertySet.
+func (p *parser) negated() (expression, error) {
+	var along, against []kg.Term
+	one := func() error {
+		to := &along
+		if p.take('^') {
+			to = &against
+		}
+		predicate, err := p.predicate("a predicate or ^ and a predicate")
+		*to = append(*to, predicate)
+		return err
+	}
+	if !p.take('(') {
+		err := one()
+		return exclude(along, against), err
+	}
+	if p.take(')') {
+		return exclude(nil, nil), nil
+	}
+	for {
+		if err := one(); err != nil {
+			return nil, err
+		}
+		if p.take(')') {
+			return exclude(along, against), nil
+		}
+		if !p.take('|') {
+			return nil, p.expected("| or )")
+		}
+	}
+}
+
+// repetition is what may follow a primary.
+func (p *parser) repetition(of expression) (expression, error) {
+	start, r := p.at, repeat{of: of, least: 0, most: many}
+	switch p.peek() {
+	case '*':
+		p.at++
+	case '+':
+		p.at++
+		r.least = 1
+	case '?':
+		p.at++
+		r.most = 1
+	case '{':
+		if err := p.braces(&r); err != nil {
+			return nil, err
+		}
+	default:
+		return of, nil
+	}
+	if c := p.peek(); c != 0 && strings.IndexByte("*+?{", c) >= 0 {
+		return nil, p.expected("an operator (a part has one repetition: put it in parentheses for another)")
+	}
+	if r.steps() > MaxSteps {
+		return nil, p.tooLong(start)
+	}
+	if r.least == 1 && r.most == 1 {
+		return of, nil
+	}
+	return r, nil
+}
+
+// braces reads {m}, {m,n}, {m,} or {,n}.
+func (p *parser) braces(r *repeat) error {
+	start := p.at
+	p.at++
+	least, hasLeast, err := p.number()
+	if err != nil {
+		return err
+	}
+	r.least, r.most = least, least
+	if p.take(',') {
+		most, hasMost, err := p.number()
+		switch {
+		case err != nil:
+			return err
+		case hasMost:
+			r.most = most
+		case hasLeast:
+			r.most = many
+		default:
+			return p.expected("a number")
+		}
+	} else if !hasLeast {
+		return p.expected("a number or a comma")
+	}
+	if !p.take('}') {
+		return p.expected("}")
+	}
+	if r.most != many && r.most < r.least {
+		return kg.Errorf(kg.CodeInvalid, "path, offset %d: expected {m,n} with m not above n", start)
+	}
+	return nil
+}
+
+func (p *parser) number() (n int, there bool, err error) {
+	p.peek()
+	start := p.at
+	for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
+		p.at++
+	}
+	if p.at == start {
+		return 0, false, nil
+	}
+	n, err = strconv.Atoi(p.text[start:p.at])
+	if err != nil || n > MaxRepetition {
+		return 0, true, p.beyond(start, "nothing is repeated more than %d times", MaxRepetition)
+	}
+	return n, true, nil
+}
+
+// predicate reads an IRI in one of its forms. what is expected here is said when
+// none comes.
+func (p *parser) predicate(what string) (kg.Term, error) {
+	switch c := p.peek(); {
+	case c == '<':
+		return p.bracketed()
+	case c == 0 || strings.IndexByte(signs, c) >= 0:
+		return kg.Term{}, p.expected(what)
+	}
+	start := p.at
+	name := p.word(signs)
+	if name == "a" {
+		return kg.IRI(kg.RDFType), nil
+	}
+	prefix, local, ok := strings.Cut(name, ":")
+	if !ok {
+		return kg.Term{}, p.notIRI(start, "expected prefix:name or an IRI in angle brackets, but %q has no colon", name)
+	}
+	if local == "" && strings.HasPrefix(p.text[p.at:], "//") {
+		return p.hierarchical(start)
+	}
+	if !p.knows(prefix) && !kg.IsScheme(prefix) {
+		return kg.Term{}, p.unknownPrefix(start, prefix)
+	}
+	t, err := p.prefixes.Resource(name)
+	if err != nil || t.Kind() != kg.KindIRI {
+		return t, p.notIRI(start, "expected an IRI: %q is none", name)
+	}
+	return t, nil
+}
+
+// signs are the characters that mean something in a path and end a word.
+const signs = " \t\r\n|/^*+?{}()!<>"
+
+// word passes over what comes before one of these characters.
+func (p *parser) word(until string) string {
+	start := p.at
+	if n := strings.IndexAny(p.text[start:], until); n >= 0 {
+		p.at += n
+	} else {
+		p.at = len(p.text)
+	}
+	return p.text[start:p.at]
+}
+
+func (p *parser) bracketed() (kg.Term, error) {
+	start := p.at
+	p.at++
+	iri := p.word(">")
+	if p.at == len(p.text) {
+		return kg.Term{}, p.expected(">")
+	}
+	p.at++
+	t, err := kg.ParseIRI(iri)
+	if err != nil || t.Kind() != kg.KindIRI {
+		return t, p.notIRI(start, "expected an absolute IRI in the angle brackets: %q is none", iri)
+	}
+	return t, nil
+}
+
+// hierarchical reads a bare IRI with "//" from where it starts.
+func (p *parser) hierarchical(start int) (kg.Term, error) {
+	p.at = start
+	iri := p.word(" \t\r\n|)")
+	_, authority, _ := strings.Cut(iri, "//")
+	_, rest, _ := strings.Cut(authority, "/")
+	if strings.ContainsAny(iri, "^*+?{}(!<>") || strings.Contains(rest, ":") {
+		return kg.Term{}, p.notIRI(start, "expected angle brackets: it cannot be told where the IRI %q ends", iri)
+	}
+	t, err := kg.ParseIRI(iri)
+	if err != nil {
+		return t, p.notIRI(start, "expected an IRI: %q is none", iri)
+	}
+	return t, nil
+}
+
+func (p *parser) notIRI(at int, format, text string) error {
+	const most = 60
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	e := kg.Errorf(kg.CodeInvalid, "path, offset %d: %s", at, fmt.Sprintf(format, text))
+	e.Hint = "Write an IRI in full as <https://…>, or with a registered prefix."
+	return e
+}
+
+func (p *parser) knows(prefix string) bool {
+	return slices.ContainsFunc(p.prefixes.All(), func(q kg.Prefix) bool { return q.Name == prefix })
+}
+
+func (p *parser) unknownPrefix(at int, prefix string) error {
+	all := p.prefixes.All()
+	names := make([]string, len(all))
+	for i, q := range all {
+		names[i] = q.Name
+	}
+	e := p.notIRI(at, "the prefix %q is not registered", prefix).(*kg.Error)
+	e.Hint = "Registered are " + strings.Join(names, ", ") + "."
+	if near := nearest.Name(prefix, names); near != "" {
+		e.Hint = "Did you mean " + near + "?"
+	}
+	e.Hint += " An IRI with a scheme of that name goes in angle brackets."
+	return e
+}

@@ -1,0 +1,281 @@
+package path
+
+import (
+	"cmp"
+	"slices"
+
+	"koine/kg"
+)
+
+// Bounds of Shortest.
+const (
+	MaxRoutes      = 100 // that are asked for
+	MaxRouteLength = 12  // statements in one
+)
+
+// Route is a way from one entity to another: its steps in order. One without a
+// step stays where it is.
+type Route []Step
+
+// Step is a statement of a route. Inverse tells that it is taken from its object
+// to its subject. A statement that stands in several graphs is one; the row is
+// that of the graph which comes first in the index.
+type Step struct {
+	kg.Row
+	Inverse bool
+}
+
+// To is where the step leads.
+func (s Step) To() kg.ID {
+	if s.Inverse {
+		return s.Subject
+	}
+	return s.Object
+}
+
+func (s Step) from() kg.ID {
+	if s.Inverse {
+		return s.Object
+	}
+	return s.Subject
+}
+
+func compareSteps(a, b Step) int {
+	if c := cmp.Or(compareIDs(a.To(), b.To()), compareIDs(a.Predicate, b.Predicate)); c != 0 || a.Inverse == b.Inverse {
+		return c
+	}
+	if b.Inverse {
+		return -1
+	}
+	return 1
+}
+
+// Shortest finds up to k ways from one entity to another, the shortest first; of
+// those that are equally long first the one whose first entity that differs, or
+// predicate, or direction (along before against) is smaller by id, which is the
+// same every time. A route passes no entity twice and no literal. None is longer
+// than maxDepth statements. From an entity to itself there is one, with no step.
+//
+// deeper tells that there is none and that the search ended at maxDepth, where
+// there was more around both ends: there may be a longer one.
+//
+// Both ends are searched towards each other. The error has CodeInvalid for a
+// bound that is out of range, CodeLimitExceeded when more statements than
+// Edges.Statements are read or tried: a way that was not found is then not known
+// to be missing.
+func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (routes []Route, deeper bool, err error) {
+	if k < 1 || k > MaxRoutes {
+		return nil, false, kg.Errorf(kg.CodeInvalid, "1 to %d ways can be asked for, not %d", MaxRoutes, k).At("k")
+	}
+	if maxDepth < 1 || maxDepth > MaxRouteLength {
+		return nil, false, kg.Errorf(kg.CodeInvalid, "ways can be 1 to %d statements long, not %d", MaxRouteLength, maxDepth).At("maxDepth")
+	}
+	if !from.IsResource() || !to.IsResource() {
+		return nil, false, nil
+	}
+	if from == to {
+		return []Route{{}}, false, nil
+	}
+	c, err := edges.bind(s)
+	if err != nil {
+		return nil, false, err
+	}
+	x := &meeting{crossing: c, out: map[kg.ID][]Step{}, known: map[stepKey]struct{}{}}
+	x.sides[0] = newSide(from, edges.Direction)
+	x.sides[1] = newSide(to, reverse(edges.Direction))
+	routes, err = x.find(from, to, maxDepth, k)
+	more := len(x.sides[0].level) > 0 && len(x.sides[1].level) > 0
+	return routes, err == nil && len(routes) == 0 && more, err
+}
+
+func reverse(d Direction) Direction {
+	switch d {
+	case Along:
+		return Against
+	case Against:
+		return Along
+	}
+	return Either
+}
+
+// meeting is a search from both ends. Its promise: when the sides have gone a
+// and b levels far, out holds every step of every way of up to a+b steps.
+type meeting struct {
+	*crossing
+	sides [2]side // from the start, from the end
+	out   map[kg.ID][]Step
+	known map[stepKey]struct{}
+}
+
+type stepKey struct {
+	subject, predicate, object kg.ID
+	inverse                    bool
+}
+
+// side is one end's search: what it has reached, and where its level stands.
+type side struct {
+	direction Direction
+	seen      map[kg.ID]struct{}
+	level     []kg.ID
+}
+
+func newSide(id kg.ID, d Direction) side {
+	return side{direction: d, seen: map[kg.ID]struct{}{id: {}}, level: []kg.ID{id}}
+}
+
+// find goes on length by length: first all ways of that length must be known,
+// then they are listed.
+func (x *meeting) find(from, to kg.ID, maxDepth, k int) (routes []Route, err error) {
+	known := 0
+	for length := 1; length <= maxDepth && len(routes) < k; length++ {
+		for ; known < length; known++ {
+			i := 0
+			if len(x.sides[1].level) < len(x.sides[0].level) {
+				i = 1
+			}
+			if len(x.sides[i].level) == 0 {
+				known = maxDepth // one end has nothing more around it
+				break
+			}
+			if err := x.expand(i); err != nil {
+				return nil, err
+			}
+		}
+		if _, met := x.sides[0].seen[to]; !met && !x.touch() {
+			if len(x.sides[0].level) == 0 || len(x.sides[1].level) == 0 {
+				return nil, nil
+			}
+			continue
+		}
+		l := lister{meeting: x, to: to, left: x.distances(to), on: map[kg.ID]bool{from: true}, k: k, routes: routes}
+		if err := l.list(from, length); err != nil {
+			return nil, err
+		}
+		routes = l.routes
+	}
+	return routes, nil
+}
+
+// touch tells whether the sides have reached an entity in common.
+func (x *meeting) touch() bool {
+	few, many := x.sides[0].seen, x.sides[1].seen
+	if len(few) > len(many) {
+		few, many = many, few
+	}
+	for id := range few {
+		if _, ok := many[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// expand takes one side a level further.
+func (x *meeting) expand(i int) error {
+	sd := &x.sides[i]
+	slices.SortFunc(sd.level, compareIDs)
+	var next []kg.ID
+	reach := func(row *kg.Row, against bool) {
+		near, far := row.Subject, row.Object
+		if against {
+			near, far = far, near
+		}
+		if !far.IsResource() || near == far {
+			return
+		}
+		// The other side goes towards the start: it takes steps the other way.
+		step := Step{Row: *row, Inverse: against != (i == 1)}
+		key := stepKey{row.Subject, row.Predicate, row.Object, step.Inverse}
+		if _, old := x.known[key]; !old {
+			x.known[key] = struct{}{}
+			x.out[step.from()] = append(x.out[step.from()], step)
+		}
+		if _, old := sd.seen[far]; !old {
+			sd.seen[far] = struct{}{}
+			next = append(next, far)
+		}
+	}
+	for _, against := range [...]bool{false, true} {
+		if sd.direction == Along && against || sd.direction == Against && !against {
+			continue
+		}
+		err := x.each(sd.level, against, func(row *kg.Row) error {
+			reach(row, against)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	sd.level = next
+	return nil
+}
+
+// distances are how many of the known steps each entity is away from the end.
+func (x *meeting) distances(to kg.ID) map[kg.ID]int {
+	into := map[kg.ID][]kg.ID{}
+	for near, steps := range x.out {
+		for _, s := range steps {
+			into[s.To()] = append(into[s.To()], near)
+		}
+	}
+	left := map[kg.ID]int{to: 0}
+	for queue := []kg.ID{to}; len(queue) > 0; queue = queue[1:] {
+		for _, near := range into[queue[0]] {
+			if _, old := left[near]; !old {
+				left[near] = left[queue[0]] + 1
+				queue = append(queue, near)
+			}
+		}
+	}
+	return left
+}
+
+// lister lists the ways of one length over the known steps, depth first, going
+// only where the end can still be reached.
+type lister struct {
+	*meeting
+	to     kg.ID
+	left   map[kg.ID]int
+	on     map[kg.ID]bool // entities of the way so far
+	way    Route
+	k      int
+	routes []Route
+	sorted map[kg.ID]bool
+}
+
+func (l *lister) list(at kg.ID, length int) error {
+	if length == 0 {
+		l.routes = append(l.routes, slices.Clone(l.way))
+		return nil
+	}
+	if l.sorted == nil {
+		l.sorted = map[kg.ID]bool{}
+	}
+	if !l.sorted[at] {
+		slices.SortFunc(l.out[at], compareSteps)
+		l.sorted[at] = true
+	}
+	for _, s := range l.out[at] {
+		next := s.To()
+		left, leads := l.left[next]
+		// The end is reached by the last step and not before.
+		if !leads || left > length-1 || l.on[next] || next == l.to && length > 1 {
+			continue
+		}
+		if err := l.charge(); err != nil {
+			return err
+		}
+		l.on[next] = true
+		l.way = append(l.way, s)
+		if err := l.list(next, length-1); err != nil {
+			return err
+		}
+		l.way = l.way[:len(l.way)-1]
+		delete(l.on, next)
+		if len(l.routes) == l.k {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package path
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"koine/kg"
+)
+
+// walk is one search of the product of an automaton with the nodes: breadth
+// first, one level of single steps after another.
+type walk struct {
+	*Bound
+	a     *boundAutomaton
+	yield func(End, error) bool
+
+	// frontier holds, for each state, where the search stands in it; next is the
+	// frontier of the next level.
+	frontier, next [][]place
+	seen           map[visit]struct{}
+	// ends are what was yielded, kept only where several states accept: with one
+	// alone seen tells.
+	ends map[End]struct{}
+}
+
+// place is a node that was reached from a start.
+type place struct {
+	id    kg.ID
+	start uint32
+}
+
+type visit struct {
+	place
+	state uint8
+}
+
+// walk yields where the automaton leads to from the starts.
+func (b *Bound) walk(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
+	return func(yield func(End, error) bool) {
+		w := &walk{
+			Bound: b, a: a, yield: yield, seen: map[visit]struct{}{},
+			frontier: make([][]place, len(a.states)), next: make([][]place, len(a.states)),
+		}
+		if a.accepting > 1 {
+			w.ends = map[End]struct{}{}
+		}
+		if err := w.run(starts); err != nil && err != errStopped {
+			yield(End{}, err)
+		}
+	}
+}
+
+// errStopped ends a walk that nobody wants to go on with.
+var errStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
+
+func (w *walk) run(starts []kg.ID) error {
+	for i, id := range starts {
+		if id == (kg.ID{}) {
+			continue
+		}
+		if err := w.reach(0, place{id, uint32(i)}); err != nil {
+			return err
+		}
+	}
+	for w.advance() {
+		for i, places := range w.frontier {
+			if len(places) == 0 {
+				continue
+			}
+			slices.SortFunc(places, func(p, q place) int {
+				return cmp.Or(compareIDs(p.id, q.id), cmp.Compare(p.start, q.start))
+			})
+			for _, m := range w.a.states[i].moves {
+				if err := w.step(places, &m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// advance makes next the frontier; false when there is nothing in it.
+func (w *walk) advance() bool {
+	w.frontier, w.next = w.next, w.frontier
+	any := false
+	for i := range w.next {
+		w.next[i] = w.next[i][:0]
+		any = any || len(w.frontier[i]) > 0
+	}
+	return any
+}
+
+// reach notes that the search came to a place in a state.
+func (w *walk) reach(state uint8, p place) error {
+	s := &w.a.states[state]
+	if len(s.moves) > 0 || w.ends == nil {
+		v := visit{p, state}
+		if _, old := w.seen[v]; old {
+			return nil
+		}
+		if len(w.seen) == w.nodes {
+			return tooManyNodes(w.nodes)
+		}
+		w.seen[v] = struct{}{}
+		if len(s.moves) > 0 {
+			w.next[state] = append(w.next[state], p)
+		}
+	}
+	if !s.accepts {
+		return nil
+	}
+	end := End{int(p.start), p.id}
+	if w.ends != nil {
+		if _, old := w.ends[end]; old {
+			return nil
+		}
+		if len(w.ends) == w.nodes {
+			return tooManyNodes(w.nodes)
+		}
+		w.ends[end] = struct{}{}
+	}
+	if !w.yield(end, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// step takes all the places, which are in order, one step further: one pass over
+// the index.
+func (w *walk) step(places []place, m *move) error {
+	l := &w.a.labels[m.label]
+	if l.dead {
+		return nil
+	}
+	sweep := w.snapshot.Sweep()
+	defer sweep.Close()
+	for len(places) > 0 {
+		n := 1
+		for n < len(places) && places[n].id == places[0].id {
+			n++
+		}
+		if err := w.stepFrom(sweep, l, places[:n], m.to); err != nil {
+			return err
+		}
+		places = places[n:]
+	}
+	return sweep.Err()
+}
+
+// stepFrom takes the places of one node one step further.
+func (w *walk) stepFrom(sweep *kg.Sweep, l *boundLabel, places []place, to []uint8) error {
+	if err := w.charge(); err != nil {
+		return err
+	}
+	pattern := kg.IDPattern{Subject: places[0].id, Predicate: l.one, Graph: w.graph}
+	if l.inverse {
+		pattern.Subject, pattern.Object = kg.ID{}, pattern.Subject
+	}
+	if !l.inverse && !pattern.Subject.IsResource() {
+		return nil // a literal is nobody's subject
+	}
+	var last kg.ID
+	for sweep.Seek(pattern, nil); sweep.Next(); {
+		row := sweep.Row()
+		if err := w.charge(); err != nil {
+			return err
+		}
+		far := row.Object
+		if l.inverse {
+			far = row.Subject
+		}
+		if far == last || !l.admits(row.Predicate) {
+			continue // in another graph too
+		}
+		last = far
+		for _, p := range places {
+			for _, state := range to {
+				if err := w.reach(state, place{far, p.start}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return sweep.Err()
+}
+
+// admits tells whether a statement with the predicate can be the step.
+func (l *boundLabel) admits(predicate kg.ID) bool {
+	if len(l.none) == 0 {
+		return true
+	}
+	_, excluded := slices.BinarySearchFunc(l.none, predicate, compareIDs)
+	return !excluded
+}

@@ -1,0 +1,200 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+
+	"koine/kg"
+)
+
+// Pattern is a group that was checked. It may be evaluated any number of times,
+// also concurrently.
+type Pattern struct {
+	root   Group
+	limits Limits
+	names  []string // of the variables that rows show
+}
+
+// Compile checks a group. An error names the place, such as triples[1].subject.
+func Compile(g Group, l Limits) (*Pattern, error) {
+	p := &Pattern{root: g, limits: l.withDefaults()}
+	c := checker{Pattern: p}
+	if err := c.group(&g, 1); err != nil {
+		return nil, err
+	}
+	p.names = scopeOf(&g)
+	return p, nil
+}
+
+// Names are the variables of a row, in the order in which the pattern first
+// mentions them. What stands only in NotExists or in a filter is none.
+func (p *Pattern) Names() []string { return p.names }
+
+// Column is where rows have a variable, -1 if it is none of theirs.
+func (p *Pattern) Column(name string) int { return slices.Index(p.names, name) }
+
+// checker counts what a pattern has on the way through it.
+type checker struct {
+	*Pattern
+	triples, groups int
+	variables       []string
+}
+
+func (c *checker) group(g *Group, depth int) error {
+	if c.groups++; c.groups > c.limits.Groups {
+		return tooMany("groups", c.limits.Groups)
+	}
+	if depth > c.limits.Depth {
+		return tooMany("groups within each other", c.limits.Depth)
+	}
+	for i := range g.Triples {
+		if err := c.triple(&g.Triples[i]); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
+		}
+	}
+	for i := range g.Filters {
+		for _, name := range g.Filters[i].Vars {
+			if err := c.variable(name); err != nil {
+				return kg.AsError(err).At(fmt.Sprintf("filters[%d]", i))
+			}
+		}
+	}
+	return c.groupsIn(g, depth)
+}
+
+func (c *checker) groupsIn(g *Group, depth int) error {
+	for i, union := range g.Unions {
+		for k := range union {
+			if err := c.group(&union[k], depth+1); err != nil {
+				return kg.AsError(err).At(fmt.Sprintf("unions[%d][%d]", i, k))
+			}
+		}
+	}
+	for i := range g.Optional {
+		if err := c.group(&g.Optional[i], depth+1); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("optional[%d]", i))
+		}
+	}
+	for i := range g.NotExists {
+		if err := c.group(&g.NotExists[i], depth+1); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("notExists[%d]", i))
+		}
+	}
+	return nil
+}
+
+func (c *checker) triple(t *Triple) error {
+	if c.triples++; c.triples > c.limits.Triples {
+		return tooMany("triples", c.limits.Triples)
+	}
+	for _, place := range [...]struct {
+		name     string
+		node     Node
+		optional bool
+	}{{"subject", t.Subject, false}, {"predicate", t.Predicate, t.Path != nil}, {"object", t.Object, false}, {"graph", t.Graph, true}} {
+		switch n := place.node; {
+		case n.isZero() && !place.optional:
+			return kg.Errorf(kg.CodeInvalid, "a variable or a term is missing").At(place.name)
+		case n.name == "" && len(n.terms) != 1 && place.name != "object" && !n.isZero():
+			return kg.Errorf(kg.CodeInvalid, "only an object can be one of several terms").At(place.name)
+		case len(n.terms) > c.limits.Terms:
+			return tooMany("terms in the place of one", c.limits.Terms).At(place.name)
+		case n.name != "":
+			if err := c.variable(n.name); err != nil {
+				return kg.AsError(err).At(place.name)
+			}
+		}
+	}
+	if t.Path != nil && (t.Graph.name != "" || !t.Predicate.isZero()) {
+		return kg.Errorf(kg.CodeInvalid, "a path has no predicate, and no variable for its graph")
+	}
+	return nil
+}
+
+func (c *checker) variable(name string) error {
+	if slices.Contains(c.variables, name) {
+		return nil
+	}
+	if c.variables = append(c.variables, name); len(c.variables) > c.limits.Variables {
+		return tooMany("variables", c.limits.Variables)
+	}
+	return nil
+}
+
+// vars are the variables of a triple, without repetitions.
+func (t *Triple) vars() (names []string) {
+	for _, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
+		if n.name != "" && !slices.Contains(names, n.name) {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// scopeOf lists the variables that are in scope in a group: those that its
+// solutions may bind (SPARQL 1.1, section 18.2.1).
+func scopeOf(g *Group) (names []string) {
+	add := func(more []string) {
+		for _, name := range more {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for i := range g.Triples {
+		add(g.Triples[i].vars())
+	}
+	for _, union := range g.Unions {
+		for k := range union {
+			add(scopeOf(&union[k]))
+		}
+	}
+	for i := range g.Optional {
+		add(scopeOf(&g.Optional[i]))
+	}
+	return names
+}
+
+// certainOf lists the variables that every solution of a group binds.
+func certainOf(g *Group) (names []string) {
+	for i := range g.Triples {
+		names = append(names, g.Triples[i].vars()...)
+	}
+	for _, union := range g.Unions {
+		names = append(names, certainOfUnion(union)...)
+	}
+	return names
+}
+
+func certainOfUnion(union []Group) []string {
+	var all []string
+	for k := range union {
+		here := certainOf(&union[k])
+		if k == 0 {
+			all = here
+			continue
+		}
+		all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(here, name) })
+	}
+	return all
+}
+
+// mentioned lists all variables of a group, in filters and at any depth too.
+func mentioned(g *Group) (names []string) {
+	names = scopeOf(g)
+	for i := range g.Filters {
+		names = append(names, g.Filters[i].Vars...)
+	}
+	for _, union := range g.Unions {
+		for k := range union {
+			names = append(names, mentioned(&union[k])...)
+		}
+	}
+	for _, list := range [...][]Group{g.Optional, g.NotExists} {
+		for i := range list {
+			names = append(names, mentioned(&list[i])...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

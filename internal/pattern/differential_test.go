@@ -1,0 +1,424 @@
+package pattern_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"koine/internal/path"
+	"koine/internal/pattern"
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+var (
+	seedFlag   = flag.Uint64("pattern.seed", 0, "seed of the differential test; 0 takes a new one")
+	roundsFlag = flag.Int("pattern.rounds", 800, "patterns of the differential test")
+)
+
+func spotOf(n pattern.Node) spot {
+	name, terms := n.Parts()
+	return spot{name, terms}
+}
+
+var (
+	predicates = []kg.Term{kg.IRI("urn:p0"), kg.IRI("urn:p1"), kg.IRI("urn:p2"), kg.IRI(kg.RDFType)}
+	graphs     = []kg.Term{kg.DefaultGraph, kg.IRI("urn:g1"), kg.IRI("urn:g2")}
+	names      = []string{"a", "b", "c", "d", "e"}
+
+	pathRelations = map[string]func([]kg.Quad) relation{}
+	paths         []*path.Path
+)
+
+func init() {
+	for text, r := range map[string]func([]kg.Quad) relation{
+		"<urn:p0>/<urn:p1>":    sequence(step(0, false), step(1, false)),
+		"<urn:p0>+":            closure(step(0, false)),
+		"^<urn:p1>":            step(1, true),
+		"<urn:p0>|^<urn:p2>":   either(step(0, false), step(2, true)),
+		"(<urn:p1>|<urn:p2>)+": closure(either(step(1, false), step(2, false))),
+	} {
+		p, err := path.Parse(text, nil)
+		if err != nil {
+			panic(err)
+		}
+		pathRelations[p.String()] = r
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, func(a, b *path.Path) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// generator makes random graphs and patterns.
+type generator struct {
+	*rand.Rand
+	text   strings.Builder // what was made, to be read when it fails
+	shown  []kg.Quad       // that the pattern is about
+	merges int             // steps that merged, and had rows
+}
+
+func merges(steps []pattern.Step) (n int) {
+	for _, s := range steps {
+		if s.Kind == "merge" && s.Rows > 0 {
+			n++
+		}
+		for _, g := range s.Groups {
+			n += merges(g)
+		}
+	}
+	return n
+}
+
+func (r *generator) resource() kg.Term {
+	if r.IntN(12) == 0 { // a name that is used as something else as well
+		return [...]kg.Term{predicates[0], graphs[1]}[r.IntN(2)]
+	}
+	return kg.IRI(fmt.Sprintf("urn:n%d", r.IntN(6)))
+}
+
+func (r *generator) object() kg.Term {
+	switch r.IntN(5) {
+	case 0:
+		return kg.Integer(int64(r.IntN(3)))
+	case 1:
+		return kg.String(fmt.Sprintf("a text that is longer than an id, %d", r.IntN(2)))
+	}
+	return r.resource()
+}
+
+func (r *generator) quads() (quads []kg.Quad) {
+	for range 30 + r.IntN(30) {
+		quads = append(quads, kg.Quad{Subject: r.resource(), Predicate: predicates[r.IntN(4)], Object: r.object(), Graph: graphs[r.IntN(3)]})
+	}
+	slices.SortFunc(quads, func(a, b kg.Quad) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return slices.Compact(quads)
+}
+
+func (r *generator) variable() pattern.Node { return pattern.Var(names[r.IntN(len(names))]) }
+
+func (r *generator) triple() (t pattern.Triple) {
+	t.Subject, t.Object = r.variable(), r.variable()
+	if r.IntN(10) == 0 {
+		t.Subject = pattern.Term(r.resource())
+	}
+	switch r.IntN(8) {
+	case 0:
+		t.Object = pattern.Term(r.object())
+	case 2:
+		t.Object = pattern.OneOf(r.object(), r.object(), kg.String("unknown to the store"))
+	}
+	switch r.IntN(16) {
+	case 0:
+		t.Predicate = r.variable()
+	case 1:
+		t.Path = paths[r.IntN(len(paths))]
+	case 2:
+		t.Predicate = pattern.Term(kg.IRI("urn:unknown"))
+	default:
+		t.Predicate = pattern.Term(predicates[r.IntN(4)])
+	}
+	switch r.IntN(8) {
+	case 0:
+		t.Graph = pattern.Term(graphs[r.IntN(3)])
+	case 1:
+		if t.Path == nil {
+			t.Graph = r.variable()
+		}
+	}
+	return t
+}
+
+// ray is one of several triples around one variable, which can be merged.
+func (r *generator) ray(center pattern.Node) (t pattern.Triple) {
+	q := r.shown[r.IntN(len(r.shown))]
+	t = pattern.Triple{Subject: center, Predicate: pattern.Term(q.Predicate), Object: pattern.Term(q.Object)}
+	switch r.IntN(3) {
+	case 0:
+		t.Object = r.variable()
+	case 1:
+		t.Subject, t.Object = pattern.Term(q.Subject), center
+	}
+	if r.IntN(6) == 0 {
+		t.Graph = pattern.Term(graphs[r.IntN(3)])
+	}
+	return t
+}
+
+// The filters of random patterns.
+var conditions = []struct {
+	name  string
+	holds func([]kg.Term) bool
+}{
+	{"bound", func(t []kg.Term) bool { return !t[0].IsZero() }},
+	{"not bound", func(t []kg.Term) bool { return t[0].IsZero() }},
+	{"in order", func(t []kg.Term) bool { return !t[0].IsZero() && !t[1].IsZero() && t[0].Compare(t[1]) <= 0 }},
+	{"different", func(t []kg.Term) bool { return t[0] != t[1] }},
+	{"resource", func(t []kg.Term) bool { return t[0].IsResource() }},
+}
+
+func (r *generator) group(depth, most int) (g pattern.Group) {
+	r.text.WriteString("{ ")
+	center, star := r.variable(), r.IntN(3) == 0
+	for range 1 + r.IntN(most) - r.IntN(2)*r.IntN(2) {
+		t := r.triple()
+		if star {
+			t = r.ray(center)
+		}
+		r.text.WriteString(t.String() + " . ")
+		g.Triples = append(g.Triples, t)
+	}
+	if depth > 0 {
+		if r.IntN(4) == 0 {
+			var union []pattern.Group
+			for i := range 1 + r.IntN(2) {
+				if i > 0 {
+					r.text.WriteString("UNION ")
+				}
+				union = append(union, r.group(depth-1, 2))
+			}
+			g.Unions = append(g.Unions, union)
+		}
+		for range r.IntN(5) / 2 * r.IntN(2) {
+			r.text.WriteString("OPTIONAL ")
+			g.Optional = append(g.Optional, r.group(depth-1, 2))
+		}
+		if r.IntN(5) == 0 {
+			r.text.WriteString("NOT EXISTS ")
+			g.NotExists = append(g.NotExists, r.group(depth-1, 2))
+		}
+	}
+	if r.IntN(4) == 0 {
+		c := conditions[r.IntN(len(conditions))]
+		vars := []string{names[r.IntN(5)], names[r.IntN(5)]}
+		fmt.Fprintf(&r.text, "FILTER %s %v ", c.name, vars)
+		g.Filters = append(g.Filters, pattern.Filter{Vars: vars, Holds: c.holds})
+	}
+	r.text.WriteString("} ")
+	return g
+}
+
+// TestAgainstNaive proves that a pattern has the solutions, and each as often,
+// that the algebra gives it: whatever the join order, the index and the kind of
+// join, with variables bound beforehand, in views of some graphs and of the
+// past; and that going on from any place gives the rows that were to come.
+func TestAgainstNaive(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("replay with -pattern.seed=%d -pattern.rounds=%d", seed, *roundsFlag)
+	r := &generator{Rand: rand.New(rand.NewPCG(seed, 3))}
+	var compared, rows, paged int
+	for done := 0; done < *roundsFlag; {
+		w := newWorld(t, r)
+		for range 50 {
+			n, p := w.compare(t)
+			if n >= 0 {
+				compared, rows, paged = compared+1, rows+n, paged+p
+			}
+			done++
+		}
+		w.snapshot.Close()
+	}
+	t.Logf("%d patterns compared, with %d solutions and %d merge joins, gone on from %d places", compared, rows, r.merges, paged)
+	if r.merges < *roundsFlag/100 || compared < *roundsFlag/2 || rows < compared || paged < compared/2 {
+		t.Error("too little was compared")
+	}
+}
+
+// world is a store and what a view of it shows.
+type world struct {
+	*generator
+	snapshot *kg.Snapshot
+	anyOrder bool // join in any order, not in the planner's
+}
+
+func newWorld(t *testing.T, r *generator) *world {
+	t.Helper()
+	s := kgtest.Disk(t, kg.Options{})
+	r.shown = r.quads()
+	w := &world{generator: r}
+	put := func(quads []kg.Quad, op kg.Op) {
+		_, err := s.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error {
+			for _, q := range quads {
+				if err := tx.Apply(kg.Patch{Op: op, Quad: q}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(w.shown, kg.Add)
+	var view kg.View
+	switch r.IntN(4) {
+	case 0: // of the past
+		view.At = s.Head().Revision
+		put(w.shown[:len(w.shown)/2], kg.Remove)
+		put(r.quads(), kg.Add)
+	case 1:
+		view.Graphs = graphs[:2]
+		w.shown = slices.DeleteFunc(w.shown, func(q kg.Quad) bool { return q.Graph == graphs[2] })
+	}
+	if r.IntN(2) == 0 {
+		s.Reopen()
+	}
+	var err error
+	if w.snapshot, err = s.View(t.Context(), view); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.snapshot.Close) // before that of the store, which waits for it
+	return w
+}
+
+// compare evaluates one random pattern both ways. It gives the number of its
+// solutions, -1 for one that was too large, and of the places gone on from.
+func (w *world) compare(t *testing.T) (rows, paged int) {
+	t.Helper()
+	w.text.Reset()
+	g := w.group(2, 3)
+	p, err := pattern.Compile(g, pattern.Limits{})
+	if err != nil {
+		t.Fatalf("%s: %v", &w.text, err)
+	}
+	w.anyOrder = w.IntN(2) == 0
+	var q pattern.Query
+	initial := solution{}
+	binds := w.IntN(4) == 0
+	for _, name := range p.Names() {
+		if binds && w.IntN(4) == 0 {
+			term := w.object()
+			if id, ok, _ := w.snapshot.ID(term); ok {
+				if q.Bound == nil {
+					q.Bound = map[string]kg.ID{}
+				}
+				q.Bound[name], initial[name] = id, term
+			}
+		}
+	}
+	want, ok := naively(w.shown, g, initial)
+	if !ok {
+		return -1, 0
+	}
+	all, places, e := w.evaluate(t, p, q)
+	w.merges += merges(e.Explain())
+	got := slices.Clone(all)
+	slices.Sort(got)
+	if texts := written(p, want); !slices.Equal(got, texts) {
+		t.Fatalf("%s\nwith %v, at revision %d\n%s\ngot  %d %v\nwant %d %v", &w.text, initial, w.snapshot.Revision(), explained(e.Explain(), "  "), len(got), got, len(texts), texts)
+	}
+	return len(want), w.page(t, p, q, all, places)
+}
+
+// page goes on from places, of the plain rows and of those in order or distinct.
+func (w *world) page(t *testing.T, p *pattern.Pattern, q pattern.Query, all []string, places [][]byte) (n int) {
+	t.Helper()
+	n = w.goOn(t, p, q, all, places)
+	if len(p.Names()) == 0 || w.IntN(3) > 0 {
+		return n
+	}
+	q.Distinct = w.IntN(2) == 0
+	if !q.Distinct || w.IntN(2) == 0 {
+		q.Order = []pattern.Order{{Var: p.Names()[w.IntN(len(p.Names()))], Compare: kg.Term.Compare}}
+	}
+	some, places, _ := w.evaluate(t, p, q)
+	want := slices.Clone(all)
+	slices.Sort(want)
+	if q.Distinct {
+		want = slices.Compact(want)
+	}
+	got := slices.Clone(some)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s\ndistinct %t, order %v: got %v, want %v", &w.text, q.Distinct, q.Order, got, want)
+	}
+	return n + w.goOn(t, p, q, some, places)
+}
+
+func (w *world) goOn(t *testing.T, p *pattern.Pattern, q pattern.Query, all []string, places [][]byte) (n int) {
+	t.Helper()
+	for i := 0; i < len(places); i += 1 + len(places)/10 {
+		n++
+		q.After = places[i]
+		rest, _, e := w.evaluate(t, p, q)
+		if !slices.Equal(rest, all[i+1:]) {
+			t.Fatalf("%s\nbehind row %d of %d, place %x\n%s\ngot  %v\nwant %v", &w.text, i, len(all), q.After, explained(e.Explain(), "  "), rest, all[i+1:])
+		}
+	}
+	return n
+}
+
+func naively(quads []kg.Quad, g pattern.Group, initial solution) (all []solution, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if r != errTooMany {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	return join([]solution{initial}, newNaive(quads).group(g)), true
+}
+
+func (w *world) evaluate(t *testing.T, p *pattern.Pattern, q pattern.Query) (rows []string, places [][]byte, e *pattern.Evaluation) {
+	t.Helper()
+	var err error
+	if w.anyOrder && q.After == nil { // a place says the order itself
+		e, err = p.EvaluateIn(t.Context(), w.snapshot, q, w.Perm)
+	} else {
+		e, err = p.Evaluate(t.Context(), w.snapshot, q)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", &w.text, err)
+	}
+	for row, err := range e.Rows() {
+		if err != nil {
+			t.Fatalf("%s: %v", &w.text, err)
+		}
+		s := solution{}
+		for i, name := range p.Names() {
+			if row[i] == (kg.ID{}) {
+				continue
+			}
+			if s[name], err = w.snapshot.Term(row[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows = append(rows, writeSolution(p, s))
+		places = append(places, e.Place())
+	}
+	return rows, places, e
+}
+
+func writeSolution(p *pattern.Pattern, s solution) string {
+	var b strings.Builder
+	for _, name := range p.Names() {
+		if t, ok := s[name]; ok {
+			b.WriteString(name + "=" + t.String() + " ")
+		}
+	}
+	return b.String()
+}
+
+func written(p *pattern.Pattern, list []solution) (out []string) {
+	for _, s := range list {
+		out = append(out, writeSolution(p, s))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func explained(steps []pattern.Step, indent string) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "%s%s %s %s %v: estimate %.1f, runs %d, statements %d, rows %d\n", indent, s.Kind, s.Pattern, s.Index, s.Merged, s.Estimate, s.Runs, s.Statements, s.Rows)
+		for _, g := range s.Groups {
+			b.WriteString(indent + "  --\n" + explained(g, indent+"  "))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,233 @@
+package pattern
+
+import "koine/kg"
+
+// What is read to guess how many statements a bound part leaves, and what is
+// taken for granted where that says nothing.
+const (
+	countedRows   = 64 // of a pattern with a term in it
+	sampledRows   = 32 // of a predicate
+	sampledNodes  = 4  // of the subjects of those
+	sampledFanOut = 16 // statements of one of them
+
+	guessedFanOut     = 4  // statements with one node, whatever the predicate
+	guessedPredicates = 16 // by which a bound predicate divides
+	guessedGraphs     = 4
+	seekCost          = 1.0
+	rowCost           = 0.05 // of a row that is stepped to
+)
+
+// estimator guesses how many rows a step makes, from the catalogue's counts and
+// a few statements, which it reads once for each predicate and each triple.
+type estimator struct {
+	snapshot *kg.Snapshot
+	constant map[*boundTriple]float64 // rows with the triple's own terms only
+	fans     map[kg.ID]fan
+	read     int64
+	byTerms  *kg.Sweep // of patterns with a term in them
+	first    *kg.Sweep // of the first statements of a predicate
+}
+
+// fan is how many statements of a predicate have the same subject, and the same
+// object.
+type fan struct{ ofSubject, ofObject float64 }
+
+func newEstimator(s *kg.Snapshot) *estimator {
+	return &estimator{snapshot: s, constant: map[*boundTriple]float64{}, fans: map[kg.ID]fan{}}
+}
+
+// triple is about how many rows the triple has for one row in which these slots
+// are bound, and what it costs to find them.
+func (e *estimator) triple(t *boundTriple, bound *slots) (rows, cost float64, err error) {
+	if t.dead {
+		return 0, 0, nil
+	}
+	var known [4]bool
+	for i, p := range t.places {
+		known[i] = p.slot >= 0 && bound.has(p.slot)
+	}
+	if t.path != nil {
+		return e.path(t, known)
+	}
+	if rows, err = e.terms(t); err != nil {
+		return 0, 0, err
+	}
+	predicate, total := t.places[predicatePlace].id, rows
+	if known[predicatePlace] {
+		rows /= guessedPredicates
+	}
+	if known[graphPlace] {
+		rows /= guessedGraphs
+	}
+	if known[subjectPlace] || known[objectPlace] {
+		f := fan{guessedFanOut, guessedFanOut}
+		if !predicate.IsZero() {
+			if f, err = e.fan(predicate); err != nil {
+				return 0, 0, err
+			}
+		}
+		if known[subjectPlace] {
+			rows = min(rows, max(rows/max(total, 1), 1e-3)*f.ofSubject)
+			if known[objectPlace] {
+				rows = min(rows, 0.5)
+			}
+		} else {
+			rows = min(rows, f.ofObject)
+		}
+		if known[subjectPlace] && t.hasObject() || known[objectPlace] && !t.places[subjectPlace].id.IsZero() {
+			rows = min(rows, 1, total/10)
+		}
+	}
+	return rows, seekCost*float64(max(1, len(t.oneOf))) + rows*rowCost, nil
+}
+
+func (t *boundTriple) hasObject() bool { return t.oneOf != nil || !t.places[objectPlace].id.IsZero() }
+
+// path asks the path itself.
+func (e *estimator) path(t *boundTriple, known [4]bool) (rows, cost float64, err error) {
+	given := func(at int) bool { return known[at] || t.places[at].slot < 0 }
+	n, err := t.path.Estimate(given(subjectPlace), given(objectPlace))
+	rows = float64(n)
+	if given(subjectPlace) && given(objectPlace) {
+		return min(rows, 1), guessedFanOut * guessedFanOut * seekCost, err
+	}
+	return rows, seekCost * (guessedFanOut + rows), err
+}
+
+// terms counts the statements with the terms of a triple: by the catalogue where
+// that knows, else up to countedRows of them.
+func (e *estimator) terms(t *boundTriple) (float64, error) {
+	if n, ok := e.constant[t]; ok {
+		return n, nil
+	}
+	p := kg.IDPattern{Subject: t.places[subjectPlace].id, Predicate: t.places[predicatePlace].id, Object: t.places[objectPlace].id, Graph: t.places[graphPlace].id}
+	if t.oneOf != nil {
+		p.Object = t.oneOf[0]
+	}
+	most, known, err := e.snapshot.Estimate(p)
+	n := float64(most)
+	if err == nil && !known {
+		var counted int
+		if counted, err = e.count(p, countedRows); counted < countedRows {
+			n = float64(counted)
+		} else {
+			n = max(countedRows, min(n, countedRows*countedRows))
+		}
+	}
+	n *= float64(max(1, len(t.oneOf)))
+	e.constant[t] = n
+	return n, err
+}
+
+func (e *estimator) count(p kg.IDPattern, most int) (n int, err error) {
+	if e.byTerms == nil {
+		e.byTerms = e.snapshot.Sweep()
+	}
+	for e.byTerms.Seek(p, nil); n < most && e.byTerms.Next(); n++ {
+		e.read++
+	}
+	return n, e.byTerms.Err()
+}
+
+// close ends its walks; it may be asked again.
+func (e *estimator) close() {
+	for _, w := range [...]**kg.Sweep{&e.byTerms, &e.first} {
+		if *w != nil {
+			(*w).Close()
+			*w = nil
+		}
+	}
+}
+
+// fan looks at the first statements of a predicate, in the order of their
+// objects, and at how many its first subjects have.
+func (e *estimator) fan(predicate kg.ID) (fan, error) {
+	if f, ok := e.fans[predicate]; ok {
+		return f, nil
+	}
+	var rows, objects int
+	var last kg.ID
+	var subjects []kg.ID
+	if e.first == nil {
+		e.first = e.snapshot.Sweep()
+	}
+	for e.first.Seek(kg.IDPattern{Predicate: predicate}, nil); rows < sampledRows && e.first.Next(); rows++ {
+		row := e.first.Row()
+		e.read++
+		if row.Object != last {
+			last = row.Object
+			objects++
+		}
+		if k := len(subjects); k < sampledNodes && (k == 0 || subjects[k-1] != row.Subject) {
+			subjects = append(subjects, row.Subject)
+		}
+	}
+	if err := e.first.Err(); err != nil {
+		return fan{}, err
+	}
+	f := fan{1, 1}
+	if rows > 0 {
+		f.ofObject = float64(rows) / float64(objects)
+	}
+	if objects == 1 && rows == sampledRows { // a value that very many have
+		n, _, err := e.snapshot.Estimate(kg.IDPattern{Predicate: predicate})
+		if err != nil {
+			return f, err
+		}
+		f.ofObject = max(sampledRows, float64(n)/sampledRows)
+	}
+	// A subject with k statements is met k times as often as one with one.
+	var shares float64
+	for _, s := range subjects {
+		n, err := e.count(kg.IDPattern{Subject: s, Predicate: predicate}, sampledFanOut)
+		if err != nil {
+			return f, err
+		}
+		shares += 1 / float64(max(1, n))
+	}
+	if len(subjects) > 0 {
+		f.ofSubject = float64(len(subjects)) / shares
+	}
+	e.fans[predicate] = f
+	return f, nil
+}
+
+// group is about how many rows a group has for one row: its elements, the
+// cheapest first.
+func (e *estimator) group(s *scope, bound slots) (rows, cost float64, err error) {
+	rows = 1
+	left := s.elements()
+	for len(left) > 0 {
+		best, bestRows, bestCost := -1, 0.0, 0.0
+		for i, x := range left {
+			r, c, err := e.element(x, &bound)
+			if err != nil {
+				return 0, 0, err
+			}
+			if best < 0 || c+r < bestCost+bestRows {
+				best, bestRows, bestCost = i, r, c
+			}
+		}
+		cost += rows * bestCost
+		rows *= bestRows
+		bound.addAll(&left[best].binds)
+		left[best] = left[len(left)-1]
+		left = left[:len(left)-1]
+	}
+	return rows, cost, nil
+}
+
+// element is what one triple or union does for a row.
+func (e *estimator) element(x element, bound *slots) (rows, cost float64, err error) {
+	if x.triple != nil {
+		return e.triple(x.triple, bound)
+	}
+	for _, alternative := range x.union {
+		r, c, err := e.group(alternative, *bound)
+		if err != nil {
+			return 0, 0, err
+		}
+		rows, cost = rows+r, cost+c
+	}
+	return rows, cost, nil
+}

@@ -1,0 +1,268 @@
+package pattern
+
+import (
+	"context"
+	"iter"
+	"math"
+	"slices"
+
+	"koine/kg"
+)
+
+// Row is a solution: the id of each variable, in the order of Pattern.Names,
+// zero for one that is not bound. It is valid until the next one is asked for.
+type Row []kg.ID
+
+// Query says what of a pattern's solutions is wanted. The zero Query wants all.
+type Query struct {
+	// Bound gives variables a value beforehand: the solutions are those that
+	// agree with it, and one that leaves such a variable unbound gets the value
+	// (as joining with VALUES does).
+	Bound map[string]kg.ID
+	// Select are the variables that Distinct looks at, and that its rows show;
+	// nil is all. It means nothing without Distinct.
+	Select   []string
+	Distinct bool
+	Order    []Order
+	// First is how many rows will be read at the most, 0 for all: with Order, no
+	// more of them are held in memory than that takes.
+	First int
+	// After goes on behind a place that an evaluation of the same gave.
+	After []byte
+}
+
+// Order orders rows by a variable. Compare gets its terms, the zero Term where
+// it is not bound. Rows that are equal in all keys keep a fixed order.
+type Order struct {
+	Var     string
+	Compare func(a, b kg.Term) int
+}
+
+// Evaluation is a query on a snapshot. It is planned when it is made, and its
+// rows can be read once, by one goroutine, before the snapshot is closed.
+type Evaluation struct {
+	pattern *Pattern
+	query   Query
+	planner *planner
+	machine *machine
+	plan    *plan
+	columns []int // that Distinct looks at
+	keys    []int // columns of the order
+	skip    uint64
+	given   uint64 // rows, with Distinct or an order
+	outer   bool   // places have an outermost row
+}
+
+// Evaluate plans the query, for which it reads a few statements.
+func (p *Pattern) Evaluate(ctx context.Context, s *kg.Snapshot, q Query) (*Evaluation, error) {
+	guess := newEstimator(s)
+	return p.evaluate(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: len(p.names)}, estimator: guess, choose: guess.joinOrder})
+}
+
+func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
+	defer by.estimator.close()
+	e := &Evaluation{pattern: p, query: q, planner: by, machine: &machine{ctx: ctx, snapshot: by.builder.snapshot, limits: p.limits}}
+	if err := e.resume(); err != nil {
+		return nil, err
+	}
+	if err := e.resolve(); err != nil {
+		return nil, err
+	}
+	outer := make(map[string]int, len(p.names))
+	for i, name := range p.names {
+		outer[name] = i
+	}
+	var bound slots
+	for name := range q.Bound {
+		bound.add(outer[name])
+	}
+	root, err := e.planner.scope(&p.root, around{outer: outer, shared: func(name string) bool { return !q.Bound[name].IsZero() }})
+	if err != nil {
+		return nil, err
+	}
+	if e.plan, err = e.planner.group(root, bound); err != nil {
+		return nil, err
+	}
+	if e.planner.foreign || len(e.planner.forced) > 0 {
+		return nil, errForeign
+	}
+	e.machine.row = make([]kg.ID, e.planner.next)
+	for name, id := range q.Bound {
+		e.machine.row[outer[name]] = id
+	}
+	e.machine.read = e.planner.estimator.read
+	e.outer = !e.sorted() && e.plan.outermost() != nil
+	if e.machine.outer.from != nil && !e.outer {
+		return nil, errForeign
+	}
+	return e, nil
+}
+
+// outermost is the step whose rows come in the order of an index and are gone
+// through once, nil if there is none.
+func (p *plan) outermost() *step {
+	for _, s := range p.steps {
+		switch s.kind {
+		case filterStep, absentStep:
+		case scanStep:
+			return s
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// sorted tells that places are counts of rows.
+func (e *Evaluation) sorted() bool { return e.query.Distinct || len(e.query.Order) > 0 }
+
+func (e *Evaluation) resume() error {
+	if e.query.After == nil {
+		return nil
+	}
+	at, err := parsePlace(e.query.After)
+	if err != nil {
+		return err
+	}
+	e.planner.forced = at.orders
+	e.given = at.count
+	e.machine.outer = outermost{from: at.outer, skip: at.count}
+	if e.sorted() {
+		if at.outer != nil {
+			return errForeign
+		}
+		e.skip, e.machine.outer.skip = at.count, 0
+	}
+	return nil
+}
+
+// resolve finds the columns of the variables that the query names.
+func (e *Evaluation) resolve() error {
+	column := func(name, field string) (int, error) {
+		i := e.pattern.Column(name)
+		if i < 0 {
+			return i, kg.Errorf(kg.CodeInvalid, "the pattern binds no variable %s", name).At(field)
+		}
+		return i, nil
+	}
+	for name, id := range e.query.Bound {
+		if _, err := column(name, "bound"); err != nil {
+			return err
+		}
+		if id.IsZero() {
+			return kg.Errorf(kg.CodeInvalid, "the variable %s has no value", name).At("bound")
+		}
+	}
+	for i := range e.pattern.names {
+		e.columns = append(e.columns, i)
+	}
+	if e.query.Select != nil {
+		e.columns = e.columns[:0]
+		for _, name := range e.query.Select {
+			i, err := column(name, "select")
+			if err != nil {
+				return err
+			}
+			e.columns = append(e.columns, i)
+		}
+	}
+	for _, o := range e.query.Order {
+		i, err := column(o.Var, "order")
+		if err != nil {
+			return err
+		}
+		if e.query.Distinct && !slices.Contains(e.columns, i) {
+			return kg.Errorf(kg.CodeInvalid, "distinct rows cannot be ordered by %s, which is not selected", o.Var).At("order")
+		}
+		e.keys = append(e.keys, i)
+	}
+	return nil
+}
+
+// Rows yields the solutions. An error is the last that comes.
+func (e *Evaluation) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		m := e.machine
+		defer m.close()
+		defer e.planner.estimator.close() // NotExists is planned on the way
+		if len(e.query.Order) > 0 {
+			e.ordered(yield)
+			return
+		}
+		end := &rowOp{of: e, give: func(r Row) bool { return yield(r, nil) }}
+		if e.query.Distinct {
+			end.seen = newRowSet(e.columns, m.limits.Kept)
+		}
+		e.run(end)
+		if m.err != nil {
+			yield(nil, m.err)
+		}
+	}
+}
+
+func (e *Evaluation) run(end op) {
+	first := e.machine.link(e.plan, end, e.planner)
+	if e.outer {
+		e.plan.outermost().scan.outermost = true
+	}
+	first.run()
+}
+
+// Place is behind the row that was given last.
+func (e *Evaluation) Place() []byte {
+	at := position{orders: e.planner.orders, count: e.given}
+	switch {
+	case e.sorted():
+	case e.outer && e.machine.outer.any:
+		at.outer, at.count = &e.machine.outer.at, e.machine.outer.rows
+	default:
+		at.count = e.machine.outer.rows
+	}
+	return at.append(nil)
+}
+
+// MaxPlaceBytes is how long a place of this evaluation may be.
+func (e *Evaluation) MaxPlaceBytes() int {
+	at := position{orders: e.planner.orders, count: math.MaxUint64}
+	if e.outer {
+		at.outer = &kg.IDQuad{}
+	}
+	return len(at.append(nil))
+}
+
+// rowOp is the end of a pattern: it gives rows out.
+type rowOp struct {
+	of   *Evaluation
+	give func(Row) bool
+	seen *rowSet
+	all  bool // also those before the place, which are counted elsewhere
+}
+
+func (o *rowOp) run() bool {
+	m := o.of.machine
+	row := Row(m.row[:len(o.of.pattern.names)])
+	if o.seen != nil {
+		var isNew bool
+		if row, isNew, m.err = o.seen.add(row); m.err != nil {
+			return false
+		} else if !isNew {
+			return true
+		}
+	}
+	switch {
+	case o.all:
+	case o.of.sorted():
+		if o.of.skip > 0 {
+			o.of.skip--
+			return true
+		}
+		o.of.given++
+	default:
+		m.outer.rows++
+		if m.outer.skip > 0 {
+			m.outer.skip--
+			return true
+		}
+	}
+	return o.give(row)
+}

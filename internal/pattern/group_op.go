@@ -1,0 +1,187 @@
+package pattern
+
+import "koine/kg"
+
+type filterOp struct {
+	m     *machine
+	step  *step
+	next  op
+	terms []kg.Term
+}
+
+func (o *filterOp) run() bool {
+	o.step.runs++
+	f := o.step.filter
+	for i, slot := range f.slots {
+		o.terms[i] = kg.Term{}
+		if slot < 0 || o.m.row[slot].IsZero() {
+			continue
+		}
+		if o.terms[i], o.m.err = o.m.snapshot.Term(o.m.row[slot]); o.m.err != nil {
+			return false
+		}
+	}
+	if !f.holds(o.terms) {
+		return true
+	}
+	o.step.rows++
+	return o.next.run()
+}
+
+type unionOp struct {
+	m            *machine
+	step         *step
+	next         op
+	alternatives []op
+}
+
+func (o *unionOp) run() bool {
+	o.step.runs++
+	for _, a := range o.alternatives {
+		if !a.run() {
+			return false
+		}
+	}
+	return true
+}
+
+// passOp is the end of an alternative.
+type passOp struct {
+	m    *machine
+	step *step
+	next op
+}
+
+func (o *passOp) run() bool { return o.m.hand(o.step) && o.next.run() }
+
+type optionalOp struct {
+	m     *machine
+	step  *step
+	next  op
+	group op
+	found bool
+}
+
+func (o *optionalOp) run() bool {
+	o.step.runs++
+	o.found = false
+	if !o.group.run() {
+		return false
+	}
+	return o.found || o.m.hand(o.step) && o.next.run()
+}
+
+// foundOp is the end of an optional group.
+type foundOp struct{ of *optionalOp }
+
+func (o *foundOp) run() bool {
+	o.of.found = true
+	return o.of.m.hand(o.of.step) && o.of.next.run()
+}
+
+type mergeOp struct {
+	m    *machine
+	step *step
+	next op
+}
+
+func (o *mergeOp) run() bool {
+	o.step.runs++
+	inner, outer := o.m.row[o.step.merge.inner], &o.m.row[o.step.merge.outer]
+	switch {
+	case inner.IsZero() || *outer == inner:
+		o.step.rows++
+		return o.next.run()
+	case !outer.IsZero():
+		return true // not compatible
+	}
+	*outer = inner
+	o.step.rows++
+	more := o.next.run()
+	// A plan for NotExists may have made the row longer meanwhile.
+	o.m.row[o.step.merge.outer] = kg.ID{}
+	return more
+}
+
+// absentOp goes on when a group has no solution. The row is substituted into the
+// group (SPARQL 1.1, section 18.6), which makes it another group for other
+// variables that are bound: each gets its plan when it first comes up.
+type absentOp struct {
+	m       *machine
+	step    *step
+	next    op
+	planner *planner
+	groups  map[slots]op
+	found   bool
+}
+
+func (o *absentOp) run() bool {
+	o.step.runs++
+	group, err := o.group()
+	if err != nil {
+		o.m.err = err
+		return false
+	}
+	o.found = false
+	if !group.run() && !o.found {
+		return false
+	}
+	if o.found {
+		return o.m.err == nil
+	}
+	o.step.rows++
+	return o.next.run()
+}
+
+// group is the one for the variables that the row binds.
+func (o *absentOp) group() (op, error) {
+	n := o.step.absent
+	var bound slots
+	for _, slot := range n.visible {
+		if !o.m.row[slot].IsZero() {
+			bound.add(slot)
+		}
+	}
+	if g, ok := o.groups[bound]; ok {
+		return g, nil
+	}
+	at := around{outer: map[string]int{}, constant: map[string]int{}, shared: func(string) bool { return false }}
+	for name, slot := range n.visible {
+		if bound.has(slot) {
+			at.constant[name] = slot
+		}
+	}
+	for _, name := range scopeOf(n.group) {
+		if _, ok := at.constant[name]; !ok {
+			slot, err := o.planner.slot()
+			if err != nil {
+				return nil, err
+			}
+			at.outer[name] = slot
+		}
+	}
+	s, err := o.planner.scope(n.group, at)
+	if err != nil {
+		return nil, err
+	}
+	orders, forced := o.planner.orders, o.planner.forced
+	o.planner.forced = nil
+	p, err := o.planner.group(s, bound)
+	o.planner.orders, o.planner.forced = orders, forced
+	if err != nil {
+		return nil, err
+	}
+	o.m.row = append(o.m.row, make([]kg.ID, max(0, o.planner.next-len(o.m.row)))...)
+	o.step.groups = append(o.step.groups, p)
+	g := o.m.link(p, &presentOp{o}, o.planner)
+	o.groups[bound] = g
+	return g, nil
+}
+
+// presentOp is the end of a group of NotExists: one solution is enough.
+type presentOp struct{ of *absentOp }
+
+func (o *presentOp) run() bool {
+	o.of.found = true
+	return false
+}

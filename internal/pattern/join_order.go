@@ -1,0 +1,142 @@
+package pattern
+
+import "math"
+
+// element is what a group joins: a triple or a union.
+type element struct {
+	triple *boundTriple
+	union  []*scope
+	binds  slots // for certain
+	uses   slots // all that it has to do with
+}
+
+func (s *scope) elements() []element {
+	out := make([]element, 0, len(s.triples)+len(s.unions))
+	for _, t := range s.triples {
+		out = append(out, element{triple: t, binds: t.variables, uses: t.variables})
+	}
+	for i, u := range s.unions {
+		x := element{union: u, binds: s.certain[i]}
+		for _, alternative := range u {
+			for _, slot := range alternative.own {
+				x.uses.add(slot)
+			}
+			for _, m := range alternative.merges {
+				x.uses.add(m.outer)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// maxSearched is for how many elements every order is looked at; above it, each
+// next one is the cheapest there.
+const maxSearched = 8
+
+// joinOrder puts the elements of a group in order, so that as few rows as
+// possible come up on the way. What has no variable in common with what is bound
+// already waits until there is nothing else: a cross product comes last.
+func (e *estimator) joinOrder(elements []element, bound slots) ([]int, error) {
+	switch n := len(elements); {
+	case n < 2:
+		return make([]int, n), nil
+	case n > maxSearched:
+		return e.greedyOrder(elements, bound)
+	}
+	s := search{estimator: e, elements: elements, bound: bound, best: make([]ordered, 1<<len(elements))}
+	return s.run()
+}
+
+func (e *estimator) greedyOrder(elements []element, bound slots) (order []int, err error) {
+	taken := make([]bool, len(elements))
+	for range elements {
+		best, bestCost, bestConnected := -1, 0.0, false
+		for i, x := range elements {
+			if taken[i] {
+				continue
+			}
+			rows, cost, err := e.element(x, &bound)
+			if err != nil {
+				return nil, err
+			}
+			c := x.connected(&bound)
+			if cost += rows; best < 0 || c && !bestConnected || c == bestConnected && cost < bestCost {
+				best, bestCost, bestConnected = i, cost, c
+			}
+		}
+		taken[best] = true
+		order = append(order, best)
+		bound.addAll(&elements[best].binds)
+	}
+	return order, nil
+}
+
+// connected tells whether the element narrows, or is narrowed by, what is bound.
+func (x *element) connected(bound *slots) bool {
+	return x.uses == slots{} || x.uses.meets(bound)
+}
+
+// search goes through all sets of elements, the smaller first (dynamic
+// programming over left-deep orders).
+type search struct {
+	*estimator
+	elements []element
+	bound    slots
+	best     []ordered // by set
+}
+
+// ordered is the cheapest order found for a set.
+type ordered struct {
+	found      bool
+	rows, cost float64
+	last       int
+	before     int // set
+}
+
+func (s *search) run() ([]int, error) {
+	s.best[0] = ordered{found: true, rows: 1}
+	all := len(s.best) - 1
+	for set := range all {
+		if s.best[set].found {
+			if err := s.extend(set); err != nil {
+				return nil, err
+			}
+		}
+	}
+	order := make([]int, len(s.elements))
+	for k, set := len(order)-1, all; k >= 0; k-- {
+		order[k] = s.best[set].last
+		set = s.best[set].before
+	}
+	return order, nil
+}
+
+// extend adds each element to a set that goes on from it.
+func (s *search) extend(set int) error {
+	bound, any := s.bound, false
+	for i := range s.elements {
+		if set&(1<<i) != 0 {
+			bound.addAll(&s.elements[i].binds)
+		}
+	}
+	for i := range s.elements {
+		any = any || set&(1<<i) == 0 && s.elements[i].connected(&bound)
+	}
+	from := s.best[set]
+	for i := range s.elements {
+		if set&(1<<i) != 0 || any && !s.elements[i].connected(&bound) {
+			continue
+		}
+		rows, cost, err := s.element(s.elements[i], &bound)
+		if err != nil {
+			return err
+		}
+		next := ordered{true, math.Min(from.rows*rows, 1e300), from.cost + math.Max(from.rows, 1e-3)*cost, i, set}
+		into := &s.best[set|1<<i]
+		if !into.found || next.cost+next.rows*rowCost < into.cost+into.rows*rowCost {
+			*into = next
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package pattern
+
+import (
+	"cmp"
+	"slices"
+
+	"koine/kg"
+)
+
+// rowSet knows which rows there have been, by some of their columns.
+type rowSet struct {
+	columns []int
+	most    int
+	seen    map[string]struct{}
+	key     []byte
+	row     Row // with those columns only
+}
+
+func newRowSet(columns []int, most int) *rowSet {
+	return &rowSet{columns: columns, most: most, seen: map[string]struct{}{}}
+}
+
+// add tells whether the row is new, and gives it with the columns only.
+func (s *rowSet) add(r Row) (shown Row, isNew bool, err error) {
+	s.key = s.key[:0]
+	for _, c := range s.columns {
+		s.key = append(s.key, r[c][:]...)
+	}
+	if _, there := s.seen[string(s.key)]; there {
+		return nil, false, nil
+	}
+	if len(s.seen) == s.most {
+		return nil, false, tooManyKept(s.most)
+	}
+	s.seen[string(s.key)] = struct{}{}
+	if s.row == nil {
+		s.row = make(Row, len(r))
+	}
+	clear(s.row)
+	for _, c := range s.columns {
+		s.row[c] = r[c]
+	}
+	return s.row, true, nil
+}
+
+// cutAt is how many rows are gathered before those that cannot be asked for are
+// dropped.
+const cutAt = 16 << 10
+
+// keptRows are rows one behind the other, in the order in which they came or,
+// once they were cut, in that which was asked for.
+type keptRows struct {
+	ids []kg.ID
+	n   int
+}
+
+// ordered gives the rows in order, behind the place. It holds all of them, or as
+// many as the query is read for.
+func (e *Evaluation) ordered(yield func(Row, error) bool) {
+	width := len(e.pattern.names)
+	var kept keptRows
+	end := &rowOp{of: e, all: true}
+	end.give = func(r Row) bool {
+		if e.machine.err = e.room(&kept); e.machine.err != nil {
+			return false
+		}
+		kept.n++
+		kept.ids = append(kept.ids, r...)
+		return true
+	}
+	if e.query.Distinct {
+		end.seen = newRowSet(e.columns, e.machine.limits.Kept)
+	}
+	e.run(end)
+	var order []int
+	err := e.machine.err
+	if err == nil {
+		order, err = e.sort(kept.ids, kept.n)
+	}
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	for _, i := range order[min(e.skip, uint64(kept.n)):] {
+		e.given++
+		if !yield(kept.ids[i*width:(i+1)*width:(i+1)*width], nil) {
+			return
+		}
+	}
+}
+
+// room sees to it that one more row can be held: where the query is read for so
+// many rows only, those behind them are dropped from time to time.
+func (e *Evaluation) room(kept *keptRows) error {
+	most, asked := e.machine.limits.Kept, kept.n
+	if e.query.First > 0 {
+		asked = int(min(e.skip, uint64(most))) + e.query.First
+	}
+	if kept.n < most && (asked >= kept.n/2 || kept.n < cutAt) {
+		return nil
+	}
+	if asked >= kept.n {
+		return tooManyKept(most)
+	}
+	order, err := e.sort(kept.ids, kept.n)
+	if err != nil {
+		return err
+	}
+	width := len(e.pattern.names)
+	ids := make([]kg.ID, 0, cap(kept.ids))
+	for _, i := range order[:asked] {
+		ids = append(ids, kept.ids[i*width:(i+1)*width]...)
+	}
+	kept.ids, kept.n = ids, asked
+	return nil
+}
+
+// sort gives the indexes of the rows in order. Each value is decoded and
+// compared once, among the values of its column: rows then compare by rank.
+func (e *Evaluation) sort(kept []kg.ID, n int) ([]int, error) {
+	width := len(e.pattern.names)
+	ranks := make([]map[kg.ID]int, len(e.keys))
+	for k, column := range e.keys {
+		terms := map[kg.ID]kg.Term{}
+		for i := range n {
+			id := kept[i*width+column]
+			if _, there := terms[id]; there {
+				continue
+			}
+			var t kg.Term
+			if !id.IsZero() {
+				var err error
+				if t, err = e.machine.snapshot.Term(id); err != nil {
+					return nil, err
+				}
+			}
+			terms[id] = t
+		}
+		ranks[k] = rank(terms, e.query.Order[k].Compare)
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		for k, column := range e.keys {
+			if c := cmp.Compare(ranks[k][kept[a*width+column]], ranks[k][kept[b*width+column]]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return order, nil
+}
+
+// rank numbers ids by the order of their terms; equal ones get the same number.
+func rank(terms map[kg.ID]kg.Term, compare func(a, b kg.Term) int) map[kg.ID]int {
+	ids := make([]kg.ID, 0, len(terms))
+	for id := range terms {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareIDs)
+	slices.SortStableFunc(ids, func(a, b kg.ID) int { return compare(terms[a], terms[b]) })
+	ranks := make(map[kg.ID]int, len(ids))
+	for i, id := range ids {
+		ranks[id] = i
+		if i > 0 && compare(terms[ids[i-1]], terms[id]) == 0 {
+			ranks[id] = ranks[ids[i-1]]
+		}
+	}
+	return ranks
+}

@@ -1,0 +1,236 @@
+package pattern_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"koine/internal/pattern"
+	"koine/kg"
+)
+
+// This file evaluates patterns as SPARQL 1.1, section 18.5, defines them: from
+// the inside out, over slices of quads, without an index and without a planner.
+
+// solution binds variables.
+type solution map[string]kg.Term
+
+var errTooMany = errors.New("too many solutions for the slow way")
+
+const naiveRows = 4000
+
+type naive struct {
+	quads    []kg.Quad
+	triples  []kg.Quad // without graphs, each once
+	constant solution  // substituted
+}
+
+func newNaive(quads []kg.Quad) *naive {
+	n := &naive{quads: quads}
+	seen := map[kg.Quad]bool{}
+	for _, q := range quads {
+		q.Graph = kg.Term{}
+		if !seen[q] {
+			seen[q] = true
+			n.triples = append(n.triples, q)
+		}
+	}
+	return n
+}
+
+// group is the solutions of a group without its filters (which an optional
+// group's are not part of until it is joined), and with them.
+func (n *naive) group(g pattern.Group) []solution {
+	return n.filtered(g, n.unfiltered(g))
+}
+
+func (n *naive) unfiltered(g pattern.Group) []solution {
+	all := []solution{{}}
+	for _, t := range g.Triples {
+		all = join(all, n.triple(t))
+	}
+	for _, union := range g.Unions {
+		var any []solution
+		for _, alternative := range union {
+			any = append(any, n.group(alternative)...)
+		}
+		all = join(all, any)
+	}
+	for _, o := range g.Optional {
+		right := n.unfiltered(o)
+		var out []solution
+		for _, left := range all {
+			found := n.filtered(o, join([]solution{left}, right))
+			if len(found) == 0 {
+				found = []solution{left}
+			}
+			out = append(out, found...)
+		}
+		all = out
+	}
+	return all
+}
+
+func (n *naive) filtered(g pattern.Group, in []solution) (out []solution) {
+	for _, s := range in {
+		if n.holds(g, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (n *naive) holds(g pattern.Group, s solution) bool {
+	for _, f := range g.Filters {
+		var terms []kg.Term
+		for _, name := range f.Vars {
+			terms = append(terms, n.value(name, s))
+		}
+		if !f.Holds(terms) {
+			return false
+		}
+	}
+	for _, absent := range g.NotExists {
+		inner := *n
+		inner.constant = maps.Clone(n.constant)
+		if inner.constant == nil {
+			inner.constant = solution{}
+		}
+		maps.Copy(inner.constant, s)
+		if len(inner.group(absent)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *naive) value(name string, s solution) kg.Term {
+	if t, ok := n.constant[name]; ok {
+		return t
+	}
+	return s[name]
+}
+
+func join(left, right []solution) (out []solution) {
+	for _, l := range left {
+	pairs:
+		for _, r := range right {
+			for name, t := range r {
+				if u, ok := l[name]; ok && t != u {
+					continue pairs
+				}
+			}
+			both := maps.Clone(l)
+			maps.Copy(both, r)
+			if out = append(out, both); len(out) > naiveRows {
+				panic(errTooMany)
+			}
+		}
+	}
+	return out
+}
+
+// spot is a node of a triple, taken apart again: pattern keeps that to itself.
+type spot struct {
+	name  string
+	terms []kg.Term
+}
+
+func (n *naive) triple(t pattern.Triple) (out []solution) {
+	from := n.triples
+	graph := spotOf(t.Graph)
+	if graph.name != "" || graph.terms != nil {
+		from = n.quads
+	}
+	if t.Path != nil {
+		return n.path(t, from)
+	}
+	for _, q := range from {
+		s := solution{}
+		if n.fits(spotOf(t.Subject), q.Subject, s) && n.fits(spotOf(t.Predicate), q.Predicate, s) && n.fits(spotOf(t.Object), q.Object, s) &&
+			(q.Graph.IsZero() || n.fits(graph, q.Graph, s)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (n *naive) fits(p spot, t kg.Term, s solution) bool {
+	if p.name == "" {
+		return slices.Contains(p.terms, t)
+	}
+	if want, ok := n.constant[p.name]; ok {
+		return t == want
+	}
+	if want, ok := s[p.name]; ok {
+		return t == want
+	}
+	s[p.name] = t
+	return true
+}
+
+// relation is what a path relates.
+type relation map[[2]kg.Term]bool
+
+func (n *naive) path(t pattern.Triple, from []kg.Quad) (out []solution) {
+	if g := spotOf(t.Graph); g.terms != nil {
+		from = slices.DeleteFunc(slices.Clone(from), func(q kg.Quad) bool { return !slices.Contains(g.terms, q.Graph) })
+	}
+	for pair := range pathRelations[t.Path.String()](from) {
+		s := solution{}
+		if n.fits(spotOf(t.Subject), pair[0], s) && n.fits(spotOf(t.Object), pair[1], s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func step(predicate int, back bool) func([]kg.Quad) relation {
+	return func(quads []kg.Quad) relation {
+		r := relation{}
+		for _, q := range quads {
+			if q.Predicate != predicates[predicate] {
+				continue
+			}
+			if back {
+				r[[2]kg.Term{q.Object, q.Subject}] = true
+			} else {
+				r[[2]kg.Term{q.Subject, q.Object}] = true
+			}
+		}
+		return r
+	}
+}
+
+func sequence(a, b func([]kg.Quad) relation) func([]kg.Quad) relation {
+	return func(quads []kg.Quad) relation {
+		r := relation{}
+		for x := range a(quads) {
+			for y := range b(quads) {
+				if x[1] == y[0] {
+					r[[2]kg.Term{x[0], y[1]}] = true
+				}
+			}
+		}
+		return r
+	}
+}
+
+func either(a, b func([]kg.Quad) relation) func([]kg.Quad) relation {
+	return func(quads []kg.Quad) relation {
+		r := a(quads)
+		maps.Copy(r, b(quads))
+		return r
+	}
+}
+
+func closure(a func([]kg.Quad) relation) func([]kg.Quad) relation {
+	return func(quads []kg.Quad) relation {
+		r := a(quads)
+		for before := 0; before < len(r); {
+			before = len(r)
+			maps.Copy(r, sequence(func([]kg.Quad) relation { return r }, a)(quads))
+		}
+		return r
+	}
+}

@@ -1,0 +1,200 @@
+package pattern
+
+import (
+	"slices"
+
+	"koine/kg"
+)
+
+// scope is a group tied to a snapshot, with a slot in the row for each of its
+// variables.
+//
+// Groups are evaluated from the outside in: what is bound already narrows what
+// is read. The algebra is defined from the inside out, and both agree as long as
+// the group binds the variable for certain. Where it may leave it unbound
+// (it stands in an OPTIONAL, or in one alternative of a UNION), the group gets a
+// slot of its own for it, which is compared with the outer one at its end: so
+// "OPTIONAL { … OPTIONAL { … ?x } }" does not see an ?x from outside.
+type scope struct {
+	own       map[string]int
+	triples   []*boundTriple
+	unions    [][]*scope
+	certain   []slots // of each union: what every alternative binds
+	optionals []*scope
+	filters   []*boundFilter
+	absent    []*absent
+	merges    []merge
+	optional  bool
+}
+
+// merge compares the slot that a group has for itself with that of the variable
+// outside.
+type merge struct{ inner, outer int }
+
+// boundFilter is a filter with the slots of its variables, -1 for one that is
+// not in scope. open lists those of them that must be bound before it is
+// judged; what else there is no longer changes.
+type boundFilter struct {
+	slots []int
+	open  slots
+	holds func([]kg.Term) bool
+	text  string
+}
+
+// absent is a group of NotExists with the slots of the variables around it.
+type absent struct {
+	group   *Group
+	visible map[string]int
+	open    slots
+}
+
+// builder gives out slots.
+type builder struct {
+	snapshot *kg.Snapshot
+	limits   Limits
+	next     int
+}
+
+func (b *builder) slot() (int, error) {
+	if b.next == maxSlots {
+		return 0, tooMany("variables in different groups", maxSlots)
+	}
+	b.next++
+	return b.next - 1, nil
+}
+
+// around is what a group finds where it stands.
+type around struct {
+	outer  map[string]int // slots of the variables of the group around it
+	shared func(name string) bool
+	// constant are the slots of variables that have been substituted: they are
+	// seen at any depth (SPARQL 1.1, section 18.6, substitute).
+	constant map[string]int
+	optional bool
+}
+
+func (b *builder) scope(g *Group, at around) (*scope, error) {
+	s := &scope{own: map[string]int{}, optional: at.optional}
+	certain := certainOf(g)
+	names := scopeOf(g)
+	for _, name := range names {
+		if slot, ok := at.constant[name]; ok {
+			s.own[name] = slot
+			continue
+		}
+		outer := at.outer[name]
+		s.own[name] = outer
+		if !slices.Contains(certain, name) && at.shared(name) {
+			inner, err := b.slot()
+			if err != nil {
+				return nil, err
+			}
+			s.own[name], s.merges = inner, append(s.merges, merge{inner, outer})
+		}
+	}
+	for i := range g.Triples {
+		t, err := b.triple(&g.Triples[i], s.own)
+		if err != nil {
+			return nil, err
+		}
+		s.triples = append(s.triples, t)
+	}
+	if err := b.groups(s, g, at); err != nil {
+		return nil, err
+	}
+	b.conditions(s, g, at)
+	return s, nil
+}
+
+// groups builds the groups in a group.
+func (b *builder) groups(s *scope, g *Group, at around) error {
+	used := map[string]int{} // by how many elements
+	for i := range g.Triples {
+		count(used, g.Triples[i].vars())
+	}
+	for _, union := range g.Unions {
+		count(used, scopeOf(&Group{Unions: [][]Group{union}}))
+	}
+	for i := range g.Optional {
+		count(used, scopeOf(&g.Optional[i]))
+	}
+	in := around{outer: s.own, constant: at.constant, shared: func(name string) bool { return used[name] > 1 }}
+	for _, union := range g.Unions {
+		var list []*scope
+		for k := range union {
+			alternative, err := b.scope(&union[k], in)
+			if err != nil {
+				return err
+			}
+			list = append(list, alternative)
+		}
+		s.unions = append(s.unions, list)
+		var certain slots
+		for _, name := range certainOfUnion(union) {
+			certain.add(s.own[name])
+		}
+		s.certain = append(s.certain, certain)
+	}
+	in.optional = true
+	for i := range g.Optional {
+		o, err := b.scope(&g.Optional[i], in)
+		if err != nil {
+			return err
+		}
+		s.optionals = append(s.optionals, o)
+	}
+	return nil
+}
+
+func count(used map[string]int, names []string) {
+	for _, name := range names {
+		used[name]++
+	}
+}
+
+// conditions binds the filters and NotExists of a group. Those of an optional
+// group see the solution merged with what it is left joined with.
+func (b *builder) conditions(s *scope, g *Group, at around) {
+	visible := make(map[string]int, len(s.own)+len(at.constant))
+	if at.optional {
+		for name, slot := range at.outer {
+			visible[name] = slot
+		}
+	}
+	for name, slot := range s.own {
+		if _, there := visible[name]; !there {
+			visible[name] = slot
+		}
+	}
+	for name, slot := range at.constant {
+		visible[name] = slot
+	}
+	open := func(into *slots, name string) int {
+		slot, ok := visible[name]
+		if !ok {
+			return -1
+		}
+		if _, changes := s.own[name]; changes {
+			into.add(slot)
+		}
+		return slot
+	}
+	for i := range g.Filters {
+		f := &boundFilter{holds: g.Filters[i].Holds}
+		for k, name := range g.Filters[i].Vars {
+			f.slots = append(f.slots, open(&f.open, name))
+			if k > 0 {
+				f.text += " "
+			}
+			f.text += "?" + name
+		}
+		s.filters = append(s.filters, f)
+	}
+	for i := range g.NotExists {
+		n := &absent{group: &g.NotExists[i], visible: visible}
+		for _, name := range mentioned(n.group) {
+			open(&n.open, name)
+		}
+		s.absent = append(s.absent, n)
+	}
+}

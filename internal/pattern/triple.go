@@ -1,0 +1,179 @@
+package pattern
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// place is a place of a triple on a snapshot: a variable's slot, or with slot -1
+// an id, zero for any.
+type place struct {
+	slot int
+	id   kg.ID
+}
+
+// boundTriple is a triple pattern in slots and ids.
+type boundTriple struct {
+	of        *Triple
+	places    [4]place // subject, predicate, object, graph
+	oneOf     []kg.ID  // of the object, in order; nil when it is one or any
+	path      *path.Bound
+	dead      bool // nothing matches it
+	anyGraph  bool // each triple once, whatever graphs hold it
+	variables slots
+}
+
+const (
+	subjectPlace = iota
+	predicatePlace
+	objectPlace
+	graphPlace
+)
+
+// parts gives the ids of a quad in the same sequence.
+func parts(q *kg.IDQuad) [4]*kg.ID { return [4]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph} }
+
+func (b *builder) triple(t *Triple, own map[string]int) (*boundTriple, error) {
+	out := &boundTriple{of: t, anyGraph: t.Graph.isZero()}
+	for i, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
+		p := &out.places[i]
+		p.slot = -1
+		switch {
+		case n.isZero():
+		case n.name != "":
+			p.slot = own[n.name]
+			out.variables.add(p.slot)
+		default:
+			if err := b.terms(out, i, n.terms); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if t.Path != nil && !out.dead {
+		var err error
+		out.path, err = t.Path.Bind(b.snapshot, path.Options{Graph: out.places[graphPlace].id, Nodes: b.limits.Nodes, Statements: int(b.limits.Statements)})
+		return out, err
+	}
+	return out, nil
+}
+
+// terms looks the terms of a place up.
+func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
+	var ids []kg.ID
+	for _, t := range terms {
+		id, known, err := b.snapshot.ID(t)
+		if err != nil {
+			return err
+		}
+		if known = known && out.of.fits(at, id); known {
+			known, err = b.shown(at, id, out.of.Path != nil)
+		}
+		if err != nil {
+			return err
+		}
+		if known {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, compareIDs)
+	ids = slices.Compact(ids)
+	switch len(ids) {
+	case 0:
+		out.dead = true
+	case 1:
+		out.places[at].id = ids[0]
+	default:
+		out.oneOf = ids
+	}
+	return nil
+}
+
+// shown tells whether the view shows a statement with the term in this place, of
+// a path at either end. A term that it does not show is as good as one that
+// nobody knows: neither a row of a path without a step nor the plan tells of it.
+func (b *builder) shown(at int, id kg.ID, path bool) (bool, error) {
+	var p kg.IDQuad
+	*parts(&p)[at] = id
+	patterns := []kg.IDPattern{kg.IDPattern(p)}
+	if path && at == subjectPlace {
+		patterns = append(patterns, kg.IDPattern{Object: id})
+	} else if path && at == objectPlace && id.IsResource() {
+		patterns = append(patterns, kg.IDPattern{Subject: id})
+	}
+	for _, p := range patterns {
+		for _, err := range b.snapshot.MatchIDs(p, nil) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
+
+// fits tells whether what matches the triple can have the id in the place at
+// all. A path may begin at a literal, and go against its first predicate.
+func (t *Triple) fits(at int, id kg.ID) bool {
+	switch {
+	case at == graphPlace:
+		return id.IsResource() || id == kg.DefaultGraphID
+	case at == objectPlace, t.Path != nil:
+		return id != kg.DefaultGraphID
+	}
+	return id.IsResource()
+}
+
+// pattern is what to read of a triple as the row stands, false when nothing can
+// match.
+func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
+	if t.dead {
+		return p, false
+	}
+	for i, id := range parts((*kg.IDQuad)(&p)) {
+		at := &t.places[i]
+		*id = at.id
+		if at.slot >= 0 {
+			if *id = row[at.slot]; !id.IsZero() && !t.of.fits(i, *id) {
+				return p, false
+			}
+		}
+	}
+	return p, true
+}
+
+// String is the triple as SPARQL writes it.
+func (t *Triple) String() string {
+	nodes := []string{t.Subject.String(), t.Predicate.String(), t.Object.String()}
+	if t.Path != nil {
+		nodes[1] = t.Path.String()
+	}
+	text := strings.Join(nodes, " ")
+	if !t.Graph.isZero() {
+		text = "GRAPH " + t.Graph.String() + " { " + text + " }"
+	}
+	return text
+}
+
+// maxShown is how many of several terms are written.
+const maxShown = 4
+
+func (n Node) String() string {
+	switch {
+	case n.name != "":
+		return "?" + n.name
+	case len(n.terms) == 1:
+		return n.terms[0].String()
+	}
+	var list []string
+	for i, t := range n.terms {
+		if i == maxShown {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, t.String())
+	}
+	return "(" + strings.Join(list, " ") + ")"
+}

@@ -1,0 +1,220 @@
+package kg
+
+import "slices"
+
+// Filter says which changes a reader of the log sees.
+type Filter struct {
+	// Patterns admits the changes of statements that fit any of them; an event
+	// comes once however many it fits. Nil admits all. At most MaxPatterns.
+	Patterns []Pattern
+	// Ops admits only these operations, as the reader sees them. Nil admits
+	// all.
+	Ops []Op
+	// View is under whose eyes the changes are seen: Principal, Graphs,
+	// AllGraphs, MinCertainty, Believed and Recorded. A revision or an age
+	// cannot be part of it: an age goes by while nothing changes. A span of
+	// time does not, so that each assertion is in it or not for good.
+	View View
+	// Keep is a further condition on a statement with one assertion. Nil keeps
+	// all. It must be fast and safe for concurrent use.
+	Keep func(Statement) bool
+}
+
+// MaxPatterns bounds the patterns of one filter.
+const MaxPatterns = 1024
+
+// Event is a change as a watcher sees it: the difference of what its view shows
+// before and after.
+type Event struct {
+	Op Op
+	// Statement is the quad with the assertion that changed.
+	Statement Statement
+	// Previous, on a Replace, is what went.
+	Previous []Statement
+	// StatementRemains, on a Remove, tells that others still back it.
+	StatementRemains bool
+	Commit           *Commit // not to be changed; may hold changes that the view does not show
+	Position         Position
+}
+
+// Start is the position in front of the event's change, where Position is the
+// one behind it.
+func (e *Event) Start() Position {
+	p, i := e.Position, int(e.Position.Index)
+	if p.Index == EndOfCommit {
+		i = len(e.Commit.Changes) - 1
+	}
+	if i <= 0 {
+		return Position{p.Epoch, p.Revision - 1, EndOfCommit}
+	}
+	p.Index = uint32(i - 1)
+	return p
+}
+
+// sight is a filter made ready: what a reader of the log sees of a change.
+type sight struct {
+	Filter
+	access Access
+	// many holds the patterns where they are too many to be compared one by
+	// one, and masks which of their parts are bound.
+	many  map[Pattern]struct{}
+	masks []uint8
+}
+
+// fewPatterns are as soon compared as looked up.
+const fewPatterns = 8
+
+// ready checks the filter and prepares it.
+func (f Filter) ready(access Access) (*sight, error) {
+	if f.View.MaxAge != 0 || f.View.At != 0 {
+		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
+	}
+	if err := f.View.Valid(); err != nil {
+		return nil, err
+	}
+	if n := len(f.Patterns); n > MaxPatterns {
+		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
+	}
+	f.View.Principal.normalise()
+	v := &sight{Filter: f, access: access}
+	if len(f.Patterns) > fewPatterns {
+		v.many = make(map[Pattern]struct{}, len(f.Patterns))
+		for _, p := range f.Patterns {
+			v.many[p] = struct{}{}
+			if mask := maskOf(p); !slices.Contains(v.masks, mask) {
+				v.masks = append(v.masks, mask)
+			}
+		}
+	}
+	return v, nil
+}
+
+// fits tells whether the quad fits any of the patterns.
+func (f *sight) fits(q Quad) bool {
+	if f.Patterns == nil {
+		return true
+	}
+	if f.many == nil {
+		for i := range f.Patterns {
+			if f.Patterns[i].Matches(q) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, mask := range f.masks {
+		if _, ok := f.many[masked(q, mask)]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// masked is the pattern that binds these parts to those of the quad.
+func masked(q Quad, mask uint8) (p Pattern) {
+	if mask&boundSubject != 0 {
+		p.Subject = q.Subject
+	}
+	if mask&boundPredicate != 0 {
+		p.Predicate = q.Predicate
+	}
+	if mask&boundObject != 0 {
+		p.Object = q.Object
+	}
+	if mask&boundGraph != 0 {
+		p.Graph = q.Graph
+	}
+	return p
+}
+
+// see gives the event that the change is under the filter, nil if it is none.
+func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
+	ch := &c.Changes[i]
+	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.access.Allowed(f.View.Principal, ch.Quad.Graph, Read) {
+		return nil
+	}
+	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
+	if i == len(c.Changes)-1 {
+		e.Position.Index = EndOfCommit
+	}
+	var seen bool
+	if ch.Op == Add {
+		seen = f.seeAdd(e, c, ch)
+	} else {
+		seen = f.seeRemove(e, c, ch)
+	}
+	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
+		return nil
+	}
+	return e
+}
+
+// shown tells whether the assertion is seen as one of the quad.
+func (f *sight) shown(q Quad, a Assertion) bool {
+	return f.View.admits(a) && (f.Keep == nil || f.Keep(one(q, a)))
+}
+
+func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: []Assertion{a}} }
+
+// seeAdd: a new assertion is an add, one that took the place of its source's
+// earlier one or of other statements a replace, and one that the view no longer
+// admits a removal of the earlier.
+func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
+	old, had := findSource(ch.Before, ch.Assertion.Source)
+	had = had && f.shown(ch.Quad, old)
+	if !f.shown(ch.Quad, ch.Assertion) {
+		if had {
+			e.Op, e.Statement = Remove, one(ch.Quad, old)
+			e.StatementRemains = f.remains(ch)
+		}
+		return had
+	}
+	e.Op, e.Statement = Add, one(ch.Quad, ch.Assertion)
+	if had {
+		e.Previous = append(e.Previous, one(ch.Quad, old))
+	}
+	for _, i := range ch.Replaces {
+		gone := &c.Changes[i]
+		if list := f.gone(gone); f.fits(gone.Quad) && len(list) > 0 {
+			e.Previous = append(e.Previous, Statement{Quad: gone.Quad, Assertions: list})
+		}
+	}
+	if len(e.Previous) > 0 {
+		e.Op = Replace
+	}
+	return true
+}
+
+// seeRemove: what was withdrawn and had been seen. What a replace removed is
+// shown with its add, if that is seen.
+func (f *sight) seeRemove(e *Event, c *Commit, ch *Change) bool {
+	gone := f.gone(ch)
+	if len(gone) == 0 {
+		return false
+	}
+	if ch.ReplacedBy >= 0 {
+		by := &c.Changes[ch.ReplacedBy]
+		if f.fits(by.Quad) && f.shown(by.Quad, by.Assertion) {
+			return false
+		}
+	}
+	e.Op, e.Statement = Remove, one(ch.Quad, gone[0])
+	e.StatementRemains = f.remains(ch)
+	return true
+}
+
+// gone lists the assertions that a removal withdrew and that were seen.
+func (f *sight) gone(ch *Change) []Assertion {
+	var list []Assertion
+	for _, a := range ch.Before {
+		if _, stays := findSource(ch.After, a.Source); !stays && f.shown(ch.Quad, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// remains tells whether the statement is still seen after the change.
+func (f *sight) remains(ch *Change) bool {
+	return slices.ContainsFunc(ch.After, func(a Assertion) bool { return f.shown(ch.Quad, a) })
+}

@@ -1,0 +1,41 @@
+package kg
+
+import "sync/atomic"
+
+// Meter counts the statements that the scans of several snapshots read, and
+// ends them at its limit with CodeBudgetExceeded. It is safe for concurrent
+// use. Like Snapshot.StatementsRead it counts what the view shows: what it
+// says tells nothing of the rest.
+type Meter struct{ read, limit atomic.Int64 }
+
+// Read is how many were read, at most the limit that held then.
+func (m *Meter) Read() int64 { return m.read.Load() }
+
+// Limit lets so many be read in all; 0 takes the limit away.
+func (m *Meter) Limit(n int64) { m.limit.Store(n) }
+
+// Measure lets a meter count what is read from here on. It is called before
+// the first scan.
+func (s *Snapshot) Measure(m *Meter) { s.meter = m }
+
+// ReadsLeft is how many statements may still be read under the meter's limit;
+// limited is false when nothing bounds them.
+func (s *Snapshot) ReadsLeft() (n int64, limited bool) {
+	if s.meter == nil {
+		return 0, false
+	}
+	limit := s.meter.limit.Load()
+	return max(0, limit-s.meter.read.Load()), limit > 0
+}
+
+// charge counts a statement that is shown.
+func (s *Snapshot) charge() error {
+	if m := s.meter; m != nil {
+		if limit := m.limit.Load(); limit > 0 && m.read.Load() >= limit {
+			return Errorf(CodeBudgetExceeded, "more than %d statements would have to be read", limit)
+		}
+		m.read.Add(1)
+	}
+	s.read.Add(1)
+	return nil
+}

@@ -1,0 +1,137 @@
+package kg
+
+import (
+	"bytes"
+
+	"koine/kg/internal/keys"
+)
+
+// Sweep reads many patterns one after the other in one walk over the index:
+// "of these subjects the statements". Sought in ascending order, patterns that
+// lie close together cost the keys between them instead of a seek each. It
+// belongs to one goroutine and must be closed before its snapshot.
+//
+//	sweep := snapshot.Sweep()
+//	defer sweep.Close()
+//	for _, id := range subjects {
+//		for sweep.Seek(IDPattern{Subject: id}, nil); sweep.Next(); {
+//			use(sweep.Row())
+//		}
+//	}
+//	return sweep.Err()
+type Sweep struct {
+	sc scanner
+	// spare is where the next prefix is made: the cursors hold on to this one.
+	spare []byte
+	// target is the key of To, made in the same place each time.
+	target []byte
+}
+
+// Sweep begins a walk. Nothing is read before the first Seek.
+func (s *Snapshot) Sweep() *Sweep {
+	return &Sweep{sc: scanner{s: s, states: !s.view.admitsAll()}}
+}
+
+// SweepAsserted is a Sweep whose rows hold their assertions, so that asking for
+// those costs no look-up. For subjects, whose index holds them, that is cheap.
+func (s *Snapshot) SweepAsserted() *Sweep {
+	return &Sweep{sc: scanner{s: s, states: true}}
+}
+
+// Seek goes to the quads that fit the pattern, which Next then gives as
+// MatchIDs does: in the order of the index, behind after where that is set.
+// After an error it does nothing.
+func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
+	sc := &w.sc
+	if sc.err != nil {
+		return
+	}
+	q := IDQuad(p)
+	if sc.present == nil || after != nil || keys.NeedsPredicates(q) || keys.Choose(q) != sc.order {
+		w.open(q, after)
+		return
+	}
+	sc.pattern, sc.predicates = q, nil
+	prefix, _ := sc.order.AppendPrefix(w.spare[:0], q)
+	w.spare, sc.prefix = sc.prefix, prefix
+	sc.present.move(prefix)
+	if sc.past != nil {
+		past := bytes.Clone(prefix)
+		past[0] = byte(sc.order.Past())
+		sc.past.move(past)
+	}
+}
+
+// open begins anew, in the order that the pattern needs.
+func (w *Sweep) open(p IDQuad, after *IDQuad) {
+	sc := &w.sc
+	sc.close()
+	sc.pattern, sc.after, sc.predicates = p, after, nil
+	sc.prefix = nil // may still be held by what a cursor was made of
+	sc.start()
+}
+
+// To goes on to the first quad at or behind this one, which must fit the pattern
+// as far as that is in front in its order; zero ids come before all others. It
+// never goes back. Merging two walks is cheap with it: what lies close is passed
+// one by one, the rest by a seek.
+func (w *Sweep) To(q IDQuad) {
+	sc := &w.sc
+	if keys.NeedsPredicates(sc.pattern) {
+		for sc.err == nil && sc.present != nil && bytes.Compare(sc.prefix[1:1+keys.IDSize], q.Predicate[:]) < 0 {
+			if !sc.nextPredicate() {
+				sc.close()
+			}
+		}
+	}
+	if sc.err != nil || sc.present == nil {
+		return
+	}
+	w.target = sc.order.Append(w.target[:0], q)
+	if !bytes.HasPrefix(w.target, sc.prefix) {
+		return // of a predicate before this one
+	}
+	forward(sc.present, w.target)
+	if sc.past != nil {
+		w.target[0] = byte(sc.order.Past())
+		forward(sc.past, w.target)
+	}
+}
+
+// forward moves a cursor to the first key at or behind this one, unless it is
+// there already.
+func forward(c cursor, key []byte) {
+	for range maxSteps {
+		if !c.valid() || bytes.Compare(c.key(), key) >= 0 {
+			return
+		}
+		c.next()
+	}
+	c.seek(key)
+}
+
+// Next moves to the next quad of the pattern, false when there is none.
+func (w *Sweep) Next() bool { return w.sc.next() }
+
+// Row is the quad that Next moved to. It is valid until the next one.
+func (w *Sweep) Row() *Row { return &w.sc.row }
+
+// Err is what ended the walk early, nil if nothing did.
+func (w *Sweep) Err() error { return w.sc.err }
+
+// Close ends the walk.
+func (w *Sweep) Close() { w.sc.close() }
+
+// Count is the number of quads that the view shows of the pattern. The
+// catalogue answers where it knows; otherwise the walk goes over them.
+func (w *Sweep) Count(p IDPattern) (n uint64, err error) {
+	if w.sc.s.exact() {
+		if _, _, ok := w.sc.s.tallied(p); ok {
+			return w.sc.s.CountIDs(p)
+		}
+	}
+	for w.Seek(p, nil); w.Next(); {
+		n++
+	}
+	return n, w.Err()
+}
