@@ -121,6 +121,8 @@ async function load() {
 
 /** The open tabs with the kind of their operation, in order. */
 async function readTabs() {
+  // GraphiQL stores its tabs a moment after it has shown them.
+  await page.waitForFunction(() => localStorage.getItem('koine:graphiql:tabState'));
   const stored = await page.evaluate(() => localStorage.getItem('koine:graphiql:tabState'));
   const tabs = JSON.parse(stored).tabs.map((tab, index) => {
     const document = parse(tab.query);
@@ -156,6 +158,9 @@ async function follow(tab, mutation) {
   await page.locator('.graphiql-execute-button').click();
   const type = (await streaming).headers()['content-type'];
   if (!type?.startsWith('text/event-stream')) throw new Error(`${tab.title}: answered with ${type}`);
+  // The page shows the newest event only, and a change made before the stream knows its start would
+  // be one of many in what stood then. The last event of those is the first to have a position.
+  await shown('"position"');
   const comment = `Seen at ${Date.now()}`;
   await change(mutation, comment);
   await shown(comment);
