@@ -171,12 +171,27 @@ func (s *Store) commitGroup(updates []*update) int {
 		s.make(g, updates)
 	}
 	g.snapshot.close()
+	s.measure(g)
 	for _, u := range g.updates {
 		close(u.done)
 	}
 	s.tailer.tell()
 	s.flushIfFull()
 	return len(g.updates)
+}
+
+// measure takes note of what a group is answered with.
+func (s *Store) measure(g *group) {
+	if len(g.commits) == 0 {
+		return
+	}
+	s.measures.group.size(len(g.commits))
+	now := time.Now()
+	for _, u := range g.updates {
+		if u.err == nil && u.receipt.Committed && !u.receipt.Replayed {
+			s.measures.commit.took(now.Sub(u.since))
+		}
+	}
 }
 
 // make executes updates until the group is full, appends what they come to, and
@@ -201,7 +216,9 @@ func (s *Store) make(g *group, updates []*update) {
 		return
 	}
 	first := g.commits[0].Revision
+	began := time.Now()
 	err := s.wal.AppendPrepared(uint64(first), g.frames)
+	s.measures.append.took(time.Since(began))
 	if err == nil {
 		g.hash, err = s.wal.Hash(uint64(g.revision))
 	}

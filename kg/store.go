@@ -44,6 +44,8 @@ type Store struct {
 
 	checkpointing sync.Mutex // held while a checkpoint is written
 
+	measures measures // observed by the committer, read by Stats
+
 	mu     sync.Mutex // guards what follows
 	pins   btree.Map[Revision, int]
 	moved  chan struct{} // closed when head moves

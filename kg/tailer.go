@@ -18,6 +18,7 @@ type tailer struct {
 	head    Revision   // matched up to here
 	filters filterIndex
 	count   int
+	all     map[*Watcher]struct{}
 	// patterns counts those of all watchers.
 	patterns int
 }
@@ -25,6 +26,7 @@ type tailer struct {
 func newTailer(s *Store) *tailer {
 	return &tailer{
 		s: s, head: s.head.Load().revision, filters: newFilterIndex(),
+		all:  make(map[*Watcher]struct{}),
 		ring: ring{maxCommits: s.options.RingCommits, maxBytes: s.options.RingBytes},
 		more: make(chan struct{}, 1),
 	}
@@ -141,11 +143,13 @@ func (t *tailer) add(w *Watcher) (known Revision, unlink func(), err error) {
 	}
 	t.count, t.patterns = t.count+1, t.patterns+n
 	t.filters.add(w)
+	t.all[w] = struct{}{}
 	return t.head, sync.OnceFunc(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.count, t.patterns = t.count-1, t.patterns-len(w.filter.Patterns)
 		t.filters.remove(w)
+		delete(t.all, w)
 		w.gone = true
 	}), nil
 }
