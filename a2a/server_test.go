@@ -99,7 +99,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 // asCaller stands for the middleware that finds out who is calling.
 func asCaller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := caller.Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: "open"}, RequestID: "r1"}
+		c := caller.Caller{Principal: kg.Principal{ID: kg.Anonymous, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}, RequestID: "r1"}
 		if name := r.Header.Get("X-Agent-ID"); name != "" {
 			c.Principal.ID = kg.CanonicalAgent(name)
 		}

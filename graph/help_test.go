@@ -45,7 +45,7 @@ func (c *clock) stop() time.Time {
 
 func (c *clock) configure(o *kg.Options) { o.Clock = c.tick }
 
-var reader = kg.Principal{ID: "agent://reader", Method: "test"}
+var reader = kg.Principal{ID: "agent://reader", ActFor: []kg.AgentID{kg.Anybody}, Method: "test"}
 
 // bench is an engine over an empty store of its own.
 type bench struct {

@@ -1,5 +1,7 @@
 package kg
 
+import "strings"
+
 // Right is what a graph's policy decides about.
 type Right uint8
 
@@ -8,6 +10,9 @@ const (
 	Discover Right = iota + 1
 	Read
 	Write
+	// Create is asked beside Read and Write where the graph holds no statement:
+	// whether it may come into being by this write.
+	Create
 	Manage
 )
 
@@ -32,3 +37,18 @@ const OwnGraphPrefix = "urn:koine:graph:"
 
 // SystemGraph holds koine's own settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
+
+// OwnVocabulary begins the IRI of every property and class that has a meaning to
+// koine itself. The prefix koine: stands for it.
+const OwnVocabulary = "urn:koine:vocab:"
+
+// IsOwnGraph tells whether koine keeps the graph for itself.
+func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
+
+// Reserved tells whether the statement is one of koine's own: in one of its
+// graphs, with one of its properties, or of one of its classes. Only the domain
+// package that it belongs to writes it, with Tx.ApplyOwn.
+func Reserved(q Quad) bool {
+	return IsOwnGraph(q.Graph) || strings.HasPrefix(q.Predicate.value, OwnVocabulary) ||
+		q.Predicate.value == RDFType && q.Object.kind == KindIRI && strings.HasPrefix(q.Object.value, OwnVocabulary)
+}

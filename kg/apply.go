@@ -43,6 +43,9 @@ func (s *Store) apply(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.o)
 	}
+	if g.system && s.options.OnSystemChange != nil {
+		s.options.OnSystemChange(g.commits[len(g.commits)-1])
+	}
 	fresh := g.w.dict.fresh
 	for _, t := range fresh.order {
 		s.cache.add(t, fresh.byTerm[t])

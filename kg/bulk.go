@@ -39,7 +39,7 @@ func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
 	s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
 		t, termErr := d.term(graph)
 		err = errors.Join(err, termErr)
-		ok = ok && (n == 0 || ownGraph(t))
+		ok = ok && (n == 0 || IsOwnGraph(t))
 	})
 	if !ok || err != nil {
 		return nil, false, err
@@ -132,7 +132,7 @@ func (b *bulk) add(quads []Quad) (n uint64, err error) {
 }
 
 func (b *bulk) commit(quads []Quad) (uint64, error) {
-	if slices.ContainsFunc(quads, func(q Quad) bool { return ownGraph(q.Graph) }) {
+	if slices.ContainsFunc(quads, func(q Quad) bool { return IsOwnGraph(q.Graph) }) {
 		return 0, errNotInBulk
 	}
 	now := b.s.options.Clock().UTC().Truncate(time.Millisecond)
@@ -247,7 +247,10 @@ func (b *bulk) graph(t Term) (ID, error) {
 	if id, ok := b.graphs[t]; ok {
 		return id, nil
 	}
-	tx := &Tx{meta: b.meta, access: b.s.options.Access}
+	tx := &Tx{
+		meta: b.meta, access: b.s.options.Access, catalog: b.s.head.Load().catalogue,
+		w: &indexWriter{dict: dictionary{kv: b.base, cache: b.s.cache}},
+	}
 	if err := tx.mayWrite(t); err != nil {
 		return ID{}, err
 	}

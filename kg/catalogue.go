@@ -59,6 +59,27 @@ func (c *catalogue) add(d deltas, revision Revision, changed func(key string, t 
 	}
 }
 
+// holds tells whether any statement stands in the graph, with what an update
+// under way adds.
+func (c *catalogue) holds(graph ID, pending deltas) bool {
+	prefix := string([]byte{keys.PrefixPredicate}) + string(graph[:])
+	found := false
+	c.tallies.Ascend(prefix, func(key string, t tally) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		found = int64(t.count)+pending[key] > 0
+		return !found
+	})
+	for key, by := range pending {
+		if !found && strings.HasPrefix(key, prefix) {
+			t, _ := c.tallies.Get(key)
+			found = int64(t.count)+by > 0
+		}
+	}
+	return found
+}
+
 // each calls fn for every count of the kind (keys.PrefixPredicate or
 // keys.PrefixClass) in the graph, or in all of them when it is zero; those that
 // went down to zero are included.

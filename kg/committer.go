@@ -198,7 +198,7 @@ func (s *Store) measure(g *group) {
 // applies it.
 func (s *Store) make(g *group, updates []*update) {
 	for i, u := range updates {
-		if g.bytes >= maxGroupBytes {
+		if g.bytes >= maxGroupBytes || g.system {
 			break
 		}
 		g.updates = updates[:i+1]

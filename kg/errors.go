@@ -40,6 +40,11 @@ const (
 	CodeRevisionAhead       Code = "REVISION_AHEAD"       // newer than the newest
 	CodeResync              Code = "RESYNC"               // a watcher cannot go on from where it is
 	CodeClosed              Code = "CLOSED"               // the store was closed
+	CodeUnauthenticated     Code = "UNAUTHENTICATED"      // no valid credential, or it has ended
+	CodeRateLimited         Code = "RATE_LIMITED"         // more than the caller's share: try again after RetryAfter
+	CodeAccessChanged       Code = "ACCESS_CHANGED"       // what the caller may see is no longer what it was: read anew
+	CodeAlignmentViolation  Code = "ALIGNMENT_VIOLATION"  // a rule of the operator's refuses what was asked
+	CodeJudgeLimit          Code = "JUDGE_LIMIT"          // judging the update takes more than it may
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

@@ -3,6 +3,7 @@ package kg
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"koine/kg/internal/wal"
@@ -27,6 +28,9 @@ type group struct {
 	frames    []wal.Prepared
 	bytes     int      // of frames
 	hash      [32]byte // of the last log entry
+	// system tells that the last commit changes a graph of koine's own. It ends
+	// the group: the next update is executed under what it says.
+	system bool
 }
 
 // newGroup starts a group on top of all that was committed. Only the committer
@@ -61,15 +65,13 @@ func (g *group) execute(u *update) (Receipt, error) {
 		return Receipt{}, err
 	}
 	if u.judged != nil && !u.judged.holds(tx) {
-		verdict, err := g.judgeAgain(u, tx)
+		verdict, err := g.judge(u, tx)
 		if err == nil {
 			err = verdict.err()
 		}
 		if err != nil || verdict.Outcome != Accepted {
+			tx.undo()
 			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
-		}
-		if tx, err = g.run(u); err != nil {
-			return Receipt{}, err
 		}
 	}
 	return g.finish(tx)
@@ -84,6 +86,9 @@ func (g *group) run(u *update) (*Tx, error) {
 	}
 	if u.meta.HasExpected || g.s.options.Verifier != nil {
 		tx.touched = make(map[subjectInGraph]Revision)
+	}
+	if g.s.options.Verifier != nil {
+		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
 	}
 	terms := len(g.w.dict.fresh.order)
 	tx.undo = func() {
@@ -155,6 +160,7 @@ func (g *group) finish(tx *Tx) (Receipt, error) {
 	g.w.finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
+	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return IsOwnGraph(ch.Quad.Graph) })
 	g.frames = append(g.frames, frame)
 	g.bytes += frame.Bytes()
 	return receiptOf(c, g.s.dir.epoch), nil

@@ -30,7 +30,6 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if len(appendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
 		return Receipt{}, nil, errCommitTooLarge()
 	}
-	tx.undo() // what is judged sees the graph as it was
 	if j.verdict, err = g.judge(u, tx); err != nil {
 		return Receipt{}, nil, err
 	}
@@ -58,22 +57,23 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	if g.s.options.Verifier == nil || len(tx.changes) == 0 {
 		return v, nil
 	}
-	before := &Snapshot{
-		ctx: u.ctx, kv: g.w.o, dict: g.w.dict, access: tx.access, catalogue: g.catalogue,
-		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision},
-		position: g.position(),
-	}
 	err = call(func(*Tx) (err error) {
-		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{Meta: u.meta, Changes: tx.changes, Before: before})
+		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{
+			Meta: u.meta, Changes: tx.changes,
+			Before: g.snapshotOver(u, tx, tx.before, nil), After: g.snapshotOver(u, tx, g.w.o, tx.w.deltas),
+		})
 		return err
 	}, nil)
 	return v, err
 }
 
-// judgeAgain undoes the update and judges it against the group as it is now.
-func (g *group) judgeAgain(u *update, tx *Tx) (Verdict, error) {
-	tx.undo()
-	return g.judge(u, tx)
+// snapshotOver is what the update's caller sees of a layer of the group.
+func (g *group) snapshotOver(u *update, tx *Tx, layer kv, pending deltas) *Snapshot {
+	return &Snapshot{
+		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, catalogue: g.catalogue, pending: pending,
+		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision},
+		position: g.position(),
+	}
 }
 
 // changedSince tells whether one of the subjects that the update is about has

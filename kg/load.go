@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -44,8 +43,8 @@ const (
 // Load adds many statements for the Meta's actor, in as many commits as they
 // need; a failure leaves the commits before it in place, and the report says how
 // far it came. Into a store without statements (koine's own apart) it is
-// exclusive and builds the index in one piece; otherwise, or when a Verifier is
-// set, the commits go the way of all updates. Idempotency keys, expected
+// exclusive and builds the index in one piece; otherwise, when a Verifier is
+// set, or for who is not of this process, the commits go the way of all updates. Idempotency keys, expected
 // revisions and dry runs are not for loads.
 func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
 	if m.IdempotencyKey != "" || m.HasExpected || m.DryRun {
@@ -139,7 +138,7 @@ func (l *load) send(b batch) bool {
 
 func (l *load) run() error {
 	var err error
-	if !l.options.Online && l.s.options.Verifier == nil {
+	if !l.options.Online && l.s.options.Verifier == nil && l.meta.Principal.trusted() {
 		err = l.bulk()
 	}
 	if err == nil && l.left != nil {
@@ -336,6 +335,3 @@ func (l *load) bulkExclusive() error {
 		}
 	}
 }
-
-// ownGraph tells whether koine keeps the graph for itself.
-func ownGraph(t Term) bool { return strings.HasPrefix(t.value, OwnGraphPrefix) }

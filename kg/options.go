@@ -31,6 +31,14 @@ type Options struct {
 	Clock    func() time.Time // time.Now when nil
 	Logger   *slog.Logger     // discards when nil
 
+	// OnSystemChange is called with each commit that changes a graph of koine's
+	// own, when it is durable and before any reader sees it: what decides from
+	// those graphs (policies, credentials) is never older than what is read. No
+	// update is executed between the two. It is called under the committer and
+	// must neither block nor call the store. Commits that are there when the store
+	// is opened are not told.
+	OnSystemChange func(*Commit)
+
 	// QueueLength bounds the updates that wait for the committer, QueueTime how
 	// long one may wait; past either a caller gets CodeOverloaded, and a load
 	// waits.

@@ -19,6 +19,12 @@ type Tx struct {
 	w        *indexWriter
 	catalog  *catalogue
 
+	// before is the graph without the update; nil when nobody will ask.
+	before kv
+	// writable is the graph that was last found to be one that the caller may
+	// write: most patches of an update are about the same.
+	writable Term
+
 	changes []Change
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.
@@ -41,43 +47,88 @@ func (tx *Tx) Revision() Revision { return tx.revision }
 // Time is the commit's time.
 func (tx *Tx) Time() time.Time { return tx.time }
 
-// Apply does what a patch asks for. An error undoes the whole update and comes
-// back from it, unless the update's function returns another. A patch that
-// changes nothing is no error.
+// Apply does what a patch of the caller's asks for. An error undoes the whole
+// update and comes back from it, unless the update's function returns another. A
+// patch that changes nothing is no error.
 func (tx *Tx) Apply(p Patch) error {
-	err := tx.apply(p)
+	err := p.Normalise(tx.meta.actor())
+	if err == nil {
+		err = tx.may(&p)
+	}
+	return tx.apply(p, err)
+}
+
+// ApplyOwn is Apply for the packages that a part of koine's own vocabulary
+// belongs to: they have decided already who may do what.
+func (tx *Tx) ApplyOwn(p Patch) error { return tx.apply(p, p.Normalise(tx.meta.actor())) }
+
+// apply executes a patch unless there is an error already.
+func (tx *Tx) apply(p Patch, err error) error {
+	if err == nil {
+		switch p.Op {
+		case Add:
+			err = tx.add(p, nil)
+		case Remove:
+			err = tx.remove(p)
+		default:
+			err = tx.replace(p)
+		}
+	}
 	if tx.failed == nil {
 		tx.failed = err
 	}
 	return err
 }
 
-func (tx *Tx) apply(p Patch) error {
-	if err := p.Normalise(tx.meta.actor()); err != nil {
-		return err
+// may refuses a patch that the caller must not ask for.
+func (tx *Tx) may(p *Patch) error {
+	by := &tx.meta.Principal
+	if !by.trusted() && Reserved(p.Quad) {
+		return Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
 	}
 	if err := tx.mayWrite(p.Quad.Graph); err != nil {
 		return err
 	}
-	switch p.Op {
-	case Add:
-		return tx.add(p, nil)
-	case Remove:
-		return tx.remove(p)
+	if p.Op != Remove && p.Source != tx.meta.Actor && !by.MayActFor(p.Source) {
+		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
 	}
-	return tx.replace(p)
+	return nil
 }
 
 // mayWrite asks for the right to write. A graph that may not be read does not
-// exist.
+// exist, and one that does not exist comes into being only where it may.
 func (tx *Tx) mayWrite(graph Term) error {
-	if !tx.access.Allowed(tx.meta.Principal, graph, Read) {
-		return Errorf(CodeGraphNotFound, "there is no graph %s", graph).At("graph")
+	if graph == tx.writable {
+		return nil
 	}
-	if !tx.access.Allowed(tx.meta.Principal, graph, Write) {
+	by := tx.meta.Principal
+	if !tx.access.Allowed(by, graph, Read) {
+		return errNoGraph(graph)
+	}
+	if !tx.access.Allowed(by, graph, Write) {
 		return Errorf(CodePermissionDenied, "you may read the graph %s, not write it", graph).At("graph")
 	}
+	if graph != DefaultGraph && !tx.access.Allowed(by, graph, Create) {
+		held, err := tx.holds(graph)
+		if err != nil {
+			return err
+		}
+		if !held {
+			return errNoGraph(graph)
+		}
+	}
+	tx.writable = graph
 	return nil
+}
+
+func errNoGraph(graph Term) *Error {
+	return Errorf(CodeGraphNotFound, "there is no graph %s", graph).At("graph")
+}
+
+// holds tells whether any statement stands in the graph.
+func (tx *Tx) holds(graph Term) (bool, error) {
+	id, ok, err := tx.w.dict.id(graph)
+	return ok && err == nil && tx.catalog.holds(id, tx.w.deltas), err
 }
 
 // add makes an assertion; replaces holds the changes that made room for it.
@@ -261,9 +312,15 @@ func (tx *Tx) expect(r Revision) error {
 // Match yields the statements that fit the pattern and that the caller may
 // read, as they stand in this update, in index order. Statements applied while
 // it yields may or may not come.
-func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
+func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, tx.access) }
+
+// MatchOwn is Match of everything there is, for the packages that may ApplyOwn.
+// What it yields is not for the caller.
+func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, AllowAll{}) }
+
+func (tx *Tx) match(p Pattern, access Access) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.o, dict: tx.w.dict, access: tx.access, catalogue: tx.catalog, pending: tx.w.deltas,
+		kv: tx.w.o, dict: tx.w.dict, access: access, catalogue: tx.catalog, pending: tx.w.deltas,
 		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time},
 	}
 	return s.Match(p)
@@ -302,6 +359,9 @@ func (m *Meta) normalise() error {
 	}
 	if err := m.Principal.ID.Valid(); err != nil {
 		return err
+	}
+	if !m.Principal.MayActFor(m.Actor) {
+		return Errorf(CodeSourceForbidden, "you may not act for %s", m.Actor).At("actor")
 	}
 	for _, part := range [...]struct {
 		name, text string

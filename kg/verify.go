@@ -1,6 +1,11 @@
 package kg
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
 
 // Outcome is how a judgement ends.
 type Outcome uint8
@@ -13,6 +18,8 @@ const (
 	// Violation refuses it as a breach of the operator's rules; the caller gets
 	// an error with CodeConstraintViolation.
 	Violation
+	// Held keeps it for review: nothing is written, and Hold says what it takes.
+	Held
 )
 
 // Verdict is the judgement on an update.
@@ -21,6 +28,20 @@ type Verdict struct {
 	// Reason is short ("Constraint Violation"); Details explains.
 	Reason  string
 	Details string
+	// Hold is set where Outcome is Held. Not to be changed.
+	Hold *Hold
+}
+
+// Hold is what it takes to let a held update through.
+type Hold struct {
+	// Approvals is how many other principals have to approve; at least 1 counts.
+	Approvals int
+	// Roles lists who may review beside administrators; nil means RoleReviewer.
+	Roles []string
+	// Expires is how long it may wait; 0 leaves that to who keeps it.
+	Expires time.Duration
+	// Rules names what held it.
+	Rules []string
 }
 
 // err is what the caller of a breach gets.
@@ -36,8 +57,9 @@ type Judgement struct {
 	Meta Meta
 	// Changes that the update makes, in order.
 	Changes []Change
-	// Before reads the graph without them.
-	Before *Snapshot
+	// Before reads the graph without them, After with them; both as the caller
+	// sees it, koine's own graphs included. They end with the judgement.
+	Before, After *Snapshot
 }
 
 // Verifier judges updates before they are committed. It runs on the caller's
@@ -47,4 +69,69 @@ type Judgement struct {
 // and must not call Store.Update.
 type Verifier interface {
 	Verify(ctx context.Context, j Judgement) (Verdict, error)
+}
+
+// severity orders the outcomes: where several verifiers disagree, the hardest
+// one counts.
+var severity = [...]int{Accepted: 0, Held: 1, Rejected: 2, Violation: 3}
+
+// Verifiers asks several verifiers in turn. The hardest outcome counts, with the
+// reason of the first that came to it and the details of all that did; what holds
+// an update adds up. An error of one is that of all.
+func Verifiers(list ...Verifier) Verifier { return verifiers(list) }
+
+type verifiers []Verifier
+
+func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) {
+	var sum Verdict
+	for _, verifier := range list {
+		v, err := verifier.Verify(ctx, j)
+		if err != nil {
+			return Verdict{}, err
+		}
+		switch {
+		case severity[v.Outcome] > severity[sum.Outcome]:
+			sum = v
+		case v.Outcome == sum.Outcome:
+			sum.Details = joinLines(sum.Details, v.Details)
+			sum.Hold = sum.Hold.and(v.Hold)
+		}
+	}
+	return sum, nil
+}
+
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// and is what it takes to satisfy both.
+func (h *Hold) and(o *Hold) *Hold {
+	if h == nil || o == nil {
+		return cmp.Or(h, o)
+	}
+	both := &Hold{Approvals: max(h.Approvals, o.Approvals), Rules: slices.Concat(h.Rules, o.Rules), Expires: h.Expires}
+	if o.Expires > 0 && (both.Expires == 0 || o.Expires < both.Expires) {
+		both.Expires = o.Expires
+	}
+	// Only who may review for the one and for the other, beside administrators.
+	for _, role := range h.roles() {
+		if slices.Contains(o.roles(), role) {
+			both.Roles = append(both.Roles, role)
+		}
+	}
+	if both.Roles == nil {
+		both.Roles = []string{RoleAdmin}
+	}
+	return both
+}
+
+// roles are those that may review.
+func (h *Hold) roles() []string {
+	if h.Roles == nil {
+		return []string{RoleReviewer}
+	}
+	return h.Roles
 }

@@ -2,52 +2,8 @@ package kg
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
-
-// Principal is who is calling.
-type Principal struct {
-	ID    AgentID
-	Roles []string
-	// Method says how it was authenticated ("open", "key", "jwt", "local").
-	Method string
-}
-
-// normalise spells the id out.
-func (p *Principal) normalise() {
-	p.ID = CanonicalAgent(string(p.ID))
-	if p.ID == "" {
-		p.ID = Anonymous
-	}
-}
-
-// Anonymous is the caller that gave no name.
-const Anonymous AgentID = "agent://anonymous"
-
-// System is koine itself, as the author of what no caller asked for.
-const System AgentID = "agent://koine"
-
-// CanonicalAgent is the one spelling under which an agent id is stored,
-// compared and hashed: a bare id x and agent://x are the same agent.
-func CanonicalAgent(id string) AgentID {
-	if id == "" || strings.Contains(id, ":") {
-		return AgentID(id)
-	}
-	return AgentID("agent://" + id)
-}
-
-// Valid reports what keeps an agent id from being stored.
-func (a AgentID) Valid() error {
-	if len(a) > MaxAgentIDBytes {
-		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
-	}
-	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
-		return Errorf(CodeInvalid, "%q is not an agent id: use letters, digits and - . _ ~ or an IRI", clip(string(a)))
-	}
-	return nil
-}
 
 // View says what a read sees. The zero View sees the newest revision of what
 // the anonymous caller may read.
@@ -172,5 +128,5 @@ func (v *View) shows(graph Term) bool {
 	case v.AllGraphs:
 		return true
 	}
-	return !strings.HasPrefix(graph.value, OwnGraphPrefix)
+	return !IsOwnGraph(graph)
 }

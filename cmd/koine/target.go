@@ -61,11 +61,11 @@ func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, e
 // local is who works on a data directory: whoever may open its files may do
 // everything.
 func (t *target) local() kg.Principal {
-	id := kg.System
+	p := kg.SystemPrincipal()
 	if t.As != "" {
-		id = kg.CanonicalAgent(t.As)
+		p.ID = kg.CanonicalAgent(t.As)
 	}
-	return kg.Principal{ID: id, Method: "local"}
+	return p
 }
 
 // graphNamed is the graph that --graph names: an IRI, a prefix:name, or

@@ -51,7 +51,7 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 
 func calledBy(r *http.Request, agent kg.AgentID, id string) *http.Request {
 	return r.WithContext(caller.With(r.Context(), caller.Caller{
-		Principal: kg.Principal{ID: agent, Method: "open"}, RequestID: id,
+		Principal: openPrincipal(agent), RequestID: id,
 	}))
 }
 

@@ -16,6 +16,12 @@ import (
 // in a browser on this machine is a stranger: it must not get in by a request
 // across sites, nor by pointing its own name at a loopback address.
 
+// openPrincipal is whom open mode takes the caller for: everybody who reaches the
+// server may do anything.
+func openPrincipal(agent kg.AgentID) kg.Principal {
+	return kg.Principal{ID: agent, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}
+}
+
 // admit refuses requests that come by a foreign name or from a foreign page.
 func (s *Server) admit(r *http.Request) *refusal {
 	if !s.options.Insecure && !isLoopback(r.Host) {

@@ -54,6 +54,9 @@ func (s *Stage) Apply(p kg.Patch) kg.Code {
 	if !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Write) {
 		return kg.CodePermissionDenied
 	}
+	if p.Quad.Graph != kg.DefaultGraph && !s.holds(p.Quad.Graph) && !s.model.access.Allowed(s.meta.Principal, p.Quad.Graph, kg.Create) {
+		return kg.CodeGraphNotFound
+	}
 	s.touched[pair{p.Quad.Graph, p.Quad.Subject}] = true
 	switch p.Op {
 	case kg.Add:
@@ -64,6 +67,21 @@ func (s *Stage) Apply(p kg.Patch) kg.Code {
 		s.replace(p)
 	}
 	return ""
+}
+
+// holds tells whether anything stands in the graph.
+func (s *Stage) holds(graph kg.Term) bool {
+	for q := range s.now {
+		if q.Graph == graph && len(s.now[q]) > 0 {
+			return true
+		}
+	}
+	for _, st := range s.model.Match(kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}, kg.Pattern{Graph: graph}) {
+		if _, changed := s.now[st.Quad]; !changed {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Stage) add(p kg.Patch, replaces []uint32) bool {

@@ -59,6 +59,15 @@ func statementLines(statements []kg.Statement) []string {
 	return lines
 }
 
+func quadLines(statements []kg.Statement) []string {
+	lines := make([]string, len(statements))
+	for i, s := range statements {
+		lines[i] = quadText(s.Quad)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
 func changeText(c kg.Change) string {
 	return fmt.Sprintf("%s %s (%s) before %s since r%d after %s replaces %v by %d",
 		c.Op, quadText(c.Quad), assertionText(c.Assertion),

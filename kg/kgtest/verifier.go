@@ -23,6 +23,7 @@ type asked struct {
 	task    string
 	changes []string
 	before  []string
+	after   []string
 	at      kg.Revision
 }
 
@@ -31,8 +32,12 @@ func (v *judge) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) 
 	if err != nil {
 		return kg.Verdict{}, err
 	}
+	after, err := all(j.After.Match(kg.Pattern{}))
+	if err != nil {
+		return kg.Verdict{}, err
+	}
 	v.mu.Lock()
-	v.asked = append(v.asked, asked{j.Meta.TaskID, changeLines(j.Changes), statementLines(before), j.Before.Revision()})
+	v.asked = append(v.asked, asked{j.Meta.TaskID, changeLines(j.Changes), statementLines(before), quadLines(after), j.Before.Revision()})
 	v.mu.Unlock()
 	return v.answer(ctx, j)
 }
@@ -66,13 +71,14 @@ func testVerifier(t *testing.T, f Factory) {
 		if len(judged) != 1 {
 			t.Fatalf("asked %d times, want once", len(judged))
 		}
-		want := asked{"second", changeLines(b.model.Commits[1].Changes), before, 1}
+		want := asked{"second", changeLines(b.model.Commits[1].Changes), before, quadLines(b.model.Match(kg.View{}, kg.Pattern{})), 1}
 		if diff := cmp.Diff(want, judged[0], cmp.AllowUnexported(asked{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	rejection := kg.Verdict{Outcome: kg.Rejected, Reason: "Constraint Violation", Details: "no"}
 	violation := kg.Verdict{Outcome: kg.Violation, Reason: "Rule", Details: "never"}
+	held := kg.Verdict{Outcome: kg.Held, Reason: "Rule", Hold: &kg.Hold{Approvals: 1}}
 	broken := errors.New("the verifier is broken")
 	for _, row := range []struct {
 		name    string
@@ -81,6 +87,7 @@ func testVerifier(t *testing.T, f Factory) {
 		code    kg.Code
 	}{
 		{"rejects", rejection, nil, ""},
+		{"holds", held, nil, ""},
 		{"sees a violation", violation, nil, kg.CodeConstraintViolation},
 		{"fails", kg.Verdict{}, broken, kg.CodeInternal},
 	} {
@@ -162,5 +169,8 @@ func askedAgain(t *testing.T, f Factory, subject string, times int) {
 	}
 	if last := judged[times-1]; int(last.at) != times-1 || len(last.before) != times-1 {
 		t.Errorf("last asked with %d statements at revision %d, want %d", len(last.before), last.at, times-1)
+	}
+	if last := judged[times-1]; len(last.after) != times {
+		t.Errorf("last asked with %q after the update, want %d statements", last.after, times)
 	}
 }

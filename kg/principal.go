@@ -1,0 +1,82 @@
+package kg
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Principal is who is calling.
+type Principal struct {
+	ID    AgentID
+	Roles []string
+	// ActFor lists the agents that it may act for beside itself; "*" is everybody.
+	ActFor []AgentID
+	// Method says how it was authenticated: "open", "key", "jwt", or MethodLocal.
+	// "" is code inside this process, which is trusted as MethodLocal is.
+	Method string
+}
+
+// MethodLocal is that of who works on the data directory itself: whoever may open
+// its files may do everything.
+const MethodLocal = "local"
+
+// The roles that have a meaning to koine.
+const (
+	RoleAdmin    = "admin"
+	RoleReviewer = "reviewer"
+)
+
+// SystemPrincipal is koine itself where it reads and writes on its own behalf. It
+// never comes from outside.
+func SystemPrincipal() Principal {
+	return Principal{ID: System, Roles: []string{RoleAdmin}, ActFor: []AgentID{Anybody}, Method: MethodLocal}
+}
+
+// Anybody, in Principal.ActFor, is every agent.
+const Anybody AgentID = "*"
+
+// HasRole tells whether the principal has the role.
+func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
+
+// MayActFor tells whether the principal may act in the agent's name.
+func (p Principal) MayActFor(agent AgentID) bool {
+	return p.ID == agent || p.trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
+}
+
+// trusted tells whether the principal is inside this process or at its files.
+func (p Principal) trusted() bool { return p.Method == "" || p.Method == MethodLocal }
+
+// normalise spells the id out.
+func (p *Principal) normalise() {
+	p.ID = CanonicalAgent(string(p.ID))
+	if p.ID == "" {
+		p.ID = Anonymous
+	}
+}
+
+// Anonymous is the caller that gave no name.
+const Anonymous AgentID = "agent://anonymous"
+
+// System is koine itself, as the author of what no caller asked for.
+const System AgentID = "agent://koine"
+
+// CanonicalAgent is the one spelling under which an agent id is stored,
+// compared and hashed: a bare id x and agent://x are the same agent.
+func CanonicalAgent(id string) AgentID {
+	if id == "" || strings.Contains(id, ":") {
+		return AgentID(id)
+	}
+	return AgentID("agent://" + id)
+}
+
+// Valid reports what keeps an agent id from being stored.
+func (a AgentID) Valid() error {
+	if len(a) > MaxAgentIDBytes {
+		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
+	}
+	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
+		return Errorf(CodeInvalid, "%q is not an agent id: use letters, digits and - . _ ~ or an IRI", clip(string(a)))
+	}
+	return nil
+}
