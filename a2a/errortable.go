@@ -49,6 +49,7 @@ var errorTable = []struct {
 	{kg.CodeCursorForeign, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeCursorGone, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
@@ -76,7 +77,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		e = kg.Errorf(kg.CodeTimeout, "the request was given up") // nobody's fault
 	}
-	if e.Code == kg.CodeOverloaded && e.RetryAfter == 0 { // the answer always says when
+	if (e.Code == kg.CodeOverloaded || e.Code == kg.CodeRateLimited) && e.RetryAfter == 0 { // the answer always says when
 		patient := *e
 		patient.RetryAfter = defaultRetryAfter
 		e = &patient

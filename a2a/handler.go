@@ -91,6 +91,11 @@ func (h *Handler) serveUnary(w http.ResponseWriter, r *http.Request, req *reques
 func (h *Handler) serveBatch(w http.ResponseWriter, r *http.Request, requests []request) {
 	out := []byte{'['}
 	for i := range requests {
+		if i > 0 && requests[i].err == nil {
+			if err := h.options.Admit(r.Context()); err != nil {
+				requests[i].err = h.errorOf(r.Context(), h.table[requests[i].method].family, false, err)
+			}
+		}
 		resp := h.answer(r, &requests[i])
 		if requests[i].isNotification() {
 			continue

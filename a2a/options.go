@@ -47,6 +47,9 @@ type Options struct {
 	// RefuseQueryMutations makes knowledge/query refuse mutations.
 	RefuseQueryMutations bool
 	Logger               *slog.Logger
+	// Admit, if set, is asked before each request of a batch but the first, which
+	// the HTTP request stands for. Its error is that request's answer.
+	Admit func(context.Context) error
 	// Observe, if set, is told of each call that has ended: a stream that could
 	// not be established ends at once, an established one when it closes. code
 	// is 0 or that of the error; an unknown method has the name "unknown".
@@ -60,6 +63,9 @@ func (o Options) withDefaults() Options {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Admit == nil {
+		o.Admit = func(context.Context) error { return nil }
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, int, time.Duration) {}

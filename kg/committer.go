@@ -55,6 +55,9 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	if ctx.Err() != nil {
 		return Receipt{}, errGivenUp(ctx)
 	}
+	if err := s.admit(ctx, m); err != nil {
+		return Receipt{}, err
+	}
 	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
 	if m.DryRun || s.options.Verifier != nil {
 		receipt, j, err := s.trial(u)
@@ -76,6 +79,14 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 		<-u.done // under way: its outcome is known soon
 	}
 	return u.receipt, u.err
+}
+
+// admit asks whether the update may be made now.
+func (s *Store) admit(ctx context.Context, m Meta) error {
+	if s.options.Admit == nil {
+		return nil
+	}
+	return s.options.Admit(ctx, m)
 }
 
 // enqueue hands an update to the committer, or says why not.

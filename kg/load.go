@@ -56,6 +56,9 @@ func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	if ctx.Err() != nil {
 		return LoadReport{}, errGivenUp(ctx)
 	}
+	if err := s.admit(ctx, m); err != nil {
+		return LoadReport{}, err
+	}
 	if o.CommitQuads <= 0 || o.CommitQuads > DefaultLoadCommit {
 		o.CommitQuads = DefaultLoadCommit
 	}

@@ -39,6 +39,11 @@ type Options struct {
 	// is opened are not told.
 	OnSystemChange func(*Commit)
 
+	// Admit, if set, is asked about each update, dry runs included, and each load
+	// as a whole, before anything else is done for it; its error is the answer.
+	// It must be fast and safe for concurrent use.
+	Admit func(context.Context, Meta) error
+
 	// QueueLength bounds the updates that wait for the committer, QueueTime how
 	// long one may wait; past either a caller gets CodeOverloaded, and a load
 	// waits.

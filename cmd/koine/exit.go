@@ -65,7 +65,7 @@ func exitCodeOf(code kg.Code) int {
 		return exitUnreachable
 	case kg.CodeLogDamaged, kg.CodeReadOnly, kg.CodeFormatUnknown:
 		return exitDamaged
-	case kg.CodeInternal, kg.CodeOutcomeUnknown, kg.CodeDiskFull, kg.CodeOverloaded, kg.CodeTimeout, kg.CodeClosed:
+	case kg.CodeInternal, kg.CodeOutcomeUnknown, kg.CodeDiskFull, kg.CodeOverloaded, kg.CodeRateLimited, kg.CodeTimeout, kg.CodeClosed:
 		return exitFailure
 	}
 	return exitRefused

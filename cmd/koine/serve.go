@@ -17,6 +17,7 @@ import (
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 	"koine/web"
 )
@@ -34,6 +35,7 @@ type serveCommand struct {
 	prefixFlags
 	trustedFlags
 	limitFlags
+	throttleFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
@@ -72,6 +74,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	limiter, err := c.throttle(true)
+	if err != nil {
+		return err
+	}
 	// The address first: nothing is opened for a server that cannot be one.
 	listener, err := httpd.Listen(c.Listen, c.Insecure)
 	if err != nil {
@@ -79,7 +85,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	store, forget, err := c.openStore(ctx, log)
+	store, forget, err := c.openStore(ctx, log, limiter)
 	if err != nil {
 		return err
 	}
@@ -89,13 +95,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 
-	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams})
+	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime})
+	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
+		Throttle: limiter, TrustedProxies: c.TrustedProxy})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
-	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations}
+	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
 	server.HandleRPC(a2a.NewHandler(deps, options))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, options))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/")})
@@ -103,7 +110,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
 	server.Handle("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Admit: server.AdmitOperation})
 	server.Handle("/graphql", httpd.GraphQL, graphql)
 	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
 
@@ -128,7 +135,7 @@ func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 }
 
 // openStore opens the data directory. forget takes a temporary one away.
-func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger) (store *kg.Store, forget func() error, err error) {
+func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter *throttle.Throttle) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }
 	switch {
@@ -140,7 +147,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger) (store *
 	case c.Data == "":
 		dir.Data = defaultDataDir
 	}
-	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20)})
+	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate})
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
 	}

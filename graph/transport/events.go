@@ -64,7 +64,11 @@ func (h *Handler) resume(ctx context.Context, last string, req operation.Request
 
 // isOverload tells whether the same request may work a moment later.
 func isOverload(refused *operation.Result) bool {
-	return refused != nil && refused.Errors[0].Extensions["code"] == string(kg.CodeOverloaded)
+	if refused == nil || len(refused.Errors) == 0 {
+		return false
+	}
+	code := refused.Errors[0].Extensions["code"]
+	return code == string(kg.CodeOverloaded) || code == string(kg.CodeRateLimited)
 }
 
 var completeEvent = sse.Event{Name: "complete"}
@@ -139,6 +143,11 @@ func refuseStream(w http.ResponseWriter, err error) {
 	}
 	if refused.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter/time.Second)))
+	}
+	if limited := (*kg.Error)(nil); errors.As(err, &limited) && limited.Code == kg.CodeRateLimited {
+		w.Header().Set("Retry-After", strconv.Itoa(int((limited.RetryAfter+time.Second-1)/time.Second)))
+		refuse(w, formJSON, http.StatusTooManyRequests, string(limited.Code), limited.Message)
+		return
 	}
 	code, message := "TOO_MANY_STREAMS", "there are too many streams"
 	switch {

@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -109,15 +110,17 @@ func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
 
 // statusOf is the HTTP status of a result (GraphQL over HTTP, section 6.4).
 // Under application/json, whose readers drop the body of any other status, an
-// answer in GraphQL's own terms is always 200.
+// answer in GraphQL's own terms is always 200. What may work a moment later is
+// 429 in any case, where nothing at all could be given.
 func statusOf(form responseForm, result *operation.Result) int {
+	if isOverload(result) && gaveNothing(result.Data) {
+		return http.StatusTooManyRequests
+	}
 	if result.Data != nil || len(result.Errors) == 0 {
 		return http.StatusOK
 	}
 	code, _ := result.Errors[0].Extensions["code"].(string)
 	switch {
-	case code == string(kg.CodeOverloaded):
-		return http.StatusTooManyRequests
 	case form == formJSON:
 		return http.StatusOK
 	case code == string(kg.CodeInternal):
@@ -126,4 +129,18 @@ func statusOf(form responseForm, result *operation.Result) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusBadRequest
+}
+
+// gaveNothing tells whether each field of an answer is null.
+func gaveNothing(data json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	if len(data) > 0 && json.Unmarshal(data, &fields) != nil {
+		return false
+	}
+	for _, value := range fields {
+		if string(value) != "null" {
+			return false
+		}
+	}
+	return true
 }

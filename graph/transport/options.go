@@ -33,6 +33,11 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Heartbeat is how often a socket is asked whether it is still there.
 	Heartbeat time.Duration
+	// Admit, if set, is asked before each operation of a socket, for whoever the
+	// context carries: an operation there is what a request is elsewhere. Its
+	// error refuses the operation; leave is called when the operation has been
+	// executed, or its subscription established.
+	Admit func(ctx context.Context) (leave func(), err error)
 	// Connect says whose the operations of a socket are, from who opened it and
 	// the payload of its connection_init (nil if it had none). An error forbids
 	// the connection. Nil: they are of who opened it, whatever the payload says.
@@ -66,5 +71,8 @@ func (o Options) withDefaults() Options {
 	o.InitTimeout = cmp.Or(o.InitTimeout, DefaultInitTimeout)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	if o.Admit == nil {
+		o.Admit = func(context.Context) (func(), error) { return func() {}, nil }
+	}
 	return o
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/internal/caller"
+	"koine/internal/operation"
 	"koine/internal/sse"
 )
 
@@ -188,7 +189,7 @@ const maxCloseReason = 123
 // perform runs an operation and sends what it says.
 func (s *socket) perform(op *running, m message) {
 	h := s.handler
-	f, refused := h.begin(op.ctx, m.request, h.kind(&m.request))
+	f, refused := s.begin(op.ctx, m)
 	if refused != nil {
 		s.send(frame{errorMessage(m.id, refused.Errors), op, true})
 		return
@@ -206,6 +207,17 @@ func (s *socket) perform(op *running, m message) {
 		}
 	}
 	s.send(frame{completeMessage(m.id), op, true})
+}
+
+// begin begins an operation, if it is admitted.
+func (s *socket) begin(ctx context.Context, m message) (*feed, *operation.Result) {
+	h := s.handler
+	leave, err := h.options.Admit(caller.With(ctx, s.who))
+	if err != nil {
+		return nil, &operation.Result{Errors: h.engine.Present(err)}
+	}
+	defer leave()
+	return h.begin(ctx, m.request, h.kind(&m.request))
 }
 
 // send hands a frame to the writer, and says whether it took it.

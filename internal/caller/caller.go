@@ -5,6 +5,7 @@ package caller
 
 import (
 	"context"
+	"net/netip"
 
 	"koine/kg"
 )
@@ -16,6 +17,9 @@ type Caller struct {
 	// Actor is the agent it acts for in all of this request; "" means the
 	// principal itself.
 	Actor kg.AgentID
+	// Address is where the request comes from, as the server sees it or as a
+	// proxy that it trusts says; the zero Addr if that is not known.
+	Address netip.Addr
 	// RequestID names the request in the log and in the answer's X-Request-ID.
 	RequestID string
 }

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -33,38 +34,50 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, refused)
 		return r
 	}
+	from := s.addressOf(r)
+	if refused := s.limitAddress(r, from); refused != nil {
+		s.refuse(w, r, refused)
+		return r
+	}
 	agent, err := agentOf(r.Header)
 	if err != nil {
 		s.refuse(w, r, invalidAgent(err))
 		return r
 	}
-	if !s.enter(w) {
+	if refused := s.limitPrincipal(r, agent); refused != nil {
+		s.refuse(w, r, refused)
+		return r
+	}
+	if !s.enter() {
 		s.refuse(w, r, overloaded)
 		return r
 	}
+	w.left = s.leave
 	defer w.leave()
-	seen = calledBy(r, agent, id)
+	seen = calledBy(r, agent, from, id)
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
 }
 
-func calledBy(r *http.Request, agent kg.AgentID, id string) *http.Request {
+func calledBy(r *http.Request, agent kg.AgentID, from netip.Addr, id string) *http.Request {
 	return r.WithContext(caller.With(r.Context(), caller.Caller{
-		Principal: openPrincipal(agent), RequestID: id,
+		Principal: openPrincipal(agent), Address: from, RequestID: id,
 	}))
 }
 
-// enter takes one of the places for requests under way. It is given back when
-// the handler has ended or its answer has become a stream, whichever is first.
-func (s *Server) enter(w *response) bool {
+// enter takes one of the places for requests under way. A request gives it back
+// when its handler has ended or its answer has become a stream, whichever is
+// first.
+func (s *Server) enter() bool {
 	if s.underWay.Add(1) > int64(s.options.MaxRequests) {
 		s.underWay.Add(-1)
 		return false
 	}
-	w.left = func() { s.underWay.Add(-1) }
 	return true
 }
+
+func (s *Server) leave() { s.underWay.Add(-1) }
 
 // recover turns a panic into that request's error. What was written already
 // cannot be taken back: then the connection is cut.

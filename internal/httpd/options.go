@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/netip"
 	"time"
 
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -40,6 +42,12 @@ type Options struct {
 	Store   Store
 	Streams Streams
 	Logger  *slog.Logger
+
+	// Throttle bounds what one caller and one address can ask for; nil bounds
+	// nothing.
+	Throttle *throttle.Throttle
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.

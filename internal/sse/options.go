@@ -2,6 +2,7 @@ package sse
 
 import (
 	"cmp"
+	"context"
 	"time"
 )
 
@@ -46,6 +47,10 @@ type Options struct {
 	SendBuffer int
 	// RetryAfter is the hint given with a refusal.
 	RetryAfter time.Duration
+	// Admit, if set, is asked before a stream is opened, with the context of its
+	// request. Its error refuses the stream (Refused wraps it); release is called
+	// once, when the stream has given its place back.
+	Admit func(context.Context) (release func(), err error)
 }
 
 func (o Options) withDefaults() Options {

@@ -52,12 +52,29 @@ func New(options Options) *Server {
 
 // Open reserves a place for a stream that lives no longer than ctx, the context
 // of the request (or one derived from it). The caller must call Close or Serve,
-// and may call both. The error is a *Refused with ErrTooManyStreams or
-// ErrShutdown.
+// and may call both. The error is a *Refused with ErrTooManyStreams, ErrShutdown
+// or the error of Options.Admit.
 //
 // If ctx ends with a cause of its own, or by a deadline, that is the reason
 // given to Last; a plain cancellation means that the client is gone.
 func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, error) {
+	admitted := func() {}
+	if s.options.Admit != nil {
+		var err error
+		if admitted, err = s.options.Admit(ctx); err != nil {
+			return nil, s.refuse(err)
+		}
+	}
+	st, err := s.place(ctx, options)
+	if err != nil {
+		admitted()
+		return nil, err
+	}
+	st.admitted = admitted
+	return st, nil
+}
+
+func (s *Server) place(ctx context.Context, options StreamOptions) (*Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -22,6 +22,8 @@ type Stream struct {
 	events  iter.Seq2[Event, error]
 	state   atomic.Int32 // opened, serving or closed
 
+	admitted func() // gives back what Options.Admit took
+
 	active   atomic.Int64  // when a block was last written or a heartbeat sent, as Server.now
 	inFlight atomic.Int64  // bytes published and not yet written
 	room     chan struct{} // a token when inFlight has become smaller
@@ -106,6 +108,7 @@ func (st *Stream) Serve(w http.ResponseWriter, r *http.Request, events iter.Seq2
 func (st *Stream) end() {
 	st.cancel(nil)
 	st.server.release(st.id)
+	st.admitted()
 }
 
 // serveHub lets the hub write to out until the pump has ended. The request that

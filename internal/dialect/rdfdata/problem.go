@@ -65,7 +65,7 @@ func statusOf(code kg.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case kg.CodeConstraintViolation:
 		return http.StatusUnprocessableEntity
-	case kg.CodeOverloaded:
+	case kg.CodeOverloaded, kg.CodeRateLimited:
 		return http.StatusTooManyRequests
 	case kg.CodeDiskFull:
 		return http.StatusInsufficientStorage

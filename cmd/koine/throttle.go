@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+
+	"koine/internal/throttle"
+)
+
+// throttleFlags say how much one caller, and one address, may ask for. Those
+// that are not given depend on whether the server knows its callers.
+type throttleFlags struct {
+	PrincipalRequests *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalUpdates  *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
+	PrincipalStreams  *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
+	AddressRequests   *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
+	AddressUpdates    *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
+	AddressStreams    *int           `help:"Streams and WebSockets open from one address (default: 500, in open mode 0)." placeholder:"N"`
+	TrustedProxy      []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
+}
+
+// The limits of a server that knows its callers.
+var (
+	principalLimits = throttle.Limits{Requests: 200, Updates: 50, Streams: 200}
+	addressLimits   = throttle.Limits{Requests: 500, Updates: 100, Streams: 500}
+)
+
+// maxRate keeps a rate within what can be told apart from no limit.
+const maxRate = 1e6
+
+// throttle makes the limits; open says that the server is in open mode, where
+// they are all off unless said.
+func (f throttleFlags) throttle(open bool) (*throttle.Throttle, error) {
+	o := throttle.Options{Principal: principalLimits, Address: addressLimits}
+	if open {
+		o = throttle.Options{}
+	}
+	for _, flag := range []struct {
+		name string
+		said *float64
+		to   *float64
+	}{
+		{"principal-requests", f.PrincipalRequests, &o.Principal.Requests},
+		{"principal-updates", f.PrincipalUpdates, &o.Principal.Updates},
+		{"address-requests", f.AddressRequests, &o.Address.Requests},
+		{"address-updates", f.AddressUpdates, &o.Address.Updates},
+	} {
+		if flag.said == nil {
+			continue
+		}
+		if !(*flag.said >= 0 && *flag.said <= maxRate) {
+			return nil, usageError{fmt.Errorf("--%s is between 0 and %d a second", flag.name, int(maxRate))}
+		}
+		*flag.to = *flag.said
+	}
+	for _, flag := range []struct {
+		name string
+		said *int
+		to   *int
+	}{
+		{"principal-streams", f.PrincipalStreams, &o.Principal.Streams},
+		{"address-streams", f.AddressStreams, &o.Address.Streams},
+	} {
+		if flag.said == nil {
+			continue
+		}
+		if *flag.said < 0 || *flag.said > maxRate {
+			return nil, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int(maxRate))}
+		}
+		*flag.to = *flag.said
+	}
+	return throttle.New(o), nil
+}

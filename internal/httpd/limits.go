@@ -1,0 +1,54 @@
+package httpd
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"koine/kg"
+)
+
+// probes are never limited: who asks whether the server is alive must not be
+// told that it is busy.
+var probes = map[string]bool{"/healthz": true, "/readyz": true}
+
+// limitAddress takes a request from the share of where it comes from. It stands
+// before authentication, so that guessing credentials is bounded too.
+func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
+	if probes[r.URL.Path] {
+		return nil
+	}
+	return limited(s.options.Throttle.Address(from))
+}
+
+// limitPrincipal takes a request from the caller's share.
+func (s *Server) limitPrincipal(r *http.Request, who kg.AgentID) *refusal {
+	if probes[r.URL.Path] {
+		return nil
+	}
+	return limited(s.options.Throttle.Request(who))
+}
+
+func limited(err error) *refusal {
+	if err == nil {
+		return nil
+	}
+	e := kg.AsError(err)
+	return &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(e.Code), message: e.Message, hint: e.Hint,
+		retry: int((e.RetryAfter + time.Second - 1) / time.Second)}
+}
+
+// AdmitOperation lets one more operation of an open socket in, as a request is
+// let in: from the share of the caller, and among those under way until leave is
+// called.
+func (s *Server) AdmitOperation(ctx context.Context) (leave func(), err error) {
+	if err := s.options.Throttle.AdmitCall(ctx); err != nil {
+		return nil, err
+	}
+	if !s.enter() {
+		return nil, &kg.Error{Code: kg.CodeOverloaded, Message: overloaded.message, Hint: overloaded.hint,
+			RetryAfter: time.Duration(overloaded.retry) * time.Second}
+	}
+	return s.leave, nil
+}

@@ -1,0 +1,31 @@
+package throttle
+
+import (
+	"context"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// AdmitUpdate is for kg.Options: it takes an update from the shares of its
+// principal and of where the request comes from. Code inside this process is
+// not bounded, and neither is the command line on a data directory.
+func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
+	if m.Principal.Method == "" || m.Principal.Method == kg.MethodLocal {
+		return nil
+	}
+	return t.Update(m.Principal.ID, caller.From(ctx).Address)
+}
+
+// AdmitStream is for sse.Options: it takes a place from the shares of who the
+// context carries.
+func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) {
+	who := caller.From(ctx)
+	return t.Stream(who.Principal.ID, who.Address)
+}
+
+// AdmitCall takes one more request from the share of who the context carries:
+// of a batch, or of a socket.
+func (t *Throttle) AdmitCall(ctx context.Context) error {
+	return t.Request(caller.From(ctx).Principal.ID)
+}

@@ -1,0 +1,63 @@
+package throttle
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits of one principal, or of one address. Zero bounds nothing.
+type Limits struct {
+	Requests float64 // a second
+	Updates  float64 // a second
+	Streams  int     // open at a time
+}
+
+// Defaults and bounds of the Options.
+const (
+	DefaultMaxBuckets = 10_000
+	DefaultBurst      = 10 * time.Second
+	// MaxRetryAfter bounds what a refusal says, for rates far below one.
+	MaxRetryAfter = time.Minute
+	// StreamRetryAfter is when to come back where a stream must end first.
+	StreamRetryAfter = 5 * time.Second
+)
+
+// What was refused.
+const (
+	Requests = "requests"
+	Updates  = "updates"
+	Streams  = "streams"
+)
+
+// By whom it was too many.
+const (
+	ByPrincipal = "principal"
+	ByAddress   = "address"
+)
+
+// Options of a Throttle. The zero Options bounds nothing.
+type Options struct {
+	Principal Limits
+	Address   Limits
+	// Burst is how long a quiet caller saves up requests and updates for.
+	Burst time.Duration
+	// MaxBuckets bounds the principals, and the addresses, that are remembered.
+	MaxBuckets int
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+	// Refused, if set, is told of each refusal: what (Requests, Updates, Streams)
+	// and by which limit (ByPrincipal, ByAddress).
+	Refused func(what, by string)
+}
+
+func (o Options) withDefaults() Options {
+	o.Burst = cmp.Or(o.Burst, DefaultBurst)
+	o.MaxBuckets = cmp.Or(o.MaxBuckets, DefaultMaxBuckets)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Refused == nil {
+		o.Refused = func(string, string) {}
+	}
+	return o
+}

@@ -1,0 +1,150 @@
+package throttle
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"koine/kg"
+)
+
+// Throttle holds the buckets of all callers. It is safe for concurrent use, and
+// a nil Throttle bounds nothing.
+type Throttle struct {
+	options Options
+
+	requests struct {
+		principal *buckets[kg.AgentID]
+		address   *buckets[netip.Prefix]
+	}
+	updates struct {
+		principal *buckets[kg.AgentID]
+		address   *buckets[netip.Prefix]
+	}
+	streams struct {
+		principal *places[kg.AgentID]
+		address   *places[netip.Prefix]
+	}
+}
+
+// New makes a Throttle.
+func New(options Options) *Throttle {
+	o := options.withDefaults()
+	t := &Throttle{options: o}
+	t.requests.principal = newBuckets[kg.AgentID](o.Principal.Requests, o.Burst, o.MaxBuckets)
+	t.requests.address = newBuckets[netip.Prefix](o.Address.Requests, o.Burst, o.MaxBuckets)
+	t.updates.principal = newBuckets[kg.AgentID](o.Principal.Updates, o.Burst, o.MaxBuckets)
+	t.updates.address = newBuckets[netip.Prefix](o.Address.Updates, o.Burst, o.MaxBuckets)
+	t.streams.principal = newPlaces[kg.AgentID](o.Principal.Streams)
+	t.streams.address = newPlaces[netip.Prefix](o.Address.Streams)
+	return t
+}
+
+// Address takes a request from an address's share: to be asked before who is
+// calling is found out, so that guessing credentials is bounded too.
+func (t *Throttle) Address(addr netip.Addr) error {
+	if t == nil {
+		return nil
+	}
+	return t.fromAddress(t.requests.address, Requests, addr)
+}
+
+// Request takes a request, or one more operation of a request or a socket, from
+// a principal's share.
+func (t *Throttle) Request(principal kg.AgentID) error {
+	if t == nil {
+		return nil
+	}
+	return t.take(t.requests.principal.take(principal, t.options.Clock()), Requests, ByPrincipal)
+}
+
+// Update takes an update from the shares of both. What the principal may not do
+// costs the address nothing.
+func (t *Throttle) Update(principal kg.AgentID, addr netip.Addr) error {
+	if t == nil {
+		return nil
+	}
+	if err := t.take(t.updates.principal.take(principal, t.options.Clock()), Updates, ByPrincipal); err != nil {
+		return err
+	}
+	return t.fromAddress(t.updates.address, Updates, addr)
+}
+
+// Stream takes a place of a stream from both. release gives it back and may be
+// called again.
+func (t *Throttle) Stream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	if !t.streams.principal.take(principal) {
+		return nil, t.take(StreamRetryAfter, Streams, ByPrincipal)
+	}
+	key, counted := keyOf(addr)
+	if counted && !t.streams.address.take(key) {
+		t.streams.principal.give(principal)
+		return nil, t.take(StreamRetryAfter, Streams, ByAddress)
+	}
+	return sync.OnceFunc(func() {
+		t.streams.principal.give(principal)
+		if counted {
+			t.streams.address.give(key)
+		}
+	}), nil
+}
+
+func (t *Throttle) fromAddress(b *buckets[netip.Prefix], what string, addr netip.Addr) error {
+	key, counted := keyOf(addr)
+	if !counted {
+		return nil
+	}
+	return t.take(b.take(key, t.options.Clock()), what, ByAddress)
+}
+
+// take is nil where nothing has to be waited for.
+func (t *Throttle) take(wait time.Duration, what, by string) error {
+	if wait <= 0 {
+		return nil
+	}
+	t.options.Refused(what, by)
+	return refusal(wait, what, by)
+}
+
+func refusal(wait time.Duration, what, by string) *kg.Error {
+	whose := "this principal"
+	if by == ByAddress {
+		whose = "this address"
+	}
+	e := kg.Errorf(kg.CodeRateLimited, "too many %s of %s", what, whose)
+	e.RetryAfter = min(wait, MaxRetryAfter)
+	e.Limit = what
+	e.Hint = "Wait for as long as retryAfterMs says."
+	switch what {
+	case Updates:
+		e.Hint += " Several statements in one update cost as much as one."
+	case Streams:
+		e.Hint = "Close streams that are no longer needed."
+	}
+	return e
+}
+
+// keyOf is what an address counts as, and whether it counts.
+func keyOf(addr netip.Addr) (netip.Prefix, bool) {
+	addr = addr.Unmap()
+	if !addr.IsValid() || addr.IsLoopback() {
+		return netip.Prefix{}, false
+	}
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	key, err := addr.WithZone("").Prefix(bits)
+	return key, err == nil
+}
+
+// Remembered is how many buckets there are.
+func (t *Throttle) Remembered() int {
+	if t == nil {
+		return 0
+	}
+	return t.requests.principal.len() + t.requests.address.len() + t.updates.principal.len() + t.updates.address.len()
+}

@@ -1,0 +1,205 @@
+package throttle_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/throttle"
+	"koine/kg"
+)
+
+// clock is a time that tests move.
+type clock struct{ now time.Time }
+
+func newClock() *clock                   { return &clock{time.Unix(1_700_000_000, 0)} }
+func (c *clock) Now() time.Time          { return c.now }
+func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
+
+func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
+
+// refused checks that an error says that the limit was passed, and when to come
+// back.
+func refused(t *testing.T, err error, limit string, after time.Duration) {
+	t.Helper()
+	e := kg.AsError(err)
+	if err == nil || e.Code != kg.CodeRateLimited || e.Limit != limit || e.RetryAfter != after {
+		t.Errorf("got %v (%+v), want %s for %q after %v", err, e, kg.CodeRateLimited, limit, after)
+	}
+}
+
+func admitted(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestRequestsOfAPrincipal(t *testing.T) {
+	c := newClock()
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 2}, Burst: 2 * time.Second, Clock: c.Now})
+	for range 4 { // what two seconds have saved up
+		admitted(t, l.Request("agent://a"))
+	}
+	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond)
+	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond) // a refusal costs nothing
+	admitted(t, l.Request("agent://b"))
+	c.advance(499 * time.Millisecond)
+	refused(t, l.Request("agent://a"), throttle.Requests, time.Millisecond)
+	c.advance(time.Millisecond)
+	admitted(t, l.Request("agent://a"))
+	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond)
+}
+
+func TestZeroBoundsNothing(t *testing.T) {
+	for _, l := range []*throttle.Throttle{nil, throttle.New(throttle.Options{})} {
+		for range 1000 {
+			admitted(t, l.Request("agent://a"))
+			admitted(t, l.Address(addr("192.0.2.1")))
+			admitted(t, l.Update("agent://a", addr("192.0.2.1")))
+			if _, err := l.Stream("agent://a", addr("192.0.2.1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestWhatAnAddressCountsAs(t *testing.T) {
+	for _, row := range []struct {
+		name, first, second string
+		together            bool
+	}{
+		{"the same", "192.0.2.1", "192.0.2.1", true},
+		{"mapped into IPv6", "192.0.2.1", "::ffff:192.0.2.1", true},
+		{"the next one", "192.0.2.1", "192.0.2.2", false},
+		{"one /64", "2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
+		{"the next /64", "2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"with a zone", "fe80::1%eth0", "fe80::2", true},
+		{"loopback", "127.0.0.1", "127.0.0.1", false},
+		{"loopback of IPv6", "::1", "::1", false},
+	} {
+		l := throttle.New(throttle.Options{Address: throttle.Limits{Requests: 1}, Burst: time.Second, Clock: newClock().Now})
+		admitted(t, l.Address(addr(row.first)))
+		if err := l.Address(addr(row.second)); (err != nil) != row.together {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+	l := throttle.New(throttle.Options{Address: throttle.Limits{Requests: 1}, Burst: time.Second, Clock: newClock().Now})
+	admitted(t, l.Address(netip.Addr{}))
+	admitted(t, l.Address(netip.Addr{}))
+}
+
+func TestUpdatesOfBoth(t *testing.T) {
+	c := newClock()
+	var told []string
+	l := throttle.New(throttle.Options{
+		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 3}, Burst: time.Second, Clock: c.Now,
+		Refused: func(what, by string) { told = append(told, what+" by "+by) },
+	})
+	here := addr("192.0.2.1")
+	admitted(t, l.Update("agent://a", here))
+	admitted(t, l.Update("agent://a", here))
+	refused(t, l.Update("agent://a", here), throttle.Updates, 500*time.Millisecond)
+	admitted(t, l.Update("agent://b", here)) // the refused one did not cost the address anything
+	refused(t, l.Update("agent://b", here), throttle.Updates, time.Second/3)
+	admitted(t, l.Update("agent://c", addr("192.0.2.2")))
+	if got, want := fmt.Sprint(told), "[updates by principal updates by address]"; got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+}
+
+func TestARateFarBelowOneSaysAMinute(t *testing.T) {
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 0.001}, Clock: newClock().Now})
+	admitted(t, l.Request("agent://a"))
+	refused(t, l.Request("agent://a"), throttle.Requests, throttle.MaxRetryAfter)
+}
+
+func TestStreams(t *testing.T) {
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Streams: 2}, Address: throttle.Limits{Streams: 3}})
+	here := addr("192.0.2.1")
+	open := func(who kg.AgentID) func() {
+		t.Helper()
+		release, err := l.Stream(who, here)
+		admitted(t, err)
+		return release
+	}
+	first := open("agent://a")
+	open("agent://a")
+	_, err := l.Stream("agent://a", here)
+	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
+	first()
+	first() // the second time is nothing
+	third := open("agent://a")
+	_, err = l.Stream("agent://a", here)
+	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
+	open("agent://b")
+	_, err = l.Stream("agent://b", here) // the address is full, and b keeps its place
+	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
+	third()
+	open("agent://b")
+}
+
+// The table is bounded: at the bound nobody is forgotten, past it who was seen
+// longest ago starts anew.
+func TestBucketsAreBounded(t *testing.T) {
+	const most = 8
+	c := newClock()
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 1}, Burst: time.Second, MaxBuckets: most, Clock: c.Now})
+	name := func(i int) kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://%d", i)) }
+	for i := range most {
+		admitted(t, l.Request(name(i)))
+	}
+	for i := range most {
+		refused(t, l.Request(name(i)), throttle.Requests, time.Second)
+	}
+	if got := l.Remembered(); got != most {
+		t.Errorf("%d buckets, want %d", got, most)
+	}
+	admitted(t, l.Request(name(most))) // in place of 0, which was seen longest ago
+	if got := l.Remembered(); got != most {
+		t.Errorf("%d buckets, want %d", got, most)
+	}
+	refused(t, l.Request(name(1)), throttle.Requests, time.Second)
+	admitted(t, l.Request(name(0)))
+}
+
+func TestAdmitUpdate(t *testing.T) {
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Updates: 1}, Burst: time.Second, Clock: newClock().Now})
+	ctx := context.Background()
+	meta := func(method string) kg.Meta { return kg.Meta{Principal: kg.Principal{ID: "agent://a", Method: method}} }
+	for range 3 { // this process itself, and the command line, are not bounded
+		admitted(t, l.AdmitUpdate(ctx, meta("")))
+		admitted(t, l.AdmitUpdate(ctx, meta("local")))
+	}
+	admitted(t, l.AdmitUpdate(ctx, meta("key")))
+	refused(t, l.AdmitUpdate(ctx, meta("key")), throttle.Updates, time.Second)
+}
+
+func TestAdmitTakesWhoTheContextCarries(t *testing.T) {
+	l := throttle.New(throttle.Options{
+		Principal: throttle.Limits{Requests: 1, Streams: 1}, Address: throttle.Limits{Updates: 1}, Burst: time.Second, Clock: newClock().Now,
+	})
+	ctx := caller.With(context.Background(), caller.Caller{Principal: kg.Principal{ID: "agent://a"}, Address: addr("192.0.2.1")})
+	admitted(t, l.AdmitCall(ctx))
+	refused(t, l.AdmitCall(ctx), throttle.Requests, time.Second)
+	_, err := l.AdmitStream(ctx)
+	admitted(t, err)
+	_, err = l.AdmitStream(ctx)
+	refused(t, err, throttle.Streams, throttle.StreamRetryAfter)
+	m := kg.Meta{Principal: kg.Principal{ID: "agent://a", Method: "key"}}
+	admitted(t, l.AdmitUpdate(ctx, m))
+	refused(t, l.AdmitUpdate(ctx, m), throttle.Updates, time.Second)
+	admitted(t, l.AdmitUpdate(context.Background(), m)) // from nowhere that is known
+}
+
+func BenchmarkRequest(b *testing.B) {
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 1e6}})
+	for b.Loop() {
+		if err := l.Request("agent://a"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
