@@ -25,6 +25,25 @@ type Access interface {
 	Allowed(p Principal, graph Term, right Right) bool
 }
 
+// Hider is an Access that also hides single statements from those who may read
+// their graph. What is hidden is not there in any read: it is asked inside the
+// scan, the counts and the watch. The statements that it tells apart are those
+// for which counts are kept, so that these agree with what is scanned.
+type Hider interface {
+	// Hides gives a function that tells whether the statements with a predicate in
+	// a graph are hidden from the principal; nil where nothing is. It is used for
+	// one read.
+	Hides(p Principal) func(predicate, graph Term) bool
+}
+
+// hidden is what an Access hides from the principal.
+func hidden(a Access, p Principal) func(predicate, graph Term) bool {
+	if h, ok := a.(Hider); ok {
+		return h.Hides(p)
+	}
+	return nil
+}
+
 // AllowAll is the Access of a store without policies.
 type AllowAll struct{}
 
@@ -35,6 +54,13 @@ func (AllowAll) Allowed(Principal, Term, Right) bool { return true }
 // The default view leaves these graphs out.
 const OwnGraphPrefix = "urn:koine:graph:"
 
+// ProposalGraphPrefix begins the IRI of the graph of each proposal, PendingGraphPrefix
+// that of the graph with the statements that it would add.
+const (
+	ProposalGraphPrefix = OwnGraphPrefix + "proposal:"
+	PendingGraphPrefix  = OwnGraphPrefix + "pending:"
+)
+
 // SystemGraph holds koine's own settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
 
@@ -44,6 +70,9 @@ const OwnVocabulary = "urn:koine:vocab:"
 
 // IsOwnGraph tells whether koine keeps the graph for itself.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
+
+// IsPendingGraph tells whether the graph holds what a proposal would add.
+func IsPendingGraph(graph Term) bool { return strings.HasPrefix(graph.value, PendingGraphPrefix) }
 
 // Reserved tells whether the statement is one of koine's own: in one of its
 // graphs, with one of its properties, or of one of its classes. Only the domain

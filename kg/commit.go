@@ -26,6 +26,17 @@ type Meta struct {
 	ExpectedRevision Revision
 	HasExpected      bool
 
+	// ProposalID names the proposal whose patches these are, and Reviewed the
+	// rules that its reviews have satisfied. Only package review sets them.
+	ProposalID string
+	Reviewed   []string
+
+	// Method is how the update was asked for, such as "knowledge/update", and
+	// Metadata the JSON object that came with it. Verifiers look at them; they are
+	// not stored.
+	Method   string
+	Metadata []byte
+
 	// DryRun judges and counts, and writes nothing.
 	DryRun bool
 }
@@ -51,6 +62,13 @@ type Commit struct {
 	MessageID      string
 	IdempotencyKey string
 	ContentHash    [32]byte
+
+	// ProposalID names the proposal that the commit keeps (Held), or whose patches
+	// it applied; "" for neither. HeldFor is what the verdict of the held update
+	// told.
+	ProposalID string
+	Held       bool
+	HeldFor    string
 
 	Changes []Change
 }
@@ -95,4 +113,6 @@ type Receipt struct {
 	// Subjects are those whose statements changed, in order, each once.
 	Subjects []Term
 	Verdict  Verdict
+	// ProposalID names the proposal that a held update became.
+	ProposalID string
 }

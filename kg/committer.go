@@ -20,6 +20,8 @@ type update struct {
 
 	// judged is the caller's own judgement, nil without a verifier.
 	judged *judged
+	// held is what fn keeps, nil for an update that is made.
+	held *HeldUpdate
 
 	receipt Receipt
 	err     error
@@ -31,6 +33,7 @@ type judged struct {
 	verdict  Verdict
 	revision Revision
 	changes  []Change
+	held     *HeldUpdate // what is kept of the update, where it is to be held
 }
 
 // holds tells whether the verdict is on what the update comes to now: the same
@@ -61,11 +64,15 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
 	if m.DryRun || s.options.Verifier != nil {
 		receipt, j, err := s.trial(u)
-		if err != nil || m.DryRun || receipt.Replayed || j.verdict.Outcome != Accepted {
+		switch {
+		case err == nil && !m.DryRun && !receipt.Replayed && s.keeps(u, j.verdict):
+			u.hold(s.options.Holder, j.held)
+		case err != nil || m.DryRun || receipt.Replayed || j.verdict.Outcome != Accepted:
 			receipt.DryRun = m.DryRun
 			return receipt, err
+		default:
+			u.judged = j
 		}
-		u.judged = j
 	}
 	if err := s.enqueue(u); err != nil {
 		return Receipt{}, err

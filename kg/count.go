@@ -63,7 +63,7 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 	s.catalogue.eachGraph(kind, id, func(graph ID, count uint64) {
 		var shown bool
 		if err == nil {
-			shown, err = s.admits(graph)
+			shown, err = s.admitsCounted(kind, graph, id)
 		}
 		if shown {
 			n += count
@@ -72,18 +72,34 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 	return n, known, err
 }
 
-// eachShown is catalogue.each for the graphs that the view shows.
+// eachShown is catalogue.each for what the view shows.
 func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
 	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
 		var shown bool
 		if err == nil {
-			shown, err = s.admits(graph)
+			shown, err = s.admitsCounted(kind, graph, id)
 		}
 		if shown {
 			fn(graph, id, count)
 		}
 	})
 	return err
+}
+
+// admitsCounted tells whether the view shows the statements of one of the
+// catalogue's counts.
+func (s *Snapshot) admitsCounted(kind byte, graph, id ID) (bool, error) {
+	if s.hides == nil {
+		return s.admits(graph)
+	}
+	if kind == keys.PrefixClass {
+		typeID, known, err := s.dict.id(IRI(RDFType))
+		if !known || err != nil {
+			return false, err
+		}
+		id = typeID
+	}
+	return s.admitsPlace(id, graph)
 }
 
 // tallied tells which of the catalogue's counts answer the pattern, if any.
@@ -203,7 +219,7 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 		if !ok || key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
 			continue
 		}
-		shown, err := s.admits(in)
+		shown, err := s.admitsCounted(key[0], in, id)
 		if err != nil {
 			return nil, err
 		}

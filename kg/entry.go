@@ -14,6 +14,7 @@ import (
 //	version(1)
 //	time(varint, ms)  principal  actor  justification  task  session  message
 //	idempotency key   content hash(32, only with a key)
+//	from version 2 on: proposal, held(1), what it was held for
 //	number of terms, each: length, term record
 //	number of agents, each: length, id
 //	number of changes, each:
@@ -24,7 +25,12 @@ import (
 //	        number of replaced, each its index (Add)
 //
 // An assertion is the index of its agent and what appendAssertion writes.
-const entryVersion = 1
+//
+// A commit that has nothing to do with a proposal is written in version 1.
+const (
+	entryVersion         = 1
+	entryVersionProposal = 2
+)
 
 type entryWriter struct {
 	terms   map[Term]uint64
@@ -102,13 +108,25 @@ func appendEntry(dst []byte, c *Commit) []byte {
 	for i := range c.Changes {
 		w.change(&c.Changes[i])
 	}
-	dst = append(dst, entryVersion)
+	version := byte(entryVersion)
+	if c.ProposalID != "" {
+		version = entryVersionProposal
+	}
+	dst = append(dst, version)
 	dst = binary.AppendVarint(dst, c.Time.UnixMilli())
 	for _, s := range [...]string{string(c.Principal), string(c.Actor), c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey} {
 		dst = codec.AppendString(dst, s)
 	}
 	if c.IdempotencyKey != "" {
 		dst = append(dst, c.ContentHash[:]...)
+	}
+	if version >= entryVersionProposal {
+		held := byte(0)
+		if c.Held {
+			held = 1
+		}
+		dst = codec.AppendString(dst, c.ProposalID)
+		dst = codec.AppendString(append(dst, held), c.HeldFor)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(w.terms)))
 	dst = append(dst, w.termBuf...)
@@ -129,14 +147,23 @@ type entryReader struct {
 // parseEntry decodes the commit of this revision.
 func parseEntry(payload []byte, revision Revision) (*Commit, error) {
 	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
-	if v := r.Byte(); v != entryVersion {
-		return nil, Errorf(CodeFormatUnknown, "log entry %d has version %d: this koine reads version %d", revision, v, entryVersion)
+	version := r.Byte()
+	if version < entryVersion || version > entryVersionProposal {
+		return nil, Errorf(CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, entryVersionProposal)
 	}
 	c := &Commit{Revision: revision, Time: time.UnixMilli(r.Varint()).UTC()}
 	c.Principal, c.Actor = AgentID(r.String()), AgentID(r.String())
 	c.Justification, c.TaskID, c.SessionID, c.MessageID, c.IdempotencyKey = r.String(), r.String(), r.String(), r.String(), r.String()
 	if c.IdempotencyKey != "" {
 		copy(c.ContentHash[:], r.Take(len(c.ContentHash)))
+	}
+	if version >= entryVersionProposal {
+		c.ProposalID = r.String()
+		held := r.Byte()
+		c.Held, c.HeldFor = held == 1, r.String()
+		if c.ProposalID == "" || held > 1 {
+			r.Fail()
+		}
 	}
 	r.readTables()
 	const minChangeBytes = 7

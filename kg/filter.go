@@ -55,6 +55,7 @@ func (e *Event) Start() Position {
 type sight struct {
 	Filter
 	access Access
+	hides  func(predicate, graph Term) bool // nil: nothing
 	// many holds the patterns where they are too many to be compared one by
 	// one, and masks which of their parts are bound.
 	many  map[Pattern]struct{}
@@ -76,7 +77,7 @@ func (f Filter) ready(access Access) (*sight, error) {
 		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
 	}
 	f.View.Principal.normalise()
-	v := &sight{Filter: f, access: access}
+	v := &sight{Filter: f, access: access, hides: hidden(access, f.View.Principal)}
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
@@ -130,7 +131,8 @@ func masked(q Quad, mask uint8) (p Pattern) {
 // see gives the event that the change is under the filter, nil if it is none.
 func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.access.Allowed(f.View.Principal, ch.Quad.Graph, Read) {
+	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.access.Allowed(f.View.Principal, ch.Quad.Graph, Read) ||
+		f.hides != nil && f.hides(ch.Quad.Predicate, ch.Quad.Graph) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}

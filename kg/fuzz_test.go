@@ -176,6 +176,13 @@ func FuzzParseEntry(f *testing.F) {
 		f.Fatalf("%+v comes back as %+v, %v", c, back, err)
 	}
 	f.Add(whole)
+	held := fuzzCommit()
+	held.ProposalID, held.Held, held.HeldFor = "7", true, "because of a rule"
+	proposed := appendEntry(nil, held)
+	if back, err := parseEntry(proposed, c.Revision); err != nil || !cmp.Equal(back, held, cmp.Comparer(func(a, b Term) bool { return a == b })) {
+		f.Fatalf("%+v comes back as %+v, %v", held, back, err)
+	}
+	f.Add(proposed)
 	f.Add(appendEntry(nil, &Commit{Time: time.UnixMilli(0), Principal: "agent://1"}))
 	one := appendEntry(nil, &Commit{Time: time.UnixMilli(0), Changes: []Change{fuzzCommit().Changes[0]}})
 	body := bytes.LastIndex(one, []byte{byte(Add), 0, 1, 2, 3, 0}) // four terms and an agent
@@ -218,7 +225,8 @@ func FuzzParseEntry(f *testing.F) {
 // Values of fixed form.
 func FuzzParseValues(f *testing.F) {
 	f.Add(tally{3, 4}.encode())
-	f.Add(idempotencyRow{7, [32]byte{1}, -5}.encode())
+	f.Add(idempotencyRow{revision: 7, contentHash: [32]byte{1}, millis: -5}.encode())
+	f.Add(idempotencyRow{revision: 7, contentHash: [32]byte{1}, millis: 5, proposal: "p"}.encode())
 	f.Add(marker{Epoch{1}, 2, 3, 1e12, [32]byte{4}}.encode())
 	f.Add([]byte{0x80, 0x00, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {

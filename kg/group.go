@@ -69,12 +69,18 @@ func (g *group) execute(u *update) (Receipt, error) {
 		if err == nil {
 			err = verdict.err()
 		}
+		if err == nil && g.s.keeps(u, verdict) {
+			held := heldUpdate(u, tx, verdict)
+			tx.undo()
+			u.hold(g.s.options.Holder, held)
+			return g.execute(u)
+		}
 		if err != nil || verdict.Outcome != Accepted {
 			tx.undo()
 			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
 		}
 	}
-	return g.finish(tx)
+	return g.finish(u, tx)
 }
 
 // run calls the update's function. An error undoes what it wrote.
@@ -87,6 +93,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	if u.meta.HasExpected || g.s.options.Verifier != nil {
 		tx.touched = make(map[subjectInGraph]Revision)
 	}
+	tx.keep = g.s.options.Verifier != nil && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
 	if g.s.options.Verifier != nil {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
 	}
@@ -136,7 +143,7 @@ func errPanic(where string, p any) *Error {
 }
 
 // finish takes an executed update into the group as a commit.
-func (g *group) finish(tx *Tx) (Receipt, error) {
+func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	m := &tx.meta
 	if len(tx.changes) == 0 && m.IdempotencyKey == "" {
 		tx.undo()
@@ -146,6 +153,10 @@ func (g *group) finish(tx *Tx) (Receipt, error) {
 		Revision: tx.revision, Time: tx.time, Principal: m.Principal.ID, Actor: m.Actor,
 		Justification: m.Justification, TaskID: m.TaskID, SessionID: m.SessionID, MessageID: m.MessageID,
 		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
+		ProposalID: m.ProposalID,
+	}
+	if u.held != nil {
+		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
 	payload := appendEntry(nil, c)
 	if len(payload) > MaxCommitBytes {
@@ -188,7 +199,7 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 		c = g.commits[row.revision-g.commits[0].Revision]
 	} else if c, err = g.s.readCommit(row.revision); CodeOf(err) == CodeRevisionGone {
 		// The log was cut: that it was made, and when, is all that is left to say.
-		c = &Commit{Revision: row.revision, Time: time.UnixMilli(row.millis).UTC()}
+		c = &Commit{Revision: row.revision, Time: time.UnixMilli(row.millis).UTC(), ProposalID: row.proposal, Held: row.proposal != ""}
 	} else if err != nil {
 		return Receipt{}, false, err
 	}
@@ -200,6 +211,12 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 func (g *group) position() Position { return Position{g.s.dir.epoch, g.revision, EndOfCommit} }
 
 func receiptOf(c *Commit, e Epoch) Receipt {
+	if c.Held {
+		return Receipt{
+			Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
+			Verdict: Verdict{Outcome: Held, Reason: ReasonHeld, Details: c.HeldFor}, ProposalID: c.ProposalID,
+		}
+	}
 	return Receipt{
 		Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
 		Committed: true, Affected: len(c.Changes), Subjects: subjects(c.Changes),

@@ -195,7 +195,10 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put([]byte(key), t.encode()) })
 	clear(w.deltas)
 	if c.IdempotencyKey != "" {
-		row := idempotencyRow{c.Revision, c.ContentHash, c.Time.UnixMilli()}
+		row := idempotencyRow{revision: c.Revision, contentHash: c.ContentHash, millis: c.Time.UnixMilli()}
+		if c.Held {
+			row.proposal = c.ProposalID
+		}
 		w.o.put(idempotencyKey(c.Principal, c.IdempotencyKey), row.encode())
 	}
 }
@@ -224,6 +227,9 @@ type idempotencyRow struct {
 	revision    Revision
 	contentHash [32]byte
 	millis      int64 // when, so that old rows can be let go
+	// proposal is the one that a held update became, "" for one that was made. It
+	// is written only where there is one.
+	proposal string
 }
 
 func idempotencyKey(principal AgentID, key string) []byte {
@@ -234,7 +240,11 @@ func idempotencyKey(principal AgentID, key string) []byte {
 func (row idempotencyRow) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(row.revision))
 	b = append(b, row.contentHash[:]...)
-	return binary.AppendVarint(b, row.millis)
+	b = binary.AppendVarint(b, row.millis)
+	if row.proposal != "" {
+		b = codec.AppendString(b, row.proposal)
+	}
+	return b
 }
 
 func parseIdempotencyRow(value []byte) (idempotencyRow, error) {
@@ -242,6 +252,11 @@ func parseIdempotencyRow(value []byte) (idempotencyRow, error) {
 	row := idempotencyRow{revision: Revision(r.Uvarint())}
 	copy(row.contentHash[:], r.Take(len(row.contentHash)))
 	row.millis = r.Varint()
+	if r.Len() > 0 {
+		if row.proposal = r.String(); row.proposal == "" {
+			r.Fail()
+		}
+	}
 	return row, r.Close()
 }
 

@@ -36,6 +36,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if err := j.verdict.err(); err != nil {
 		return Receipt{}, nil, err
 	}
+	j.held = heldUpdate(u, tx, j.verdict)
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}
@@ -64,13 +65,13 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 		})
 		return err
 	}, nil)
-	return v, err
+	return v.forOwn(tx), err
 }
 
 // snapshotOver is what the update's caller sees of a layer of the group.
 func (g *group) snapshotOver(u *update, tx *Tx, layer kv, pending deltas) *Snapshot {
 	return &Snapshot{
-		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, catalogue: g.catalogue, pending: pending,
+		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
 		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision},
 		position: g.position(),
 	}

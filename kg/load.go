@@ -244,11 +244,21 @@ func (l *load) judge(u *update) error {
 	if err != nil {
 		return err
 	}
+	if j.verdict.Outcome == Held {
+		return errHeldLoad(j.verdict)
+	}
 	if j.verdict.Outcome != Accepted {
 		return errRejected(j.verdict)
 	}
 	u.judged = j
 	return nil
+}
+
+// errHeldLoad: what is loaded in many commits cannot wait for review as one.
+func errHeldLoad(v Verdict) error {
+	e := Errorf(CodeConstraintViolation, "a load cannot be held for review: %s", v.Details)
+	e.Hint = "send what needs review as an update"
+	return e
 }
 
 func errRejected(v Verdict) error {
@@ -266,7 +276,9 @@ func (l *load) await() error {
 	if u.err != nil {
 		return u.err
 	}
-	if v := u.receipt.Verdict; v.Outcome != Accepted {
+	if v := u.receipt.Verdict; v.Outcome == Held {
+		return errHeldLoad(v)
+	} else if v.Outcome != Accepted {
 		return errRejected(v)
 	}
 	l.taken(l.beforeQuads)

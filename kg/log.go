@@ -87,26 +87,29 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 		return nil, err
 	}
 	readable := func(graph Term) bool { return s.options.Access.Allowed(p, graph, Read) }
+	hides := hidden(s.options.Access, p)
 	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
-	return visibleCommit(c, readable)
+	return visibleCommit(c, func(q *Quad) bool {
+		return readable(q.Graph) && (hides == nil || !hides(q.Predicate, q.Graph))
+	})
 }
 
 func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no revision %d", r) }
 
-// visibleCommit leaves out the changes in graphs that may not be read. Indexes
+// visibleCommit leaves out the changes of what may not be read. Indexes
 // between changes are those of the log, so they keep their meaning only where
 // nothing was left out; there they are dropped.
-func visibleCommit(c *Commit, readable func(graph Term) bool) (*Commit, error) {
-	hidden := slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(ch.Quad.Graph) })
-	if !hidden {
+func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
+	whole := !slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(&ch.Quad) })
+	if whole {
 		return c, nil
 	}
 	out := *c
 	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of the hidden part too
 	for _, ch := range c.Changes {
-		if readable(ch.Quad.Graph) {
+		if readable(&ch.Quad) {
 			ch.Replaces, ch.ReplacedBy = nil, -1
 			out.Changes = append(out.Changes, ch)
 		}

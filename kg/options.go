@@ -28,6 +28,7 @@ const (
 type Options struct {
 	Access   Access           // AllowAll when nil
 	Verifier Verifier         // accepts everything when nil
+	Holder   Holder           // keeps held updates; nil: they are told to be held, and nothing is kept
 	Clock    func() time.Time // time.Now when nil
 	Logger   *slog.Logger     // discards when nil
 

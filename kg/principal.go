@@ -44,7 +44,9 @@ func (p Principal) MayActFor(agent AgentID) bool {
 	return p.ID == agent || p.trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
 }
 
-// trusted tells whether the principal is inside this process or at its files.
+// Trusted tells whether the principal is inside this process or at its files.
+func (p Principal) Trusted() bool { return p.trusted() }
+
 func (p Principal) trusted() bool { return p.Method == "" || p.Method == MethodLocal }
 
 // normalise spells the id out.

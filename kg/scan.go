@@ -33,6 +33,7 @@ type scanner struct {
 	// the graph that was asked about last, and the answer: most statements of a
 	// scan are in the same
 	graph      ID
+	predicate  ID // the same, where some are hidden
 	graphShown bool
 
 	// the state that was decoded last, and from what
@@ -166,7 +167,7 @@ func (sc *scanner) takePresent() bool {
 		sc.err = Errorf(CodeInternal, "a key of the index cannot be read: %x", sc.present.key())
 		return false
 	}
-	if !keys.Matches(sc.pattern, q) || !sc.admits(q.Graph) {
+	if !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
 		return false
 	}
 	sc.row = Row{IDQuad: q}
@@ -189,7 +190,7 @@ func (sc *scanner) takePast() bool {
 		return sc.takeVersion(q, from, to)
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(q.Graph) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
@@ -197,10 +198,10 @@ func (sc *scanner) takePast() bool {
 }
 
 // admits is that of the snapshot; an error ends the scan.
-func (sc *scanner) admits(graph ID) bool {
-	if graph != sc.graph {
-		sc.graphShown, sc.err = sc.s.admits(graph)
-		sc.graph = graph
+func (sc *scanner) admits(q *IDQuad) bool {
+	if q.Graph != sc.graph || sc.s.hides != nil && q.Predicate != sc.predicate {
+		sc.graphShown, sc.err = sc.s.admitsPlace(q.Predicate, q.Graph)
+		sc.graph, sc.predicate = q.Graph, q.Predicate
 	}
 	return sc.graphShown
 }

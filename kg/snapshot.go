@@ -29,10 +29,14 @@ type Snapshot struct {
 	// commit reads one of the log; nil in an update under way.
 	commit func(Revision) (*Commit, error)
 
-	read    atomic.Int64
-	meter   *Meter // nil: none
-	scans   atomic.Int64
-	graphs  sync.Map // ID → bool: the decision per graph
+	read   atomic.Int64
+	meter  *Meter // nil: none
+	scans  atomic.Int64
+	graphs sync.Map // ID → bool: the decision per graph
+	// hides tells which statements are hidden from the principal, nil if none is;
+	// places keeps what it said.
+	hides   func(predicate, graph Term) bool
+	places  sync.Map // [2]ID of predicate and graph → bool
 	mu      sync.Mutex
 	sources []AgentID // guarded by mu
 }
@@ -266,5 +270,29 @@ func (s *Snapshot) admits(graph ID) (bool, error) {
 	}
 	decision := s.view.shows(t) && s.access.Allowed(s.view.Principal, t, Read)
 	s.graphs.Store(graph, decision)
+	return decision, nil
+}
+
+// admitsPlace tells whether the view shows statements with the predicate in the
+// graph.
+func (s *Snapshot) admitsPlace(predicate, graph ID) (bool, error) {
+	shown, err := s.admits(graph)
+	if !shown || err != nil || s.hides == nil {
+		return shown, err
+	}
+	place := [2]ID{predicate, graph}
+	if d, ok := s.places.Load(place); ok {
+		return d.(bool), nil
+	}
+	p, err := s.dict.term(predicate)
+	if err != nil {
+		return false, err
+	}
+	g, err := s.dict.term(graph)
+	if err != nil {
+		return false, err
+	}
+	decision := !s.hides(p, g)
+	s.places.Store(place, decision)
 	return decision, nil
 }

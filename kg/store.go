@@ -220,7 +220,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	v.Principal.normalise()
 	return &Snapshot{
-		ctx: ctx, kv: p.kv, access: s.options.Access, catalogue: p.head.catalogue,
+		ctx: ctx, kv: p.kv, access: s.options.Access, hides: hidden(s.options.Access, v.Principal), catalogue: p.head.catalogue,
 		dict:     dictionary{kv: p.kv, cache: s.cache},
 		view:     v,
 		position: Position{s.dir.epoch, v.At, EndOfCommit},

@@ -25,6 +25,12 @@ type Tx struct {
 	// write: most patches of an update are about the same.
 	writable Term
 
+	// patches are those of the caller's, as they were applied; kept only where the
+	// update may be held. own tells that there were others.
+	patches []Patch
+	keep    bool
+	own     bool
+
 	changes []Change
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.
@@ -55,12 +61,18 @@ func (tx *Tx) Apply(p Patch) error {
 	if err == nil {
 		err = tx.may(&p)
 	}
+	if tx.keep {
+		tx.patches = append(tx.patches, p)
+	}
 	return tx.apply(p, err)
 }
 
 // ApplyOwn is Apply for the packages that a part of koine's own vocabulary
 // belongs to: they have decided already who may do what.
-func (tx *Tx) ApplyOwn(p Patch) error { return tx.apply(p, p.Normalise(tx.meta.actor())) }
+func (tx *Tx) ApplyOwn(p Patch) error {
+	tx.own = true
+	return tx.apply(p, p.Normalise(tx.meta.actor()))
+}
 
 // apply executes a patch unless there is an error already.
 func (tx *Tx) apply(p Patch, err error) error {
@@ -309,6 +321,20 @@ func (tx *Tx) expect(r Revision) error {
 	return nil
 }
 
+// LastChange is the revision that last changed a statement of the subject in the
+// graph before this update; 0 when none did.
+func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
+	g, known, err := tx.w.dict.id(graph)
+	if !known || err != nil {
+		return 0, err
+	}
+	s, known, err := tx.w.dict.id(subject)
+	if !known || err != nil {
+		return 0, err
+	}
+	return tx.w.lastChange(subjectInGraph{g, s})
+}
+
 // Match yields the statements that fit the pattern and that the caller may
 // read, as they stand in this update, in index order. Statements applied while
 // it yields may or may not come.
@@ -320,7 +346,7 @@ func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(
 
 func (tx *Tx) match(p Pattern, access Access) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.o, dict: tx.w.dict, access: access, catalogue: tx.catalog, pending: tx.w.deltas,
+		kv: tx.w.o, dict: tx.w.dict, access: access, hides: hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
 		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time},
 	}
 	return s.Match(p)
@@ -372,6 +398,7 @@ func (m *Meta) normalise() error {
 		{"sessionId", m.SessionID, MaxReferenceBytes},
 		{"messageId", m.MessageID, MaxReferenceBytes},
 		{"idempotencyKey", m.IdempotencyKey, MaxIdempotencyKeyBytes},
+		{"proposalId", m.ProposalID, MaxReferenceBytes},
 	} {
 		if len(part.text) > part.most {
 			return Errorf(CodeLimitExceeded, "%d bytes are more than the %d that are stored", len(part.text), part.most).At(part.name)

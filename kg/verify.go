@@ -89,15 +89,22 @@ func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) 
 		if err != nil {
 			return Verdict{}, err
 		}
-		switch {
-		case severity[v.Outcome] > severity[sum.Outcome]:
-			sum = v
-		case v.Outcome == sum.Outcome:
-			sum.Details = joinLines(sum.Details, v.Details)
-			sum.Hold = sum.Hold.and(v.Hold)
-		}
+		sum = sum.And(v)
 	}
 	return sum, nil
+}
+
+// And is the verdict of both: the harder outcome, of equal ones the first with
+// the details of both.
+func (v Verdict) And(o Verdict) Verdict {
+	switch {
+	case severity[o.Outcome] > severity[v.Outcome]:
+		return o
+	case o.Outcome == v.Outcome:
+		v.Details = joinLines(v.Details, o.Details)
+		v.Hold = v.Hold.and(o.Hold)
+	}
+	return v
 }
 
 func joinLines(a, b string) string {

@@ -15,6 +15,9 @@ type View struct {
 	// means all readable graphs but koine's own, AllGraphs those as well.
 	Graphs    []Term
 	AllGraphs bool
+	// IncludePending adds, where Graphs is nil, what proposals under review would
+	// add, as far as the principal may read those.
+	IncludePending bool
 	// MinCertainty admits only assertions with at least this certainty; one
 	// without a certainty counts as 1. 0 admits all.
 	MinCertainty float64
@@ -128,5 +131,5 @@ func (v *View) shows(graph Term) bool {
 	case v.AllGraphs:
 		return true
 	}
-	return !IsOwnGraph(graph)
+	return !IsOwnGraph(graph) || v.IncludePending && IsPendingGraph(graph)
 }

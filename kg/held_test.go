@@ -1,0 +1,314 @@
+package kg_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+// salaries holds every update with the property salary for review, and refuses
+// one with the property bad. A test may make it change its mind.
+type salaries struct {
+	mind func(j kg.Judgement) kg.Verdict
+}
+
+func (v *salaries) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error) {
+	if v.mind != nil {
+		return v.mind(j), nil
+	}
+	for _, c := range j.Changes {
+		if strings.HasSuffix(c.Quad.Predicate.Value(), "salary") && !slices.Contains(j.Meta.Reviewed, "salaries") {
+			return kg.Verdict{Outcome: kg.Held, Reason: "salaries", Details: "two people look at salaries", Hold: &kg.Hold{Rules: []string{"salaries"}}}, nil
+		}
+	}
+	return kg.Verdict{}, nil
+}
+
+// keeper keeps held updates in a graph of koine's own.
+type keeper struct {
+	held []*kg.HeldUpdate
+	err  error
+}
+
+func (k *keeper) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
+	if k.err != nil {
+		return "", k.err
+	}
+	k.held = append(k.held, h)
+	id := fmt.Sprint("p", len(k.held))
+	return id, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:" + id), Predicate: kg.IRI("urn:kept"), Object: kg.Integer(int64(len(h.Patches))), Graph: kg.IRI(kg.ProposalGraphPrefix + id)}})
+}
+
+func salary(n int64) kg.Patch {
+	return kg.Patch{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:me"), Predicate: kg.IRI("urn:salary"), Object: kg.Integer(n)}}
+}
+
+func applying(patches ...kg.Patch) func(*kg.Tx) error {
+	return func(tx *kg.Tx) error {
+		for _, p := range patches {
+			if err := tx.Apply(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestHeldUpdates proves that a held update is handed to the holder with what it
+// would have done, changes nothing itself, and is answered the same when it is
+// asked again, also after a restart.
+func TestHeldUpdates(t *testing.T) {
+	dir := t.TempDir()
+	k := &keeper{}
+	o := kg.Options{Verifier: &salaries{}, Holder: k, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }}
+	s := openStore(t, dir, o)
+	meta := kg.Meta{Principal: tester, IdempotencyKey: "k", ContentHash: [32]byte{1}, Justification: "a rise"}
+	dry := meta
+	dry.DryRun = true
+	if r, err := s.Update(within(t), dry, applying(salary(2))); err != nil || r.Verdict.Outcome != kg.Held || r.ProposalID != "" || len(k.held) != 0 {
+		t.Fatalf("a dry run: got %+v, %v, and %d kept", r, err, len(k.held))
+	}
+	first, err := s.Update(within(t), meta, applying(salary(1), salary(2)))
+	if err != nil || first.Verdict.Outcome != kg.Held || first.ProposalID != "p1" || first.Affected != 0 || first.Subjects != nil || first.Committed {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	if got := k.held[0]; len(got.Patches) != 2 || got.Patches[1].Quad.Object != kg.Integer(2) || got.Meta.Justification != "a rise" || got.Verdict.Hold == nil {
+		t.Errorf("was handed %+v", got)
+	}
+	snapshot, err := s.View(within(t), kg.View{Principal: tester})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := snapshot.Count(kg.Pattern{}); n != 0 || err != nil {
+		t.Errorf("%d statements stand, %v", n, err)
+	}
+	snapshot.Close()
+	c, err := s.Commit(within(t), tester, first.Revision)
+	if err != nil || !c.Held || c.ProposalID != "p1" || c.HeldFor != "two people look at salaries" {
+		t.Errorf("the commit is %+v, %v", c, err)
+	}
+	for _, when := range []string{"at once", "after a restart"} {
+		again, err := s.Update(within(t), meta, applying(salary(1), salary(2)))
+		if !again.Replayed || again.ProposalID != "p1" || again.Verdict.Outcome != kg.Held || again.Verdict.Details != first.Verdict.Details || again.Revision != first.Revision || err != nil {
+			t.Errorf("asked again %s: got %+v, %v", when, again, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openStore(t, dir, o)
+	}
+	approved := kg.Meta{Principal: tester, ProposalID: "p1", Reviewed: []string{"salaries"}}
+	r, err := s.Update(within(t), approved, applying(salary(2)))
+	if err != nil || r.Affected != 1 || r.Verdict.Outcome != kg.Accepted {
+		t.Fatalf("approved: got %+v, %v", r, err)
+	}
+	if c, err := s.Commit(within(t), tester, r.Revision); err != nil || c.Held || c.ProposalID != "p1" {
+		t.Errorf("the commit is %+v, %v", c, err)
+	}
+	approved.Reviewed = nil
+	if r, err := s.Update(within(t), approved, applying(salary(3))); err != nil || r.Verdict.Outcome != kg.Held || r.ProposalID != "" || len(k.held) != 1 {
+		t.Errorf("held again: got %+v, %v, and %d kept", r, err, len(k.held))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatCannotBeHeld proves that what cannot be kept is refused, not lost.
+func TestWhatCannotBeHeld(t *testing.T) {
+	k := &keeper{}
+	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
+	own := func(tx *kg.Tx) error {
+		q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.OwnVocabulary + "p"), Object: kg.Integer(1)}
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+			return err
+		}
+		return tx.Apply(salary(1))
+	}
+	if r, err := s.Update(within(t), kg.Meta{Principal: tester}, own); err != nil || r.Verdict.Outcome != kg.Rejected || r.Committed {
+		t.Errorf("an update with what is koine's own: got %+v, %v", r, err)
+	}
+	quads := func(yield func(kg.Quad, error) bool) { yield(salary(1).Quad, nil) }
+	if _, err := s.Load(within(t), kg.Meta{Principal: tester}, quads, kg.LoadOptions{}); kg.CodeOf(err) != kg.CodeConstraintViolation || !strings.Contains(err.Error(), "review") {
+		t.Errorf("a load: got %v", err)
+	}
+	k.err = kg.Errorf(kg.CodeLimitExceeded, "too many")
+	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(salary(1))); kg.CodeOf(err) != kg.CodeLimitExceeded {
+		t.Errorf("a holder that refuses: got %v", err)
+	}
+	if head := s.Head().Revision; head != 0 || len(k.held) != 0 {
+		t.Errorf("there are %d revisions and %d kept", head, len(k.held))
+	}
+}
+
+// TestHeldUnderTheCommitter proves that an update which is found to need review
+// only by the second look is kept as well.
+func TestHeldUnderTheCommitter(t *testing.T) {
+	k, v := &keeper{}, &salaries{}
+	s := kgtest.Disk(t, kg.Options{Verifier: v, Holder: k})
+	looks := 0
+	v.mind = func(j kg.Judgement) kg.Verdict {
+		if len(j.Changes) == 1 {
+			return kg.Verdict{}
+		}
+		looks++
+		return kg.Verdict{Outcome: kg.Held, Reason: "two"}
+	}
+	runs := 0
+	r, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+		if runs++; runs == 2 { // something has changed since the trial
+			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: integer(1)}); err != nil {
+				return err
+			}
+		}
+		return tx.Apply(salary(1))
+	})
+	if err != nil || r.ProposalID != "p1" || looks != 1 || len(k.held[0].Patches) != 2 {
+		t.Errorf("got %+v, %v after %d looks, kept %+v", r, err, looks, k.held)
+	}
+}
+
+// secretive hides a property from everybody but one.
+type secretive struct {
+	kg.AllowAll
+	from kg.AgentID
+}
+
+func (a secretive) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	if p.ID == a.from {
+		return func(predicate, _ kg.Term) bool {
+			return predicate.Value() == "urn:salary" || predicate.Value() == kg.RDFType
+		}
+	}
+	return nil
+}
+
+// TestHiddenStatements proves that what is hidden is not there in scans, counts,
+// lists, commits and watches, while others see it.
+func TestHiddenStatements(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
+	class := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:me"), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:Person")}}
+	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(class, salary(1), kg.Patch{Op: kg.Add, Quad: integer(1)})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(salary(2))); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		principal                                     kg.Principal
+		at                                            kg.Revision
+		statements, salaries, classes, typed, commits int
+	}{
+		{tester, 0, 3, 1, 1, 1, 2},
+		{stranger, 0, 1, 0, 0, 0, 0},
+		{tester, 1, 3, 1, 1, 1, 2},
+		{stranger, 1, 1, 0, 0, 0, 0},
+	} {
+		v, err := s.View(within(t), kg.View{Principal: row.principal, At: row.at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		seen := 0
+		for _, err := range v.Match(kg.Pattern{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+		}
+		all, err := v.Count(kg.Pattern{})
+		if err != nil || int(all) != row.statements || seen != row.statements {
+			t.Errorf("%s: counts %d and scans %d statements, %v; want %d", row.principal.ID, all, seen, err, row.statements)
+		}
+		one, err := v.Count(kg.Pattern{Predicate: kg.IRI("urn:salary")})
+		if err != nil || int(one) != row.salaries {
+			t.Errorf("%s: counts %d salaries, %v; want %d", row.principal.ID, one, err, row.salaries)
+		}
+		typed, err := v.Count(kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:Person")})
+		if err != nil || int(typed) != row.typed {
+			t.Errorf("%s: counts %d of the class, %v; want %d", row.principal.ID, typed, err, row.typed)
+		}
+		if classes, err := v.Classes(); err != nil || len(classes) != row.classes {
+			t.Errorf("%s: lists classes %v, %v", row.principal.ID, classes, err)
+		}
+		if predicates, err := v.Predicates(); err != nil || len(predicates) != row.statements {
+			t.Errorf("%s: lists predicates %v, %v", row.principal.ID, predicates, err)
+		}
+		if c, err := s.Commit(within(t), row.principal, 2); (err == nil) != (row.commits == 2) {
+			t.Errorf("%s: commit 2 is %+v, %v", row.principal.ID, c, err)
+		}
+		from := s.Head()
+		from.Revision = 0
+		ctx, cancel := context.WithCancel(within(t))
+		w, err := s.Watch(ctx, kg.Filter{View: kg.View{Principal: row.principal}}, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A last commit that everybody sees ends the watch.
+		last := kg.Patch{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:last"), Predicate: kg.IRI("urn:last"), Object: kg.String(fmt.Sprint(row))}}
+		end, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(last))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range w.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := e.Statement.Predicate.Value(); row.principal.ID == stranger.ID && p != "urn:p" && p != "urn:last" {
+				t.Errorf("%s watches %v", row.principal.ID, e.Statement)
+			}
+			if e.Commit.Revision == end.Revision {
+				break
+			}
+		}
+		w.Close()
+		cancel()
+		if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(kg.Patch{Op: kg.Remove, Quad: last.Quad})); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPendingGraphs proves that what proposals would add is shown to who asks for
+// it, and to nobody else.
+func TestPendingGraphs(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	pending := integer(1)
+	pending.Graph = kg.IRI(kg.PendingGraphPrefix + "1")
+	proposal := integer(2)
+	proposal.Graph = kg.IRI(kg.ProposalGraphPrefix + "1")
+	_, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+		for _, q := range []kg.Quad{pending, proposal, integer(3)} {
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		view kg.View
+		want uint64
+	}{
+		{kg.View{}, 1},
+		{kg.View{IncludePending: true}, 2},
+		{kg.View{IncludePending: true, Graphs: []kg.Term{kg.DefaultGraph}}, 1},
+		{kg.View{AllGraphs: true}, 3},
+	} {
+		v, err := s.View(within(t), row.view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := v.Count(kg.Pattern{}); n != row.want || err != nil {
+			t.Errorf("%+v: got %d, %v, want %d", row.view, n, err, row.want)
+		}
+		v.Close()
+	}
+}
