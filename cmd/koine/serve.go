@@ -36,6 +36,7 @@ type serveCommand struct {
 	trustedFlags
 	limitFlags
 	throttleFlags
+	tlsFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
@@ -74,6 +75,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	certificate, err := c.certificate(log)
+	if err != nil {
+		return err
+	}
 	limiter, err := c.throttle(true)
 	if err != nil {
 		return err
@@ -99,7 +104,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
 	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
@@ -121,6 +126,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.Handle("/playground", httpd.Plain, page)
 	server.Handle("/playground/", httpd.Plain, page)
 
+	defer watchCertificate(ctx, certificate)()
 	c.welcome(t, log, listener.Addr(), store)
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)

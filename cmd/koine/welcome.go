@@ -9,7 +9,7 @@ import (
 
 // welcome says where the server is and what to try.
 func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store) {
-	url := "http://" + addr.String()
+	url := c.scheme() + addr.String()
 	if err := store.Ready(); err != nil {
 		log.Warn("the store takes no updates", "reason", err)
 	}

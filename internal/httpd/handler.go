@@ -18,9 +18,9 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	id := s.ids.of(r)
 	w.Header().Set("X-Request-ID", id)
-	out := newResponse(w, s.options.StallTimeout)
+	out := newResponse(w, r, s.options.StallTimeout)
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = newBody(r.Body, w, s.options.StallTimeout)
+		r.Body = newBody(r, w, s.options.StallTimeout)
 	}
 	seen := s.route(out, r, id)
 	out.progress() // what is still to be flushed has its time too

@@ -42,6 +42,10 @@ func newMetrics(s *Server) *metrics {
 		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.underWay.Load()) }),
 		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if c := s.options.Certificate; c != nil {
+		m.registry.MustRegister(gauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",
+			func() float64 { return float64(c.NotAfter().Unix()) }))
+	}
 	return m
 }
 

@@ -49,6 +49,9 @@ type Options struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
+	// Certificate makes the server speak TLS; nil leaves it at plain HTTP.
+	Certificate *Certificate
+
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.
 	Insecure bool

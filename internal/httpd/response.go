@@ -16,6 +16,7 @@ type response struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	stall   time.Duration
+	lift    bool        // HTTP/2: see rest
 	own     atomic.Bool // the handler sets the deadlines, maybe from another goroutine
 	status  int         // 0 until the header is written
 	bytes   int64
@@ -24,9 +25,9 @@ type response struct {
 	flusher http.Flusher
 }
 
-func newResponse(w http.ResponseWriter, stall time.Duration) *response {
+func newResponse(w http.ResponseWriter, r *http.Request, stall time.Duration) *response {
 	flusher, _ := w.(http.Flusher)
-	return &response{ResponseWriter: w, rc: http.NewResponseController(w), stall: stall, flusher: flusher}
+	return &response{ResponseWriter: w, lift: r.ProtoMajor >= 2, rc: http.NewResponseController(w), stall: stall, flusher: flusher}
 }
 
 // Unwrap is for http.ResponseController.
@@ -50,6 +51,7 @@ func (w *response) Write(p []byte) (int, error) {
 	}
 	w.progress()
 	n, err := w.ResponseWriter.Write(p)
+	w.rest()
 	w.bytes += int64(n)
 	return n, err
 }
@@ -59,13 +61,16 @@ func (w *response) Flush() {
 	if w.flusher != nil {
 		w.progress()
 		w.flusher.Flush()
+		w.rest()
 	}
 }
 
 // FlushError is for http.ResponseController.
 func (w *response) FlushError() error {
 	w.progress()
-	return w.rc.Flush()
+	err := w.rc.Flush()
+	w.rest()
+	return err
 }
 
 // Hijack is for protocols that the connection is upgraded to: from then on it
@@ -94,6 +99,14 @@ func (w *response) progress() {
 	}
 }
 
+// rest lifts the deadline while the handler works, where one that passes would
+// end the answer: in HTTP/2.
+func (w *response) rest() {
+	if w.lift && !w.own.Load() {
+		_ = w.rc.SetWriteDeadline(time.Time{})
+	}
+}
+
 func (w *response) leave() {
 	if w.left != nil {
 		w.left()
@@ -106,10 +119,11 @@ type body struct {
 	io.ReadCloser
 	rc    *http.ResponseController
 	stall time.Duration
+	lift  bool // the deadline after each read: in HTTP/2 one that passes later ends the body
 }
 
-func newBody(r io.ReadCloser, w http.ResponseWriter, stall time.Duration) *body {
-	return &body{ReadCloser: r, rc: http.NewResponseController(w), stall: stall}
+func newBody(r *http.Request, w http.ResponseWriter, stall time.Duration) *body {
+	return &body{ReadCloser: r.Body, rc: http.NewResponseController(w), stall: stall, lift: r.ProtoMajor >= 2}
 }
 
 // Read sets a deadline for each read, and lifts it at the end: the connection
@@ -117,7 +131,7 @@ func newBody(r io.ReadCloser, w http.ResponseWriter, stall time.Duration) *body 
 func (b *body) Read(p []byte) (int, error) {
 	_ = b.rc.SetReadDeadline(time.Now().Add(b.stall))
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	if err != nil || b.lift {
 		_ = b.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -77,7 +77,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- s.serve(server, listener) }()
 	select {
 	case err := <-served:
 		return err
@@ -86,6 +86,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	err := s.shutdown(server)
 	<-served // http.ErrServerClosed
 	return err
+}
+
+func (s *Server) serve(server *http.Server, listener net.Listener) error {
+	if s.options.Certificate == nil {
+		return server.Serve(listener)
+	}
+	server.TLSConfig = s.options.Certificate.Config()
+	return server.ServeTLS(listener, "", "")
 }
 
 // shutdown ends the streams first: http.Server.Shutdown waits for them.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"koine/internal/httpd"
+)
+
+// tlsFlags make the server speak TLS.
+type tlsFlags struct {
+	TLSCert string `help:"Speak HTTPS with the certificate chain in this PEM file; read again when it changes, and on SIGHUP." name:"tls-cert" placeholder:"FILE" type:"path"`
+	TLSKey  string `help:"The certificate's key." name:"tls-key" placeholder:"FILE" type:"path"`
+}
+
+func (f tlsFlags) certificate(log *slog.Logger) (*httpd.Certificate, error) {
+	switch {
+	case f.TLSCert == "" && f.TLSKey == "":
+		return nil, nil
+	case f.TLSCert == "" || f.TLSKey == "":
+		return nil, usageError{errors.New("--tls-cert and --tls-key belong together")}
+	}
+	return httpd.LoadCertificate(f.TLSCert, f.TLSKey, log)
+}
+
+// scheme is how addresses of the server begin.
+func (f tlsFlags) scheme() string {
+	if f.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// watchCertificate keeps the certificate as new as its files until stop.
+func watchCertificate(ctx context.Context, c *httpd.Certificate) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.Watch(ctx, httpd.CertificateEvery, hup) })
+	return func() {
+		signal.Stop(hup)
+		cancel()
+		watching.Wait()
+	}
+}
