@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -71,16 +70,16 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%020d%s", m.revision, checkpointSuffix))
+	path := checkpointPath(dir, m.revision)
 	if err := writeCheckpoint(ctx, path, p.kv, m); err != nil {
 		return 0, errors.Join(fmt.Errorf("checkpoint of revision %d: %w", m.revision, err), removeFile(path+".tmp"))
 	}
 	return m.revision, s.dropCheckpoints()
 }
 
-// CutLog writes a checkpoint and then removes the log before the revision.
-// Readers of the log who stand before it must start again; reads of older
-// revisions go on.
+// CutLog writes a checkpoint and then removes the log before the revision, or
+// before what a backup under way still reads. Readers of the log who stand before
+// it must start again; reads of older revisions go on.
 func (s *Store) CutLog(ctx context.Context, before Revision) error {
 	if head := s.head.Load().revision; before > head {
 		return Errorf(CodeInvalid, "the log cannot be cut before revision %d: the newest is %d", before, head)
@@ -91,28 +90,44 @@ func (s *Store) CutLog(ctx context.Context, before Revision) error {
 	if _, err := s.Checkpoint(ctx); err != nil {
 		return err
 	}
+	s.checkpointing.Lock() // no backup begins meanwhile
+	defer s.checkpointing.Unlock()
+	s.mu.Lock()
+	if held, _, ok := s.holds.Min(); ok {
+		before = min(before, held)
+	}
+	s.mu.Unlock()
 	return s.wal.TruncateFront(uint64(before))
 }
 
-func writeCheckpoint(ctx context.Context, path string, kv kv, m marker) (err error) {
+func writeCheckpoint(ctx context.Context, path string, kv kv, m marker) error {
+	return writeSummed(path, func(out io.Writer) (err error) {
+		head := append([]byte(checkpointMagic), checkpointVersion)
+		if _, err := out.Write(codec.AppendBytes(head, m.encode())); err != nil {
+			return err
+		}
+		w := &checkpointWriter{ctx: ctx}
+		if w.z, err = zstd.NewWriter(out, zstd.WithEncoderConcurrency(1)); err != nil {
+			return err
+		}
+		return errors.Join(w.all(kv), w.z.Close())
+	})
+}
+
+// writeSummed writes a file with its SHA-256 at the end. It appears under its
+// name when it is whole and on stable storage.
+func writeSummed(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := &checkpointWriter{ctx: ctx, sum: sha256.New()}
-	buffered := bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
-	head := append([]byte(checkpointMagic), checkpointVersion)
-	if _, err := buffered.Write(codec.AppendBytes(head, m.encode())); err != nil {
+	sum := sha256.New()
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	if err := errors.Join(write(buffered), buffered.Flush()); err != nil {
 		return err
 	}
-	if w.z, err = zstd.NewWriter(buffered, zstd.WithEncoderConcurrency(1)); err != nil {
-		return err
-	}
-	if err := errors.Join(w.all(kv), w.z.Close(), buffered.Flush()); err != nil {
-		return err
-	}
-	if _, err := f.Write(w.sum.Sum(nil)); err != nil {
+	if _, err := f.Write(sum.Sum(nil)); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -126,7 +141,6 @@ func writeCheckpoint(ctx context.Context, path string, kv kv, m marker) (err err
 
 type checkpointWriter struct {
 	ctx     context.Context
-	sum     hash.Hash
 	z       *zstd.Encoder
 	records uint64
 	buf     []byte
@@ -180,6 +194,10 @@ func (w *checkpointWriter) record(kind byte, key, value []byte) error {
 	w.buf = codec.AppendBytes(w.buf, value)
 	_, err := w.z.Write(w.buf)
 	return err
+}
+
+func checkpointPath(dir string, r Revision) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", r, checkpointSuffix))
 }
 
 // checkpoints lists the files, the newest first.

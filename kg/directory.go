@@ -21,6 +21,7 @@ import (
 //	koine.json      format version and epoch
 //	secret          seals tokens; 32 random bytes
 //	prefixes.json   the prefixes that were registered with the store, if any
+//	history.json    the oldest revision that can be read, if not all can
 //	log/            the truth
 //	index/          what the log means now; may be thrown away
 //	index/CLEAN     there only while the index is closed in order: checksums of its files
@@ -31,6 +32,7 @@ const (
 	formatName     = "koine.json"
 	secretName     = "secret"
 	prefixesName   = "prefixes.json"
+	historyName    = "history.json"
 	logName        = "log"
 	indexName      = "index"
 	cleanName      = "CLEAN"
@@ -49,6 +51,7 @@ type directory struct {
 	lock   *os.File
 	epoch  Epoch
 	secret []byte
+	floor  Revision // the oldest readable revision when it was opened; 0 for all
 
 	prefixing sync.Mutex // guards the prefixes and their file
 	prefixes  map[string]string
@@ -114,6 +117,9 @@ func (d *directory) load() error {
 	if err != nil {
 		return err
 	}
+	if d.floor, err = readHistory(d.join(historyName)); err != nil {
+		return err
+	}
 	return d.loadPrefixes()
 }
 
@@ -134,11 +140,7 @@ func (d *directory) create() error {
 	if err := writeFile(d.join(secretName), d.secret); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(formatFile{"koine", formatVersion, d.epoch.String()})
-	if err != nil {
-		return err
-	}
-	return writeFile(d.join(formatName), append(raw, '\n'))
+	return writeFormat(d.join(formatName), d.epoch)
 }
 
 // writeFile replaces a file so that after a crash it is the old or the new one.

@@ -67,7 +67,7 @@ func (s *Store) Stats() Stats {
 		CommitSeconds: s.measures.commit.histogram(latencyBounds, float64(time.Second)),
 		AppendSeconds: s.measures.append.histogram(latencyBounds, float64(time.Second)),
 		GroupCommits:  s.measures.group.histogram(groupBounds, 1),
-		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes,
+		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes, OldestReadable: s.floor(),
 	}
 	if err := s.Ready(); err != nil {
 		st.Refused = CodeOf(err)

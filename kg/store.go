@@ -28,6 +28,8 @@ type Store struct {
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
+	// oldest is the oldest revision that can be read, 0 while all can.
+	oldest atomic.Uint64
 	// refused says why updates are refused until the store is reopened.
 	refused atomic.Pointer[Error]
 	// diskFull tells that the last group was refused for lack of space.
@@ -52,6 +54,8 @@ type Store struct {
 	gate   gate
 	closed bool
 	users  sync.WaitGroup // open snapshots; added to under mu
+
+	holds btree.Map[Revision, int] // log entries from which backups still read on
 
 	layers   layers // changed by the committer alone, under mu
 	replayed uint64 // commits that opening had to apply again
@@ -101,6 +105,7 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
+	s.oldest.Store(uint64(s.dir.floor))
 	if s.sealer, err = newSealer(s.dir.secret); err != nil {
 		return err
 	}
@@ -171,6 +176,16 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
+// isStopping tells that Close has begun.
+func (s *Store) isStopping() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // refuse makes the store read-only until it is reopened.
 func (s *Store) refuse(e *Error) {
 	if s.refused.CompareAndSwap(nil, e) {
@@ -213,6 +228,10 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	if v.Now.IsZero() {
 		v.Now = s.options.Clock()
+	}
+	if floor := s.floor(); v.At != 0 && v.At < floor {
+		s.unpin(p)
+		return nil, s.errRevisionGone(v.At)
 	}
 	past := v.At != 0 && v.At < newest
 	if v.At == 0 {

@@ -23,6 +23,8 @@ type cli struct {
 	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
 	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
 	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
+	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
+	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 }

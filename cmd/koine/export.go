@@ -35,7 +35,7 @@ type exportCommand struct {
 func (exportCommand) Help() string {
 	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
 
-RDF carries neither certainties nor sources nor history: what is exported and loaded again is asserted as fact by whoever loads it. It is no backup; that is a copy of the data directory, made while no server has it open.
+RDF carries neither certainties nor sources nor history: what is exported and loaded again is asserted as fact by whoever loads it. It is no backup; koine backup makes one.
 
 With --data, the prefixes that are kept with the store are known; a --prefix is added to them for this export only.
 

@@ -32,7 +32,7 @@ type loadCommand struct {
 func (loadCommand) Help() string {
 	return `Each file is read through once before anything is written, so a bad line, told with its number, leaves nothing of its file behind. Blank nodes belong to their file: loading it again adds nothing.
 
-RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, copy its data directory while no server has it open.
+RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, use koine backup and koine restore.
 
 With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own and are not kept.
 

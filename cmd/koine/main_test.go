@@ -21,10 +21,11 @@ func TestScripts(t *testing.T) {
 		Deadline:            time.Now().Add(2 * time.Minute),
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"serve":  serve,
-			"signal": signalServer,
-			"sorted": sorted,
+			"exits":   exits,
+			"serve":   serve,
+			"signal":  signalServer,
+			"sorted":  sorted,
+			"private": private,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("MOVIES", mustAbs("../../internal/rdf/testdata/movies-excerpt.nq.gz"))

@@ -43,6 +43,17 @@ func sorted(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// private FILE… fails unless only their owner may read the files.
+func private(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		st, err := os.Stat(ts.MkAbs(name))
+		ts.Check(err)
+		if (st.Mode().Perm() == 0o600) == neg {
+			ts.Fatalf("%s has mode %v", name, st.Mode())
+		}
+	}
+}
+
 type serversKey struct{}
 
 // servers are those that a script has started.

@@ -120,7 +120,8 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
 
 	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log}, rdfdata.Options{}))
-	server.Handle(checkPath, httpd.Plain, checkHandler(store))
+	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
+	server.Handle(backupPath, httpd.Plain, administrators(backupHandler(store, log)))
 
 	page := web.Handler()
 	server.Handle("/playground", httpd.Plain, page)

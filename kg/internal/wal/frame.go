@@ -109,6 +109,7 @@ type frame struct {
 	prev       [32]byte
 	payloadLen uint32
 	stored     []byte
+	raw        []byte // header included
 }
 
 // decodeFrame takes a whole frame apart and checks everything that can be
@@ -134,6 +135,7 @@ func decodeFrame(b []byte) (frame, error) {
 		prev:       [32]byte(b[24:56]),
 		payloadLen: binary.BigEndian.Uint32(b[56:]),
 		stored:     b[headerBytes:],
+		raw:        b,
 	}
 	return f, f.check(binary.BigEndian.Uint32(b[60:]))
 }

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/alecthomas/kong"
+
+	"koine/kg"
+)
+
+// backupCommand backs a store up while it is used.
+type backupCommand struct {
+	target
+	Output string `short:"o" required:"" help:"The file to write; one that is there is left alone." placeholder:"FILE" type:"path"`
+	Since  string `help:"Only what came after this backup, a file, or after this revision." placeholder:"FILE|REVISION"`
+}
+
+// Help is shown by --help.
+func (backupCommand) Help() string {
+	return `Writes the store as of its newest revision, with all of its history, while updates and reads go on. A running server is asked with --url, as an administrator; a data directory that no server has open is read with --data.
+
+The file is checked while it is written, and appears under its name when it is whole. It holds everything, also what few may read: policies, and the hashes of keys. It is written for its owner only (mode 0600).
+
+With --since the backup holds only what came after another one; to restore it takes the full one and all that follow on it, in order. When the server's history no longer reaches back to it, make a full one.
+
+Examples:
+  koine backup -o monday.koine
+  koine backup --since monday.koine -o tuesday.koine
+  koine backup --data ./koine-data -o koine-$(date +%F).koine
+  koine restore --data ./new-data monday.koine tuesday.koine`
+}
+
+// Run writes the backup.
+func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	offline, err := c.offline(command)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(c.Output); err == nil {
+		return usageError{fmt.Errorf("there is a file %s already", c.Output)}
+	}
+	since, err := c.since(ctx)
+	if err != nil {
+		return err
+	}
+	write := func(out io.Writer) (kg.BackupInfo, error) { return c.fetch(ctx, t, out, since) }
+	if offline {
+		store, err := c.open(log, false, kg.Options{})
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		write = func(out io.Writer) (kg.BackupInfo, error) { return c.here(ctx, t, store, out, since) }
+	}
+	var info kg.BackupInfo
+	err = newPrivateFile(c.Output, func(out io.Writer) (err error) {
+		info, err = write(out)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	sayBackup(t, c.Output, info)
+	return nil
+}
+
+// since says what an incremental backup follows on.
+func (c *backupCommand) since(ctx context.Context) (o kg.BackupOptions, err error) {
+	if c.Since == "" {
+		return o, nil
+	}
+	if n, err := strconv.ParseUint(c.Since, 10, 64); err == nil {
+		o.Since = kg.Revision(n)
+		return o, nil
+	}
+	f, err := os.Open(c.Since)
+	if err != nil {
+		return o, usageError{fmt.Errorf("--since: %w", err)}
+	}
+	defer f.Close()
+	info, err := kg.VerifyBackup(ctx, f, nil)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", c.Since, err)
+	}
+	o.Follows = &info
+	return o, nil
+}
+
+// here backs a data directory up.
+func (c *backupCommand) here(ctx context.Context, t terminal, store *kg.Store, out io.Writer, o kg.BackupOptions) (kg.BackupInfo, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := store.Backup(ctx, w, o)
+		ended <- err
+		w.CloseWithError(err)
+	}()
+	info, err := checked(ctx, t, r, out)
+	r.CloseWithError(errors.New("not wanted any more"))
+	if failed := <-ended; failed != nil {
+		err = failed // the cause, where the reader only saw it break off
+	}
+	return info, err
+}
+
+// fetch has a server back its store up.
+func (c *backupCommand) fetch(ctx context.Context, t terminal, out io.Writer, o kg.BackupOptions) (info kg.BackupInfo, err error) {
+	query := url.Values{}
+	switch {
+	case o.Follows != nil:
+		query.Set("since", strconv.FormatUint(uint64(o.Follows.To), 10))
+		query.Set("epoch", o.Follows.Epoch)
+		query.Set("hash", o.Follows.ToHash)
+	case o.Since > 0:
+		query.Set("since", strconv.FormatUint(uint64(o.Since), 10))
+	}
+	response, err := c.client().do(ctx, http.MethodPost, backupPath+"?"+query.Encode(), nil, nil)
+	if err != nil {
+		return info, err
+	}
+	defer response.Body.Close()
+	return checked(ctx, t, response.Body, out)
+}
+
+// checked copies a backup and checks it on the way.
+func checked(ctx context.Context, t terminal, in io.Reader, out io.Writer) (kg.BackupInfo, error) {
+	p := newProgress(t, "backing up", in, -1)
+	defer p.done()
+	return kg.VerifyBackup(ctx, io.TeeReader(p, out), nil)
+}
+
+func sayBackup(t terminal, path string, info kg.BackupInfo) {
+	size := int64(0)
+	if st, err := os.Stat(path); err == nil {
+		size = st.Size()
+	}
+	what := "full"
+	if !info.Full() {
+		what = fmt.Sprintf("what follows on revision %d", info.From)
+	}
+	t.sayf("%s: %s, up to revision %d; %s", filepath.Base(path), what, info.To, sizeText(size))
+}
+
+// newPrivateFile writes a file that only its owner reads. It appears under its
+// name when it is whole and on stable storage.
+func newPrivateFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".koine-backup-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if err = errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	// A link, unlike a rename, leaves alone what came there meanwhile.
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(f.Name()), syncDir(filepath.Dir(path)))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// backupPath is where a server backs its store up.
+const backupPath = "/admin/backup"
+
+// maxBackups is how many backups a server writes at a time.
+const maxBackups = 2
+
+// backupHandler answers POST with a backup of the running store: with since, the
+// number of a revision, what follows on it; with epoch and hash as well, those of
+// the backup that ends there, only if that is one of this log.
+func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
+	places := make(chan struct{}, maxBackups)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "a backup is asked for with POST", http.StatusMethodNotAllowed)
+			return
+		}
+		o, err := backupAsked(r.URL.Query())
+		if err != nil {
+			adminRefusal(w, kg.AsError(err))
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			adminRefusal(w, kg.Errorf(kg.CodeOverloaded, "%d backups are being made, and no more can be at a time", maxBackups))
+			return
+		}
+		begun := false
+		o.Begin = func(info kg.BackupInfo) {
+			begun = true
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="koine-%d.koine"`, info.To))
+		}
+		info, err := store.Backup(r.Context(), w, o)
+		switch {
+		case err != nil && begun:
+			log.Warn("a backup broke off", "err", err)
+			panic(http.ErrAbortHandler) // so that it does not look whole
+		case err != nil:
+			adminRefusal(w, kg.AsError(err))
+		default:
+			log.Info("backed up", "from", info.From, "to", info.To)
+		}
+	})
+}
+
+// backupAsked reads what is asked of a server.
+func backupAsked(query url.Values) (o kg.BackupOptions, err error) {
+	if text := query.Get("since"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return o, kg.Errorf(kg.CodeInvalid, "%q is not the number of a revision", text).At("since")
+		}
+		o.Since = kg.Revision(n)
+	}
+	if query.Has("epoch") || query.Has("hash") {
+		o.Follows = &kg.BackupInfo{Epoch: query.Get("epoch"), To: o.Since, ToHash: query.Get("hash")}
+	}
+	return o, nil
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"koine/kg"
+)
+
+// restoreCommand makes a data directory of backups.
+type restoreCommand struct {
+	Data    string   `required:"" help:"The data directory to make; it must be empty or not there." placeholder:"NEWDIR" type:"path"`
+	Backups []string `arg:"" name:"backup" help:"A full backup, and those that follow on it, in order." type:"path"`
+}
+
+// Help is shown by --help.
+func (restoreCommand) Help() string {
+	return `Makes a store that holds what the backed up one held at the end of the last backup: statements, their sources and certainties, policies, history, every revision under its number. Nothing that is there is ever written over.
+
+The restored store is another one: what clients hold of the old one (positions, cursors) is refused, and they start again. Credentials are restored with it; tokens that the old server sealed are not good any more.
+
+Examples:
+  koine restore --data ./new-data monday.koine
+  koine restore --data ./new-data monday.koine tuesday.koine wednesday.koine
+  koine check --data ./new-data`
+}
+
+// Run restores.
+func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
+	var readers []io.Reader
+	for _, path := range c.Backups {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		p := newProgress(t, "restoring "+filepath.Base(path), f, st.Size())
+		defer p.done()
+		readers = append(readers, p)
+	}
+	info, err := kg.Restore(ctx, c.Data, readers, kg.RestoreOptions{Logger: log})
+	if err != nil {
+		return err
+	}
+	dir := target{Data: c.Data}
+	store, err := dir.open(log, false, kg.Options{})
+	if err != nil {
+		return fmt.Errorf("the backups are restored, and the index could not be made: %w", err)
+	}
+	stats, ready := store.Stats(), store.Ready()
+	if err := errors.Join(ready, store.Close()); err != nil {
+		return err
+	}
+	if stats.Revision != info.To {
+		return exitError{fmt.Errorf("the backups end with revision %d, and what was restored with %d", info.To, stats.Revision), exitDamaged}
+	}
+	t.sayf("%s: revision %d, %s statements. Compare everything in it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)
+	return nil
+}

@@ -1,0 +1,316 @@
+package kg_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"koine/kg"
+)
+
+func backupOf(t testing.TB, s *kg.Store, o kg.BackupOptions) ([]byte, kg.BackupInfo) {
+	t.Helper()
+	var out bytes.Buffer
+	info, err := s.Backup(within(t), &out, o)
+	if err != nil {
+		t.Fatalf("Backup: %v", err)
+	}
+	seen, err := kg.VerifyBackup(within(t), bytes.NewReader(out.Bytes()), nil)
+	if err != nil || seen != info {
+		t.Fatalf("VerifyBackup: %+v, %v; want %+v", seen, err, info)
+	}
+	return out.Bytes(), info
+}
+
+func restoreInto(t testing.TB, dir string, parts ...[]byte) (kg.BackupInfo, error) {
+	t.Helper()
+	var readers []io.Reader
+	for _, p := range parts {
+		readers = append(readers, bytes.NewReader(p))
+	}
+	return kg.Restore(within(t), dir, readers, kg.RestoreOptions{})
+}
+
+// A full backup and two that follow on it make the same store again: statements
+// with their assertions at every revision, commits, counts, answers that are
+// remembered, prefixes; under another epoch, with a secret of its own.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]bool{"whole log": false, "cut log": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir, tinyLog())
+			if err := s.KeepPrefixes(map[string]string{"ex": "https://example.org/"}); err != nil {
+				t.Fatal(err)
+			}
+			w := newWorker(21, "w")
+			w.work(t, s, 20)
+			if cut {
+				if err := s.CutLog(within(t), 15); err != nil {
+					t.Fatal(err)
+				}
+			}
+			full, first := backupOf(t, s, kg.BackupOptions{})
+			if first.To != 20 || (first.Checkpoint > 0) != cut {
+				t.Fatalf("it is %+v", first)
+			}
+			w.work(t, s, 7)
+			second, info := backupOf(t, s, kg.BackupOptions{Follows: &first})
+			w.work(t, s, 5)
+			third, _ := backupOf(t, s, kg.BackupOptions{Since: info.To})
+			token := s.FormatPosition(s.Head())
+			want, rows := recordOf(t, s), imageOf(t, s, nil).rows
+			mustClose(t, s)
+
+			again := filepath.Join(t.TempDir(), "again")
+			got, err := restoreInto(t, again, full, second, third)
+			if err != nil || got.To != 32 {
+				t.Fatalf("Restore: %+v, %v", got, err)
+			}
+			r := openStore(t, again, tinyLog())
+			if r.Epoch() == s.Epoch() {
+				t.Error("the epoch is the old one")
+			}
+			if _, err := r.ParsePosition(token); kg.CodeOf(err) != kg.CodePositionGone {
+				t.Errorf("a position of the old store: %v, want POSITION_GONE", err)
+			}
+			if !bytes.Equal(secretOf(t, again), secretOf(t, again)) || bytes.Equal(secretOf(t, again), secretOf(t, dir)) {
+				t.Error("the secret is the old one")
+			}
+			if !maps.Equal(r.KeptPrefixes(), map[string]string{"ex": "https://example.org/"}) {
+				t.Errorf("prefixes %v", r.KeptPrefixes())
+			}
+			equalLines(t, "the index", rows, imageOf(t, r, nil).rows)
+			want.restored(t, r)
+
+			// What follows on the restored store follows on its backup too.
+			tail, _ := backupOf(t, r, kg.BackupOptions{Since: 32})
+			mustClose(t, r)
+			if _, err := restoreInto(t, filepath.Join(t.TempDir(), "x"), full, second, third, tail); kg.CodeOf(err) != kg.CodeInvalid {
+				t.Errorf("a backup of the restored store behind those of the old one: %v, want INVALID", err)
+			}
+		})
+	}
+}
+
+func secretOf(t *testing.T, dir string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// An empty store is backed up and restored too.
+func TestBackupOfNothing(t *testing.T) {
+	s := openStore(t, t.TempDir(), tinyLog())
+	full, _ := backupOf(t, s, kg.BackupOptions{})
+	newWorker(1, "w").work(t, s, 2)
+	dir := t.TempDir()
+	if _, err := restoreInto(t, dir, full); err != nil {
+		t.Fatal(err)
+	}
+	r := openStore(t, dir, tinyLog())
+	mustCheck(t, r)
+	if r.Head().Revision != 0 {
+		t.Errorf("at revision %d", r.Head().Revision)
+	}
+}
+
+// While a backup is written updates go on, none of which is in it, and the log is
+// not cut under it.
+func TestBackupBesideUpdates(t *testing.T) {
+	s := openStore(t, t.TempDir(), tinyLog())
+	w := newWorker(22, "w")
+	w.work(t, s, 20)
+	want := recordOf(t, s)
+	var out bytes.Buffer
+	written := 0
+	info, err := s.Backup(within(t), writerFunc(func(b []byte) (int, error) {
+		if written++; written%10 == 1 {
+			w.work(t, s, 2)
+			if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+				t.Error(err)
+			}
+		}
+		return out.Write(b)
+	}), kg.BackupOptions{})
+	if err != nil || info.To != 20 {
+		t.Fatalf("Backup: %+v, %v", info, err)
+	}
+	if s.Head().Revision == 20 {
+		t.Fatal("nothing was written meanwhile")
+	}
+	if got := s.Oldest().Revision; got != 0 {
+		t.Errorf("the log begins behind %d under a backup", got)
+	}
+	if err := s.CutLog(within(t), s.Head().Revision); err != nil || s.Oldest().Revision == 0 {
+		t.Errorf("CutLog afterwards: %v, the oldest is %d", err, s.Oldest().Revision)
+	}
+	dir := filepath.Join(t.TempDir(), "again")
+	if _, err := restoreInto(t, dir, out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	want.restored(t, openStore(t, dir, tinyLog()))
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// What cannot be backed up, and what a restore refuses; nothing is left of it.
+func TestBackupRefusals(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	w := newWorker(23, "w")
+	w.work(t, s, 6)
+	full, first := backupOf(t, s, kg.BackupOptions{})
+	w.work(t, s, 4)
+	second, info := backupOf(t, s, kg.BackupOptions{Follows: &first})
+	w.work(t, s, 4)
+	third, _ := backupOf(t, s, kg.BackupOptions{Follows: &info})
+	fullAgain, _ := backupOf(t, s, kg.BackupOptions{})
+
+	other := openStore(t, t.TempDir(), tinyLog())
+	newWorker(24, "o").work(t, other, 8)
+	foreign, _ := backupOf(t, other, kg.BackupOptions{Since: 6})
+	if _, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Follows: &first}); kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("following on another store's: %v, want INVALID", err)
+	}
+	if _, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Since: 9}); kg.CodeOf(err) != kg.CodeRevisionAhead {
+		t.Errorf("following on what is not there: %v, want REVISION_AHEAD", err)
+	}
+	if err := other.CutLog(within(t), 5); err != nil {
+		t.Fatal(err)
+	}
+	_, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Since: 3})
+	if e := kg.AsError(err); e.Code != kg.CodeRevisionGone || e.Oldest == nil || e.Hint == "" {
+		t.Errorf("following on what is gone: %+v, want REVISION_GONE", e)
+	}
+	ctx, stop := context.WithCancel(within(t))
+	stop()
+	if _, err := s.Backup(ctx, io.Discard, kg.BackupOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+
+	changed := func(at int) []byte {
+		b := bytes.Clone(full)
+		b[(at+len(b))%len(b)] ^= 1
+		return b
+	}
+	for name, row := range map[string]struct {
+		parts [][]byte
+		code  kg.Code
+	}{
+		"none":                  {nil, kg.CodeInvalid},
+		"no full one":           {[][]byte{second}, kg.CodeInvalid},
+		"one left out":          {[][]byte{full, third}, kg.CodeInvalid},
+		"twice the same":        {[][]byte{full, second, second}, kg.CodeInvalid},
+		"two full ones":         {[][]byte{full, fullAgain}, kg.CodeInvalid},
+		"of another store":      {[][]byte{full, foreign}, kg.CodeInvalid},
+		"cut short":             {[][]byte{full[:len(full)-1]}, kg.CodeLogDamaged},
+		"cut short before":      {[][]byte{full[:len(full)/2]}, kg.CodeLogDamaged},
+		"longer":                {[][]byte{append(bytes.Clone(full), 0)}, kg.CodeLogDamaged},
+		"another checksum":      {[][]byte{changed(-1)}, kg.CodeLogDamaged},
+		"a byte in the middle":  {[][]byte{changed(len(full) / 2)}, kg.CodeLogDamaged},
+		"no backup":             {[][]byte{[]byte("<urn:s> <urn:p> <urn:o> .")}, kg.CodeFormatUnknown},
+		"nothing":               {[][]byte{{}}, kg.CodeFormatUnknown},
+		"of a newer koine":      {[][]byte{changed(len("koine backup\n"))}, kg.CodeFormatUnknown},
+		"the second is damaged": {[][]byte{full, second[:len(second)-40]}, kg.CodeLogDamaged},
+	} {
+		dir := filepath.Join(t.TempDir(), "again")
+		if _, err := restoreInto(t, dir, row.parts...); kg.CodeOf(err) != row.code {
+			t.Errorf("%s: %v, want %s", name, err, row.code)
+		}
+		if left, err := os.ReadDir(dir); err == nil && len(left) > 0 {
+			t.Errorf("%s: it leaves %v", name, left)
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, "notes.txt", "mine")
+	if _, err := restoreInto(t, dir, full); kg.CodeOf(err) != kg.CodeInvalid || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("into a directory with something in it: %v, want INVALID", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "notes.txt")); err != nil || string(b) != "mine" {
+		t.Errorf("what was there is %q, %v", b, err)
+	}
+}
+
+// Whatever byte of a backup goes bad, a restore says so.
+func TestFlippedByteOfBackup(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(25, "w").work(t, s, 6)
+	if err := s.CutLog(within(t), 5); err != nil {
+		t.Fatal(err)
+	}
+	full, _ := backupOf(t, s, kg.BackupOptions{})
+	for i := range full {
+		b := bytes.Clone(full)
+		b[i] ^= 1 << (i % 8)
+		if _, err := kg.VerifyBackup(within(t), bytes.NewReader(b), nil); err == nil {
+			t.Fatalf("byte %d of %d is bad and nobody notices", i, len(b))
+		}
+	}
+}
+
+// A store that is closed ends the backup under way.
+func TestBackupEndsWithStore(t *testing.T) {
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(26, "w").work(t, s, 10)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		first := true
+		_, err := s.Backup(context.Background(), writerFunc(func(b []byte) (int, error) {
+			if first {
+				first = false
+				close(began)
+				<-goOn
+			}
+			return len(b), nil
+		}), kg.BackupOptions{})
+		ended <- err
+	}()
+	<-began
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	for kg.CodeOf(s.Ready()) != kg.CodeClosed {
+		if within(t).Err() != nil {
+			t.Fatal("it does not close")
+		}
+	}
+	close(goOn)
+	// It may have been at its last entry before the store noticed.
+	if err := <-ended; err != nil && kg.CodeOf(err) != kg.CodeClosed {
+		t.Errorf("the backup: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// A restore that was cut short leaves no directory that passes for a store.
+func TestRestoreCutShort(t *testing.T) {
+	s := openStore(t, t.TempDir(), tinyLog())
+	newWorker(27, "w").work(t, s, 5)
+	full, _ := backupOf(t, s, kg.BackupOptions{})
+	dir := filepath.Join(t.TempDir(), "again")
+	if _, err := restoreInto(t, dir, full); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, dir, "koine.json") // which is written last
+	if _, err := kg.Open(dir, tinyLog()); kg.CodeOf(err) != kg.CodeFormatUnknown {
+		t.Errorf("Open: %v, want FORMAT_UNKNOWN", err)
+	}
+	if _, err := restoreInto(t, dir, full); kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("Restore: %v, want INVALID", err)
+	}
+}

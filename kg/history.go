@@ -1,0 +1,73 @@
+package kg
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"strconv"
+)
+
+// historyVersion of the file that says where history begins.
+const historyVersion = 1
+
+// historyFile is the content of history.json.
+type historyFile struct {
+	// Version goes up when an older koine could no longer read the file.
+	Version  int      `json:"version"`
+	Oldest   Revision `json:"oldest"`   // the oldest revision that can be read
+	Checksum string   `json:"checksum"` // CRC-32C of the number as text, in hexadecimal
+}
+
+func historySum(oldest Revision) string {
+	text := strconv.FormatUint(uint64(oldest), 10)
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+func writeHistory(path string, oldest Revision) error {
+	raw, err := json.Marshal(historyFile{historyVersion, oldest, historySum(oldest)})
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(raw, '\n'))
+}
+
+// readHistory is the oldest readable revision, 0 where there is no file: all of
+// them are. A file that was changed is refused, because reads of what was pruned
+// would be answered with too little.
+func readHistory(path string) (Revision, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var f historyFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return 0, Errorf(CodeFormatUnknown, "%s cannot be read: %v", historyName, err)
+	}
+	if f.Version != historyVersion {
+		return 0, Errorf(CodeFormatUnknown, "%s has version %d, and this koine reads version %d", historyName, f.Version, historyVersion)
+	}
+	if f.Checksum != historySum(f.Oldest) {
+		e := Errorf(CodeFormatUnknown, "%s does not have the checksum that it was written with", historyName)
+		e.Hint = "restore the file from a backup of the directory"
+		return 0, e
+	}
+	return f.Oldest, nil
+}
+
+// floor is the oldest revision that can be read, 0 while all can.
+func (s *Store) floor() Revision { return Revision(s.oldest.Load()) }
+
+// errRevisionGone is the error of a read of a revision before the floor.
+func (s *Store) errRevisionGone(r Revision) *Error {
+	floor := s.floor()
+	e := Errorf(CodeRevisionGone, "revision %d is older than the history that is kept: the oldest is %d", r, floor)
+	e.Oldest = &Position{s.dir.epoch, floor, EndOfCommit}
+	e.Hint = "read revision " + strconv.FormatUint(uint64(floor), 10) + " or a newer one"
+	return e
+}

@@ -1,0 +1,119 @@
+package wal
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/hashicorp/raft"
+)
+
+// Frame is an entry as it is stored, to be carried to another log: with its
+// bytes go its checksum and its link, so that the chain stays the same.
+type Frame struct {
+	Index uint64
+	Prev  [sha256.Size]byte // hash of the entry before it; zeros for the first of all
+	Hash  [sha256.Size]byte
+	Raw   []byte // the receiver may keep it
+}
+
+// ParseFrame checks the bytes of a frame, its payload included. Errors are
+// ErrDamaged and ErrVersion.
+func ParseFrame(raw []byte) (Frame, error) {
+	f, err := decodeFrame(raw)
+	if err == nil {
+		_, err = f.payload()
+	}
+	if errors.Is(err, ErrVersion) {
+		return Frame{}, err
+	}
+	if err != nil {
+		return Frame{}, damaged(f.index, err, "frame")
+	}
+	return Frame{f.index, f.prev, sha256.Sum256(raw), raw}, nil
+}
+
+// Payload is what was appended under the index.
+func (f Frame) Payload() ([]byte, error) {
+	d, err := decodeFrame(f.Raw)
+	if err != nil {
+		return nil, damaged(f.Index, err, "frame")
+	}
+	return unpack(d)
+}
+
+// Frames yields the entries from … to as they are stored, checked as by Read.
+func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		for index := from; index <= to; index++ {
+			f, hash, err := l.entry(index)
+			if err == nil {
+				_, err = unpack(f)
+			}
+			if err != nil {
+				yield(Frame{Index: index}, err)
+				return
+			}
+			if !yield(Frame{index, f.prev, hash, f.raw}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// AppendFrames appends entries of another log as they were stored there, with
+// one fsync. They must follow the last entry and carry its hash; an empty log may
+// begin anywhere. Errors mean what those of AppendPrepared mean, and ErrDamaged
+// that they do not hang together.
+func (l *Log) AppendFrames(frames []Frame) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.open.RLock()
+	defer l.open.RUnlock()
+	if err := l.writable(); err != nil || len(frames) == 0 {
+		return err
+	}
+	if err := l.follows(frames); err != nil {
+		return err
+	}
+	logs := make([]*raft.Log, len(frames))
+	for i, f := range frames {
+		logs[i] = &raft.Log{Index: f.Index, Data: f.Raw}
+	}
+	if err := l.wal.StoreLogs(logs); err != nil {
+		l.failed = err
+		return fmt.Errorf("wal: append of entries %d to %d: %w", frames[0].Index, frames[len(frames)-1].Index, err)
+	}
+	for _, f := range frames {
+		l.hashes.put(f.Index, f.Hash)
+	}
+	last := frames[len(frames)-1]
+	l.first.CompareAndSwap(0, frames[0].Index)
+	l.advance(last.Index, last.Hash)
+	return nil
+}
+
+func (l *Log) follows(frames []Frame) error {
+	next, prev := l.last.Load()+1, l.lastHash
+	if l.last.Load() == 0 {
+		next, prev = frames[0].Index, frames[0].Prev
+	}
+	total := 0
+	for _, f := range frames {
+		if f.Index != next || f.Index == 0 {
+			return fmt.Errorf("%w: entry %d where %d comes next", ErrGap, f.Index, next)
+		}
+		if f.Prev != prev {
+			return damaged(f.Index, nil, "carries hash %x of its predecessor, which has %x", f.Prev[:8], prev[:8])
+		}
+		next, prev, total = next+1, f.Hash, total+len(f.Raw)
+	}
+	if frames[0].Index == 1 && frames[0].Prev != [sha256.Size]byte{} {
+		return damaged(1, nil, "the first entry carries a hash")
+	}
+	if total > MaxBatchBytes {
+		return fmt.Errorf("%w: batch of %d bytes, at most %d", ErrTooLarge, total, MaxBatchBytes)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package wal_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/kg/internal/wal"
+)
+
+// Entries that are carried to another log are the same there, with the same
+// hashes, from the first on and from the middle on.
+func TestFramesCarried(t *testing.T) {
+	from, err := wal.Open(t.TempDir(), wal.Options{SegmentBytes: 4 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	for i := range uint64(40) {
+		if err := from.Append(i+1, [][]byte{[]byte(strings.Repeat(fmt.Sprint("entry ", i), 900))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, first := range []uint64{1, 7, 40} {
+		t.Run(fmt.Sprint("from ", first), func(t *testing.T) {
+			dir := t.TempDir()
+			to, err := wal.Open(dir, wal.Options{SegmentBytes: 4 << 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var batch []wal.Frame
+			for f, err := range from.Frames(first, 40) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f, err = wal.ParseFrame(f.Raw); err != nil {
+					t.Fatal(err)
+				}
+				if batch = append(batch, f); len(batch) == 3 {
+					if err := to.AppendFrames(batch); err != nil {
+						t.Fatal(err)
+					}
+					batch = nil
+				}
+			}
+			if err := to.AppendFrames(batch); err != nil {
+				t.Fatal(err)
+			}
+			if err := to.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if to, err = wal.Open(dir, wal.Options{SegmentBytes: 4 << 10}); err != nil {
+				t.Fatal(err)
+			}
+			defer to.Close()
+			if to.First() != first || to.Last() != 40 {
+				t.Errorf("it holds %d to %d", to.First(), to.Last())
+			}
+			for i := first; i <= 40; i++ {
+				want, _ := from.Read(i)
+				got, err := to.Read(i)
+				if err != nil || string(got) != string(want) {
+					t.Fatalf("entry %d: %q, %v", i, got, err)
+				}
+				a, _ := from.Hash(i)
+				if b, err := to.Hash(i); err != nil || a != b {
+					t.Fatalf("hash of entry %d: %x, want %x, %v", i, b, a, err)
+				}
+			}
+			if err := to.Append(41, [][]byte{[]byte("next")}); err != nil {
+				t.Errorf("the next entry: %v", err)
+			}
+		})
+	}
+}
+
+// Frames that do not hang together are refused, and nothing is written.
+func TestFramesRefused(t *testing.T) {
+	from, err := wal.Open(t.TempDir(), wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	if err := from.Append(1, [][]byte{[]byte("one"), []byte("two"), []byte("three"), []byte("four")}); err != nil {
+		t.Fatal(err)
+	}
+	var all []wal.Frame
+	for f, err := range from.Frames(1, 4) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	to, err := wal.Open(t.TempDir(), wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := to.AppendFrames(all[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.AppendFrames([]wal.Frame{all[2]}); !errors.Is(err, wal.ErrGap) {
+		t.Errorf("a gap: %v", err)
+	}
+	other := all[1]
+	other.Prev[0]++
+	if err := to.AppendFrames([]wal.Frame{other}); !errors.Is(err, wal.ErrDamaged) {
+		t.Errorf("another predecessor: %v", err)
+	}
+	for i := range all[1].Raw {
+		raw := append([]byte(nil), all[1].Raw...)
+		raw[i] ^= 4
+		if _, err := wal.ParseFrame(raw); err == nil {
+			t.Errorf("byte %d is bad and nobody notices", i)
+		}
+	}
+	if err := to.AppendFrames(all[1:]); err != nil || to.Last() != 4 {
+		t.Errorf("the rest: %d, %v", to.Last(), err)
+	}
+}
