@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 
 	"koine/internal/caller"
 	"koine/kg"
@@ -13,7 +12,7 @@ import (
 // that is everybody on the machine.
 func administrators(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := caller.From(r.Context()).Principal; p.Method != "open" && !slices.Contains(p.Roles, "admin") {
+		if p := caller.From(r.Context()).Principal; !p.HasRole(kg.RoleAdmin) {
 			adminRefusal(w, kg.Errorf(kg.CodePermissionDenied, "this is for administrators"))
 			return
 		}
