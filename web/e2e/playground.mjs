@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
     url: { type: 'string' },
     screenshots: { type: 'string' },
     browser: { type: 'string', default: '/usr/bin/chromium' },
-    timeout: { type: 'string', default: '30000' },
+    timeout: { type: 'string', default: '90000' },
   },
 });
 if (!options.url) throw new Error('--url is missing');
@@ -28,6 +28,7 @@ const profile = mkdtempSync(join(tmpdir(), 'koine-playground-'));
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: options.browser,
   headless: true,
+  handleSIGTERM: false,
   viewport: { width: 1280, height: 800 },
   colorScheme: 'light',
   args: [
@@ -45,8 +46,22 @@ context.setDefaultTimeout(timeout);
 
 const page = context.pages()[0] ?? (await context.newPage());
 const faults = watchForFaults(page);
+const traffic = watchTraffic(page);
 
 try {
+  await Promise.race([walk(), terminated()]);
+  console.log('ok');
+} catch (error) {
+  await screenshot('failed').catch(() => {});
+  console.error([error.stack, ...faults.found].join('\n'));
+  console.error(await situation());
+  process.exitCode = 1;
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
+
+async function walk() {
   await load();
   const tabs = await readTabs();
   for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
@@ -57,14 +72,11 @@ try {
   await darkTheme();
   faults.check();
   await refusal();
-  console.log('ok');
-} catch (error) {
-  await screenshot('failed').catch(() => {});
-  console.error([error.stack, ...faults.found].join('\n'));
-  process.exitCode = 1;
-} finally {
-  await context.close();
-  rmSync(profile, { recursive: true, force: true });
+}
+
+/** Fails when whoever started the walk gives it no more time. */
+function terminated() {
+  return new Promise((_, reject) => process.once('SIGTERM', () => reject(new Error('terminated'))));
 }
 
 /** Collects what must not happen: failed requests, errors, warnings, and requests to other hosts. */
@@ -97,18 +109,60 @@ function watchForFaults(page) {
   };
 }
 
+/** Keeps the last requests, with what became of them, for whoever has to find out what went wrong. */
+function watchTraffic(page) {
+  const kept = 20;
+  const start = Date.now();
+  const exchanges = new Map();
+  const note = (request, what) => exchanges.get(request)?.push(`${Date.now() - start} ms ${what}`);
+  page.on('request', (request) => {
+    exchanges.set(request, []);
+    if (exchanges.size > kept) exchanges.delete(exchanges.keys().next().value);
+    note(request, [request.method(), new URL(request.url()).pathname, operationName(request)].join(' '));
+  });
+  page.on('response', (response) => note(response.request(), response.status()));
+  page.on('requestfinished', (request) => note(request, 'finished'));
+  page.on('requestfailed', (request) => note(request, request.failure()?.errorText));
+  return () => [...exchanges.values()].map((events) => events.join(', '));
+}
+
+/** What the page looks like, in words. */
+async function situation() {
+  const part = async (name, read) => `--- ${name}:\n${await read().catch((error) => error.message)}`;
+  // A page that hangs must not keep the walk from telling the rest.
+  const soon = { timeout: 5000 };
+  return [
+    await part('tab', () => page.locator('.graphiql-tab-active').first().innerText(soon)),
+    await part('execute button', () => page.locator('.graphiql-execute-button').getAttribute('aria-label', soon)),
+    await part('query', () => editorText('.graphiql-query-editor', soon)),
+    await part('response', () => editorText('.graphiql-response', soon)),
+    await part('documentation', () => page.locator('.graphiql-plugin').innerText(soon)),
+    await part('last requests', async () => traffic().join('\n')),
+  ].join('\n');
+}
+
 function isStream(request) {
   return request.headers().accept === 'text/event-stream';
 }
 
+/** The name of the operation that is posted, if any. */
+function operationName(request) {
+  return request.method() === 'POST' ? request.postDataJSON()?.operationName : undefined;
+}
+
 async function load() {
-  const response = await page.goto(options.url, { waitUntil: 'load' });
+  const [response, introspected] = await Promise.all([
+    page.goto(options.url, { waitUntil: 'load' }),
+    page.waitForResponse((r) => operationName(r.request()) === 'IntrospectionQuery'),
+  ]);
   const home = new URL('playground', options.url).href;
   if (page.url() !== home) throw new Error(`a browser is sent to ${page.url()}, want ${home}`);
   const policy = response.headers()['content-security-policy'] ?? '';
   if (!policy.startsWith("default-src 'none'")) throw new Error(`content security policy: ${policy}`);
   await page.locator('.graphiql-query-editor .view-line').first().waitFor();
-  await page.locator('.graphiql-execute-button').waitFor();
+  await executeButton('Execute').waitFor();
+  const { data } = await introspected.json();
+  if (!data?.__schema) throw new Error('the schema was not answered');
   const title = await page.title();
   if (title !== 'koine') throw new Error(`title: got ${title}, want koine`);
   // The schema has been read when the editor knows its root types.
@@ -136,15 +190,18 @@ async function readTabs() {
 
 async function open(tab) {
   await page.locator('.graphiql-tab-button').nth(tab.index).click();
-  await page.locator('.graphiql-query-editor').getByText(tab.title).first().waitFor();
+  await page.locator('.graphiql-tab-active').getByText(tab.title, { exact: true }).waitFor();
+  await shown(`${tab.operation} ${tab.title}`, '.graphiql-query-editor');
 }
 
 /** Runs a query or mutation tab; its answer must have data, none of it missing, no errors, and be shown. */
 async function run(tab) {
   await open(tab);
-  const answered = page.waitForResponse((r) => r.request().method() === 'POST' && r.request().postDataJSON()?.operationName === tab.title);
-  await page.locator('.graphiql-execute-button').click();
-  const answer = await (await answered).json();
+  const [answered] = await Promise.all([
+    page.waitForResponse((r) => operationName(r.request()) === tab.title),
+    executeButton('Execute').click(),
+  ]);
+  const answer = await answered.json();
   if (isEmpty(answer)) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
   await shown('"data"');
   await screenshot(tab.title);
@@ -154,19 +211,21 @@ async function run(tab) {
 /** Runs a subscription tab, makes a change by POST from within the page, and waits to see it. */
 async function follow(tab, mutation) {
   await open(tab);
-  const streaming = page.waitForResponse((r) => isStream(r.request()));
-  await page.locator('.graphiql-execute-button').click();
-  const type = (await streaming).headers()['content-type'];
+  const [stream] = await Promise.all([
+    page.waitForResponse((r) => isStream(r.request())),
+    executeButton('Execute').click(),
+  ]);
+  const type = stream.headers()['content-type'];
   if (!type?.startsWith('text/event-stream')) throw new Error(`${tab.title}: answered with ${type}`);
-  // The page shows the newest event only, and a change made before the stream knows its start would
-  // be one of many in what stood then. The last event of those is the first to have a position.
+  // A change made before the stream knows its start would be part of what stood then, and prove
+  // nothing. The last event of what stood then is the first to have a position.
   await shown('"position"');
   const comment = `Seen at ${Date.now()}`;
   await change(mutation, comment);
   await shown(comment);
   await screenshot(tab.title);
-  await page.locator('.graphiql-execute-button').click();
-  await page.getByRole('button', { name: /^Execute query/ }).waitFor();
+  await executeButton('Stop').click();
+  await executeButton('Execute').waitFor();
   console.log(`subscription ${tab.title}: saw the change, stopped`);
 }
 
@@ -193,8 +252,38 @@ function isEmpty({ data, errors }) {
   return errors || !data || Object.values(data).some((root) => root === null || hollow(root));
 }
 
-async function shown(text) {
-  await page.locator('.graphiql-response .view-lines').getByText(text).first().waitFor();
+/** The button that runs what is in the editor, only while it does what is asked for: Execute or Stop. */
+function executeButton(action) {
+  return page.locator(`.graphiql-execute-button[aria-label^="${action}"]`);
+}
+
+/**
+ * Waits until an editor holds the text and shows it. An editor draws the lines in its viewport only, and
+ * breaks them where it likes: the text is looked up in what the editor holds, scrolled to, and then must
+ * be among the lines on the page.
+ */
+async function shown(text, container = '.graphiql-response') {
+  const look = ([text, container]) => {
+    const within = (editor) => editor.getContainerDomNode().closest(container);
+    const editor = globalThis.__MONACO?.editor.getEditors().find(within);
+    const [found] = editor?.getModel()?.findMatches(text, false, false, true, null, false, 1) ?? [];
+    if (!found) return false;
+    editor.revealRangeInCenterIfOutsideViewport(found.range, 1); // without an animation
+    const lines = editor.getContainerDomNode().querySelector('.view-lines');
+    const compact = (s) => s.replaceAll(/\s/g, '');
+    // The lines stand in the document in the order of their making.
+    const drawn = [...lines.children].sort((a, b) => a.offsetTop - b.offsetTop).map((line) => line.textContent);
+    return lines.checkVisibility() && compact(drawn.join('')).includes(compact(text));
+  };
+  await page.waitForFunction(look, [text, container], { polling: 100 }).catch((error) => {
+    throw new Error(`waiting for ${text} in ${container}`, { cause: error });
+  });
+}
+
+/** All that an editor holds. */
+function editorText(container, options) {
+  return page.locator(`${container} .monaco-editor`).first().evaluate((element) =>
+    globalThis.__MONACO.editor.getEditors().find((e) => e.getContainerDomNode().contains(element)).getValue(), undefined, options);
 }
 
 async function licences() {
@@ -211,10 +300,10 @@ async function refusal() {
   await page.locator('.graphiql-query-editor .monaco-editor').click();
   await page.keyboard.press('ControlOrMeta+A');
   await page.keyboard.insertText('subscription Refused { noSuchField }');
-  await page.locator('.graphiql-execute-button').click();
+  await executeButton('Execute').click();
   await shown('"errors"');
   await shown('noSuchField');
-  await page.getByRole('button', { name: /^Execute query/ }).waitFor();
+  await executeButton('Execute').waitFor();
   await screenshot('refusal');
   console.log('refused subscription: shows why');
 }
