@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,6 +16,8 @@ type controls struct {
 	at          kg.Moment // zero for none
 	minRevision kg.Revision
 	recordedAt  kg.TimeSpan
+	validAt     time.Time
+	believedBy  []kg.AgentID // nil for anybody
 	budget      operation.Budget
 
 	resume   string
@@ -51,6 +54,10 @@ func (c *controls) read(name string, from *object) {
 		c.at = from.moment(name)
 	case "recordedAt":
 		c.recordedAt = from.span(name)
+	case "validAt":
+		c.validAt = from.time(name)
+	case "believedBy":
+		c.believedBy = from.agents(name)
 	case "minRevision":
 		n, _ := from.natural(name)
 		c.minRevision = kg.Revision(n)
@@ -112,23 +119,49 @@ func (o *object) span(name string) (s kg.TimeSpan) {
 	if !ok {
 		return s
 	}
-	for _, end := range []struct {
-		name string
-		to   *time.Time
-	}{{"from", &s.From}, {"until", &s.Until}} {
-		text, ok := ends.text(end.name)
-		if !ok {
-			continue
-		}
-		t, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			ends.fail(end.name, "must be an RFC 3339 time")
-		}
-		*end.to = t.UTC()
-	}
+	s = kg.TimeSpan{From: ends.time("from"), Until: ends.time("until")}
 	ends.done()
 	if !s.Until.IsZero() && s.Until.Before(s.From) {
 		o.fail(name, "cannot end before it begins")
 	}
 	return s
+}
+
+// time is a member that is a time; the zero time when it is absent.
+func (o *object) time(name string) time.Time {
+	text, ok := o.text(name)
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		o.fail(name, "must be an RFC 3339 time")
+	}
+	return t.UTC()
+}
+
+// agents is a member that lists agents; nil when it is absent, and not nil when
+// it lists nobody.
+func (o *object) agents(name string) []kg.AgentID {
+	elements, ok := o.array(name)
+	if !ok {
+		return nil
+	}
+	if n := len(elements); n > kg.MaxBelieved {
+		o.fail(name, "names %d agents; %d at the most", n, kg.MaxBelieved)
+		return nil
+	}
+	list := make([]kg.AgentID, 0, len(elements))
+	for i, raw := range elements {
+		if raw[0] != '"' {
+			o.fail(index(name, i), "must be a string, not %s", kindOf(raw))
+			return nil
+		}
+		id, err := caller.ParseAgent(unquote(raw))
+		if err != nil {
+			o.failure.set(join(o.path, index(name, i)), kg.AsError(err))
+		}
+		list = append(list, id)
+	}
+	return list
 }

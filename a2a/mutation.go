@@ -53,6 +53,7 @@ func (r *reader) statement(s *object, m *update.Mutation) {
 
 	m.Quad.Graph = r.iri(s, "graph")
 	m.Certainty, m.HasCertainty = s.certainty("certainty")
+	m.Validity = kg.TimeSpan{From: s.time("validFrom"), Until: s.time("validTo")}
 	r.provenance(s, m)
 }
 

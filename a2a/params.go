@@ -34,6 +34,7 @@ func (c *call) readOperation(params *object, queryName string, controls ...strin
 	p.Principal, p.Actor = c.caller.Principal, c.caller.Actor
 	p.View.Principal = c.caller.Principal
 	p.View.Recorded = p.controls.recordedAt
+	p.View.ValidAt, p.View.Believed = p.controls.validAt, p.controls.believedBy
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 func (h *Handler) query(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
-	p := c.readOperation(&params, "query", "at", "minRevision", "recordedAt", "budget")
+	p := c.readOperation(&params, "query", "at", "minRevision", "recordedAt", "validAt", "believedBy", "budget")
 	p.View.MaxAge = params.age("maxAgeSeconds")
 	params.done()
 	if err := f.error(); err != nil {

@@ -26,7 +26,7 @@ func split(raw []byte) []member {
 // not copied anew each time.
 var patchNames = func() map[string]string {
 	names := map[string]string{}
-	for _, name := range [...]string{"op", "statement", "subject", "predicate", "object", "id", "value", "type", "graph", "certainty", "provenance", "language"} {
+	for _, name := range [...]string{"op", "statement", "subject", "predicate", "object", "id", "value", "type", "graph", "certainty", "provenance", "language", "validFrom", "validTo"} {
 		names[`"`+name+`"`] = name
 	}
 	return names

@@ -8,7 +8,7 @@ import (
 )
 
 // The shapes of the knowledge graph extension, section 2, as they are sent.
-// koine adds object.language.
+// koine adds object.language, validFrom and validTo.
 type (
 	wireStatement struct {
 		Subject    wireResource    `json:"subject"`
@@ -16,6 +16,8 @@ type (
 		Object     wireObject      `json:"object"`
 		Graph      string          `json:"graph,omitempty"`
 		Certainty  *float64        `json:"certainty,omitempty"`
+		ValidFrom  string          `json:"validFrom,omitempty"`
+		ValidTo    string          `json:"validTo,omitempty"`
 		Provenance json.RawMessage `json:"provenance,omitempty"`
 	}
 	wireResource struct {
@@ -70,6 +72,12 @@ func encodeStatement(q kg.Quad, a kg.Assertion) wireStatement {
 	s := encodeQuad(q)
 	if a.HasCertainty {
 		s.Certainty = &a.Certainty
+	}
+	if v := a.Validity; !v.From.IsZero() {
+		s.ValidFrom = timestamp(v.From)
+	}
+	if v := a.Validity; !v.Until.IsZero() {
+		s.ValidTo = timestamp(v.Until)
 	}
 	s.Provenance = a.Provenance
 	return s

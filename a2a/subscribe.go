@@ -14,7 +14,7 @@ import (
 func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
-	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot", "recordedAt")
+	p := c.readOperation(&params, "subscriptionQuery", "resume", "snapshot", "recordedAt", "validAt", "believedBy")
 	if params.has("maxAgeSeconds") {
 		params.fail("maxAgeSeconds", "cannot be part of a subscription: what is new is not old")
 	}

@@ -60,7 +60,7 @@ func (h *Handler) readMutations(f *failure, patches [][]byte) []update.Mutation 
 
 // domainPart is where the domain's name for a part of a mutation begins, as in
 // "[3].object".
-var domainPart = regexp.MustCompile(`^\[\d+\]\.(subject|predicate|object|graph|certainty|provenance)`)
+var domainPart = regexp.MustCompile(`^\[\d+\]\.(subject|predicate|object|graph|certainty|validFrom|validTo|provenance)`)
 
 // inParams gives an error of update.Apply the path that its part has in the
 // params.

@@ -114,22 +114,24 @@ func TestViewsAgainstNaive(t *testing.T) {
 	for _, least := range []float64{0, 0.3, 0.5, 1} {
 		for _, believed := range [][]string{nil, {}, {"a1"}, {"agent://a1", "a2"}} {
 			for _, graphs := range [][]any{nil, {}, {nil}, {ex + "g1"}, {nil, ex + "g1"}, {string(kg.OwnGraphPrefix) + "x"}} {
-				view := map[string]any{"minCertainty": least, "believedBy": believed, "graphs": graphs}
-				var want []string
-				for _, st := range all {
-					if naiveView(st, least, believed, graphs) {
-						want = append(want, st.String())
+				for _, valid := range []any{nil, year(1980), year(1990), year(1990).Add(-1), year(2000)} {
+					view := map[string]any{"minCertainty": least, "believedBy": believed, "graphs": graphs, "validAt": valid}
+					var want []string
+					for _, st := range all {
+						if naiveView(st, least, believed, graphs, valid) {
+							want = append(want, st.String())
+						}
 					}
+					text, _ := json.Marshal(map[string]any{"view": view})
+					got := b.statements(t, `query ($view: ViewInput) { statements(first: 1000, view: $view) { totalCount nodes { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } graph } } }`, string(text))
+					sameSets(t, string(text), got, want)
 				}
-				text, _ := json.Marshal(map[string]any{"view": view})
-				got := b.statements(t, `query ($view: ViewInput) { statements(first: 1000, view: $view) { totalCount nodes { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical datatype language } } graph } } }`, string(text))
-				sameSets(t, string(text), got, want)
 			}
 		}
 	}
 }
 
-func naiveView(st plain, least float64, believed []string, graphs []any) bool {
+func naiveView(st plain, least float64, believed []string, graphs []any, valid any) bool {
 	g := st.graph()
 	switch {
 	case graphs != nil && !slices.Contains(graphs, g):
@@ -139,6 +141,9 @@ func naiveView(st plain, least float64, believed []string, graphs []any) bool {
 	}
 	for _, a := range st.Assertions {
 		ok := a.EffectiveCertainty() >= least
+		if at, asked := valid.(time.Time); asked {
+			ok = ok && !at.Before(a.Validity.From) && (a.Validity.Until.IsZero() || at.Before(a.Validity.Until))
+		}
 		if believed != nil {
 			ok = ok && (slices.Contains(believed, string(a.Source)) || slices.Contains(believed, strings.TrimPrefix(string(a.Source), "agent://")))
 		}

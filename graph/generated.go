@@ -685,6 +685,10 @@ type Assertion {
   certainty: Float
   "When it was recorded."
   recordedAt: DateTime!
+  "From when on what it says holds. Null: it always did."
+  validFrom: DateTime
+  "From when on what it says no longer holds. Null: it always will."
+  validTo: DateTime
   "The commit that made the assertion as it is now."
   revision: Revision!
   "Where it comes from, as the agent told."
@@ -1044,7 +1048,9 @@ input ViewInput {
   there, for a few seconds.
   """
   minRevision: Revision
-  "Only assertions of these agents."
+  "Only assertions that are valid at this time: see ` + "`" + `Assertion.validFrom` + "`" + `. It may be one to come."
+  validAt: DateTime
+  "Only assertions of these agents, 1024 at the most."
   believedBy: [String!]
 }
 
@@ -1753,6 +1759,10 @@ input StatementInput {
   graph: String
   "How certain it is, 0 to 1. Without it, it is asserted as a fact."
   certainty: Float
+  "From when on it holds. Without it, it always did."
+  validFrom: DateTime
+  "From when on it no longer holds: later than ` + "`" + `validFrom` + "`" + `. Without it, it always will."
+  validTo: DateTime
   "An object that says where it comes from. Its member ` + "`" + `sourceAgentId` + "`" + ` names the asserting agent."
   provenance: JSON
 }
@@ -1949,6 +1959,10 @@ func (ec *executionContext) childFields_Assertion(ctx context.Context, field gra
 		return ec.fieldContext_Assertion_certainty(ctx, field)
 	case "recordedAt":
 		return ec.fieldContext_Assertion_recordedAt(ctx, field)
+	case "validFrom":
+		return ec.fieldContext_Assertion_validFrom(ctx, field)
+	case "validTo":
+		return ec.fieldContext_Assertion_validTo(ctx, field)
 	case "revision":
 		return ec.fieldContext_Assertion_revision(ctx, field)
 	case "provenance":
@@ -3925,6 +3939,52 @@ func (ec *executionContext) _Assertion_recordedAt(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_Assertion_recordedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Assertion_validFrom(ctx context.Context, field graphql.CollectedField, obj *Assertion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Assertion_validFrom(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ValidFrom, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Assertion_validFrom(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Assertion_validTo(ctx context.Context, field graphql.CollectedField, obj *Assertion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Assertion_validTo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ValidTo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Assertion_validTo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
@@ -11694,7 +11754,7 @@ func (ec *executionContext) unmarshalInputStatementInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"subject", "predicate", "object", "graph", "certainty", "provenance"}
+	fieldsInOrder := [...]string{"subject", "predicate", "object", "graph", "certainty", "validFrom", "validTo", "provenance"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -11736,6 +11796,20 @@ func (ec *executionContext) unmarshalInputStatementInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Certainty = data
+		case "validFrom":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("validFrom"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ValidFrom = data
+		case "validTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("validTo"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ValidTo = data
 		case "provenance":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provenance"))
 			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
@@ -12295,7 +12369,7 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "recordedAt", "minRevision", "believedBy"}
+	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "recordedAt", "minRevision", "validAt", "believedBy"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -12351,6 +12425,13 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.MinRevision = data
+		case "validAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("validAt"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ValidAt = data
 		case "believedBy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("believedBy"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
@@ -12625,6 +12706,16 @@ func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet
 		case "recordedAt":
 			out.Values[i] = ec._Assertion_recordedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "validFrom":
+			out.Values[i] = ec._Assertion_validFrom(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "validTo":
+			out.Values[i] = ec._Assertion_validTo(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "revision":

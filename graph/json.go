@@ -82,6 +82,14 @@ func appendTime(b []byte, t time.Time) []byte {
 	return append(b, '"')
 }
 
+// appendTimeOrNull writes null for the zero time.
+func appendTimeOrNull(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	return appendTime(b, t)
+}
+
 func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10) }
 
 func appendFloat(b []byte, f float64) []byte { return strconv.AppendFloat(b, f, 'g', -1, 64) }

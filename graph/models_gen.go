@@ -85,6 +85,10 @@ type Assertion struct {
 	Certainty *float64 `json:"certainty"`
 	// When it was recorded.
 	RecordedAt time.Time `json:"recordedAt"`
+	// From when on what it says holds. Null: it always did.
+	ValidFrom *time.Time `json:"validFrom"`
+	// From when on what it says no longer holds. Null: it always will.
+	ValidTo *time.Time `json:"validTo"`
 	// The commit that made the assertion as it is now.
 	Revision kg.Revision `json:"revision"`
 	// Where it comes from, as the agent told.
@@ -935,6 +939,10 @@ type StatementInput struct {
 	Graph *string `json:"graph"`
 	// How certain it is, 0 to 1. Without it, it is asserted as a fact.
 	Certainty *float64 `json:"certainty"`
+	// From when on it holds. Without it, it always did.
+	ValidFrom *time.Time `json:"validFrom"`
+	// From when on it no longer holds: later than `validFrom`. Without it, it always will.
+	ValidTo *time.Time `json:"validTo"`
 	// An object that says where it comes from. Its member `sourceAgentId` names the asserting agent.
 	Provenance json.RawMessage `json:"provenance"`
 }
@@ -1125,7 +1133,9 @@ type ViewInput struct {
 	// Read at this revision or a newer one, as `applyPatches` gave it: the operation waits until it is
 	// there, for a few seconds.
 	MinRevision *kg.Revision `json:"minRevision"`
-	// Only assertions of these agents.
+	// Only assertions that are valid at this time: see `Assertion.validFrom`. It may be one to come.
+	ValidAt *time.Time `json:"validAt"`
+	// Only assertions of these agents, 1024 at the most.
 	BelievedBy []string `json:"believedBy"`
 }
 

@@ -361,8 +361,12 @@ func (r *random) patch() kg.Patch {
 		object = pick(r, r.resource(), r.resource(), iri("leaf"), iri("bud"))
 	}
 	out := in(pick(r, kg.DefaultGraph, kg.DefaultGraph, iri("g1"), iri("g2"), kg.IRI(kg.OwnGraphPrefix+"x")), add(r.resource(), p, object))
-	return by(pick(r, kg.AgentID("agent://a1"), "agent://a2", "agent://a3"), pick(r, -1, 0.2, 0.5, 0.9), out)
+	out = by(pick(r, kg.AgentID("agent://a1"), "agent://a2", "agent://a3"), pick(r, -1, 0.2, 0.5, 0.9), out)
+	out.Validity = pick(r, kg.TimeSpan{}, kg.TimeSpan{From: year(1990)}, kg.TimeSpan{Until: year(1990)}, kg.TimeSpan{From: year(1980), Until: year(2000)})
+	return out
 }
+
+func year(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (r *random) operand() any {
 	return pick[any](r, 1.0, 2.0, 1.5, -3.0, "a", "ab", "1", "2020-01-01", "zzz", true, false)

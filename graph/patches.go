@@ -114,6 +114,7 @@ func (r *run) mutation(p *PatchInput) (m update.Mutation, err error) {
 	if s.Certainty != nil {
 		m.Certainty, m.HasCertainty = *s.Certainty, true
 	}
+	m.Validity = kg.TimeSpan{From: orZero(s.ValidFrom), Until: orZero(s.ValidTo)}
 	m.Provenance, m.Source, err = provenance(s.Provenance)
 	return m, err
 }

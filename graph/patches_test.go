@@ -121,6 +121,29 @@ func TestApplyPatchesSource(t *testing.T) {
 	}
 }
 
+// What a patch says of when it holds comes back with its assertion, and what
+// cannot be is refused at its member.
+func TestApplyPatchesValidity(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	patch := func(value int, validity string) string {
+		return fmt.Sprintf(`{"input": {"patches": [{"op": "add", "statement": {"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"value": %d}%s}}]}}`, value, validity)
+	}
+	for i, validity := range []string{``, `, "validFrom": "1990-01-01T02:00:00.0009+02:00"`, `, "validTo": "2031-01-01T00:00:00Z"`, `, "validFrom": null, "validTo": null`} {
+		if r := b.execute(applyPatches, patch(i, validity)); len(r.Errors) > 0 {
+			t.Fatal(r.Errors)
+		}
+	}
+	r := b.execute(`{ statements(orderBy: {by: OBJECT}) { nodes { assertions { validFrom validTo } } } }`, "")
+	want := `{"statements":{"nodes":[{"assertions":[{"validFrom":null,"validTo":null}]},{"assertions":[{"validFrom":"1990-01-01T00:00:00.000Z","validTo":null}]},{"assertions":[{"validFrom":null,"validTo":"2031-01-01T00:00:00.000Z"}]},{"assertions":[{"validFrom":null,"validTo":null}]}]}}`
+	if string(r.Data) != want {
+		t.Errorf("got  %s %v\nwant %s", r.Data, r.Errors, want)
+	}
+	r = b.execute(applyPatches, patch(9, `, "validFrom": "2031-01-01T00:00:00Z", "validTo": "2031-01-01T00:00:00Z"`))
+	if len(r.Errors) != 1 || r.Errors[0].Extensions["field"] != "input.patches[0].statement.validTo" || r.Errors[0].Extensions["code"] != "INVALID" {
+		t.Errorf("an end at the beginning: got %v", r.Errors)
+	}
+}
+
 func TestMutationsSwitchedOff(t *testing.T) {
 	b := newBench(t, graph.Options{NoMutations: true})
 	r := b.execute(applyPatches, `{"input": `+one(`{"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"value": 1}}`)+`}`)

@@ -186,7 +186,7 @@ func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
 }
 
 func (p *planner) assertions(set ast.SelectionSet) ([]scalarField, error) {
-	return p.scalars(set, assertionImplementors, "source", "certainty", "recordedAt", "revision", "provenance")
+	return p.scalars(set, assertionImplementors, "source", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
 }
 
 func appendAssertions(b []byte, list []kg.Assertion, fields []scalarField) []byte {
@@ -201,6 +201,10 @@ func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
 		return appendCertainty(b, a.Certainty, a.HasCertainty)
 	case "recordedAt":
 		return appendTime(b, a.Time)
+	case "validFrom":
+		return appendTimeOrNull(b, a.Validity.From)
+	case "validTo":
+		return appendTimeOrNull(b, a.Validity.Until)
 	case "revision":
 		return strconv.AppendUint(b, uint64(a.Revision), 10)
 	}

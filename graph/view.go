@@ -49,6 +49,13 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 		}
 		view.Recorded = view.Recorded.Intersect(span)
 	}
+	if v.ValidAt != nil {
+		at := v.ValidAt.UTC()
+		if !view.ValidAt.IsZero() && !view.ValidAt.Equal(at) {
+			return view, kg.Errorf(kg.CodeInvalid, "the request reads what is valid at %s; a field of it cannot read another time", formatTime(view.ValidAt)).At("view.validAt")
+		}
+		view.ValidAt = at
+	}
 	if v.BelievedBy != nil {
 		narrowBelieved(&view, v.BelievedBy)
 	}

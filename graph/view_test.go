@@ -17,26 +17,32 @@ func TestViewsNarrow(t *testing.T) {
 		by("agent://a", 0.2, add(iri("s"), iri("p"), kg.Integer(1))), by("agent://b", 0.6, add(iri("s"), iri("p"), kg.Integer(2))),
 		by("agent://a", 0.9, in(iri("g"), add(iri("s"), iri("p"), kg.Integer(3)))), by("agent://c", -1, in(own, add(iri("s"), iri("p"), kg.Integer(4)))),
 	)
+	later := add(iri("s"), iri("p"), kg.Integer(6))
+	later.Validity.From = year(2031)
 	b.update(by("agent://a", 1, add(iri("s"), iri("p"), kg.Integer(5))))
+	b.update(later)
 	for _, tt := range []struct {
 		name string
 		view kg.View
 		arg  string
 		want string // the values seen
 	}{
-		{"neither", kg.View{}, `{}`, "[1 2 3 5]"},
-		{"certainty of the request", kg.View{MinCertainty: 0.5}, `{minCertainty: 0.1}`, "[2 3 5]"},
-		{"certainty of the field", kg.View{MinCertainty: 0.5}, `{minCertainty: 0.7}`, "[3 5]"},
+		{"neither", kg.View{}, `{at: 2}`, "[1 2 3 5]"},
+		{"certainty of the request", kg.View{MinCertainty: 0.5}, `{minCertainty: 0.1}`, "[2 3 5 6]"},
+		{"certainty of the field", kg.View{MinCertainty: 0.5}, `{minCertainty: 0.7}`, "[3 5 6]"},
 		{"sources of the request", kg.View{Believed: []kg.AgentID{"agent://b"}}, `{believedBy: ["a", "b"]}`, "[2]"},
 		{"no source in common", kg.View{Believed: []kg.AgentID{"agent://b"}}, `{believedBy: ["a"]}`, "[]"},
 		{"graphs of the field", kg.View{}, `{graphs: ["ex:g"]}`, "[3]"},
-		{"own graph, named", kg.View{}, `{graphs: ["urn:koine:graph:x", null]}`, "[1 2 4 5]"},
-		{"all graphs", kg.View{}, `{allGraphs: true}`, "[1 2 3 4 5]"},
+		{"own graph, named", kg.View{}, `{graphs: ["urn:koine:graph:x", null]}`, "[1 2 4 5 6]"},
+		{"all graphs", kg.View{}, `{allGraphs: true}`, "[1 2 3 4 5 6]"},
 		{"graphs of the request", kg.View{Graphs: []kg.Term{iri("g"), own}}, `{graphs: [null, "ex:g"]}`, "[3]"},
 		{"graphs of the request, all asked for", kg.View{Graphs: []kg.Term{iri("g")}}, `{allGraphs: true}`, "[3]"},
 		{"revision of the request", kg.View{At: 1}, `{}`, "[1 2 3]"},
 		{"revision of the field", kg.View{}, `{at: 1}`, "[1 2 3]"},
 		{"the same revision", kg.View{At: 1}, `{at: "1"}`, "[1 2 3]"},
+		{"valid at the request's time", kg.View{ValidAt: year(1990)}, `{}`, "[1 2 3 5]"},
+		{"valid at the field's", kg.View{}, `{validAt: "2031-01-01T00:00:00+00:00"}`, "[1 2 3 5 6]"},
+		{"the same time", kg.View{ValidAt: year(2031)}, `{validAt: "2031-01-01T01:00:00+01:00"}`, "[1 2 3 5 6]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req := b.request(`{ entity(iri: "ex:s", view: `+tt.arg+`) { values(predicate: "ex:p") } }`, "")
@@ -55,6 +61,11 @@ func TestViewsNarrow(t *testing.T) {
 	req.View.At = 1
 	if r := b.engine.Execute(t.Context(), req); len(r.Errors) != 1 || r.Errors[0].Extensions["field"] != "view.at" {
 		t.Errorf("another revision: got %s %v, want an error at view.at", r.Data, r.Errors)
+	}
+	req = b.request(`{ entity(iri: "ex:s", view: {validAt: "1990-01-01T00:00:00Z"}) { iri } }`, "")
+	req.View.ValidAt = year(2031)
+	if r := b.engine.Execute(t.Context(), req); len(r.Errors) != 1 || r.Errors[0].Extensions["field"] != "view.validAt" {
+		t.Errorf("another time: got %s %v, want an error at view.validAt", r.Data, r.Errors)
 	}
 }
 

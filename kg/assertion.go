@@ -10,7 +10,7 @@ import (
 
 // same tells whether two assertions of one source say the same.
 func (a Assertion) same(b Assertion) bool {
-	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && bytes.Equal(a.Provenance, b.Provenance)
+	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
 // withAssertion is the list with a made or changed, in the order in which the
@@ -53,11 +53,15 @@ func findSource(list []Assertion, source AgentID) (Assertion, bool) {
 const (
 	flagCertainty  = 1 << 0
 	flagProvenance = 1 << 1
-	flagsKnown     = flagCertainty | flagProvenance
+	flagValidFrom  = 1 << 2
+	flagValidTo    = 1 << 3
+	flagsKnown     = flagCertainty | flagProvenance | flagValidFrom | flagValidTo
 )
 
 // appendAssertion appends what follows the source, which log and index write
-// each in its own way.
+// each in its own way. Its first byte are the flags of what comes: one that is
+// not set costs nothing, so that what was written before there was such a part
+// reads as it did.
 func appendAssertion(dst []byte, a Assertion) []byte {
 	var flags byte
 	if a.HasCertainty {
@@ -65,6 +69,12 @@ func appendAssertion(dst []byte, a Assertion) []byte {
 	}
 	if a.Provenance != nil {
 		flags |= flagProvenance
+	}
+	if !a.Validity.From.IsZero() {
+		flags |= flagValidFrom
+	}
+	if !a.Validity.Until.IsZero() {
+		flags |= flagValidTo
 	}
 	dst = append(dst, flags)
 	if a.HasCertainty {
@@ -74,6 +84,12 @@ func appendAssertion(dst []byte, a Assertion) []byte {
 	dst = binary.AppendUvarint(dst, uint64(a.Revision))
 	if a.Provenance != nil {
 		dst = codec.AppendBytes(dst, a.Provenance)
+	}
+	if flags&flagValidFrom != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.From.UnixMilli())
+	}
+	if flags&flagValidTo != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.Until.UnixMilli())
 	}
 	return dst
 }
@@ -95,7 +111,23 @@ func readAssertion(r *codec.Reader) Assertion {
 			a.Provenance = []byte{}
 		}
 	}
+	if flags&flagValidFrom != 0 {
+		a.Validity.From = readEnd(r)
+	}
+	if flags&flagValidTo != 0 {
+		a.Validity.Until = readEnd(r)
+	}
 	return a
+}
+
+// readEnd reads an end of a validity, which is not the zero time: that stands for
+// one that is open, and has no bytes.
+func readEnd(r *codec.Reader) time.Time {
+	t := time.UnixMilli(r.Varint()).UTC()
+	if t.IsZero() {
+		r.Fail()
+	}
+	return t
 }
 
 // minAssertionBytes is the least that an encoded assertion takes, its source

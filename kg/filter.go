@@ -11,8 +11,8 @@ type Filter struct {
 	// all.
 	Ops []Op
 	// View is under whose eyes the changes are seen: Principal, Graphs,
-	// AllGraphs, MinCertainty, Believed and Recorded. A revision or an age
-	// cannot be part of it: an age goes by while nothing changes. A span of
+	// AllGraphs, MinCertainty, Believed, Recorded and ValidAt. A revision or an
+	// age cannot be part of it: an age goes by while nothing changes. A fixed
 	// time does not, so that each assertion is in it or not for good.
 	View View
 	// Keep is a further condition on a statement with one assertion. Nil keeps

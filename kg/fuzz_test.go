@@ -123,6 +123,8 @@ var fuzzAssertions = []Assertion{
 	{Source: "agent://1", Time: time.UnixMilli(0).UTC(), Revision: 1},
 	{Source: "agent://2", Certainty: 0.5, HasCertainty: true, Time: time.UnixMilli(-7).UTC(), Revision: 1 << 40, Provenance: []byte(`{"a":1}`)},
 	{Source: "agent://3", Time: time.UnixMilli(1e12).UTC(), Revision: 3, Provenance: []byte{}},
+	{Source: "agent://4", Time: time.UnixMilli(1).UTC(), Revision: 4, Validity: TimeSpan{From: time.UnixMilli(-5).UTC()}},
+	{Source: "agent://5", Time: time.UnixMilli(1).UTC(), Revision: 5, Validity: TimeSpan{From: time.UnixMilli(0).UTC(), Until: time.UnixMilli(1e12).UTC()}, Provenance: []byte(`1`)},
 }
 
 func FuzzParseState(f *testing.F) {
@@ -160,9 +162,9 @@ func fuzzCommit() *Commit {
 		TaskID: "t", SessionID: "s", MessageID: "m", IdempotencyKey: "k", ContentHash: [32]byte{1, 2, 3},
 		Changes: []Change{
 			{Op: Add, Quad: q, Assertion: a[0], After: a[:1], ReplacedBy: -1},
-			{Op: Remove, Quad: q, Assertion: a[1], Before: a, After: []Assertion{a[0], a[2]}, Since: 4, ReplacedBy: -1},
+			{Op: Remove, Quad: q, Assertion: a[1], Before: a, After: withoutSource(a, a[1].Source), Since: 4, ReplacedBy: -1},
 			{Op: Remove, Quad: other, Assertion: a[0], Before: a[:1], Since: 3, ReplacedBy: 3},
-			{Op: Add, Quad: q, Assertion: a[2], Before: a[:2], After: a, Since: 5, Replaces: []uint32{2}, ReplacedBy: -1},
+			{Op: Add, Quad: q, Assertion: a[4], Before: a[:4], After: a, Since: 5, Replaces: []uint32{2}, ReplacedBy: -1},
 		},
 	}
 }

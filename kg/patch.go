@@ -40,7 +40,9 @@ type Patch struct {
 	Source       AgentID
 	Certainty    float64
 	HasCertainty bool
-	Provenance   []byte // JSON, or nil
+	// Validity is when what is said holds: see Assertion.Validity.
+	Validity   TimeSpan
+	Provenance []byte // JSON, or nil
 
 	normal bool // Normalise has passed it
 }
@@ -83,6 +85,9 @@ func (p *Patch) Normalise(source AgentID) error {
 	}
 	if p.HasCertainty && !(p.Certainty >= 0 && p.Certainty <= 1) {
 		return Errorf(CodeInvalid, "a certainty is between 0 and 1").At("certainty")
+	}
+	if err := p.Validity.normalise(); err != nil {
+		return err
 	}
 	if len(p.Provenance) > MaxProvenanceBytes {
 		return Errorf(CodeLimitExceeded, "provenance of %d bytes is longer than the %d that are stored", len(p.Provenance), MaxProvenanceBytes).At("provenance")

@@ -24,6 +24,9 @@ type Assertion struct {
 	// Time is when it was recorded: the commit's time, in UTC, to the
 	// millisecond.
 	Time time.Time
+	// Validity is the span of time in which what it says holds, to the
+	// millisecond. The zero span is always: an end that was not given is open.
+	Validity TimeSpan
 	// Provenance is free JSON about where it comes from, or nil. Not to be
 	// changed.
 	Provenance []byte

@@ -156,7 +156,7 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 		}
 	}
 	a := Assertion{
-		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
+		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity,
 		Provenance: bytes.Clone(p.Provenance), // watchers read it when the caller has its own back
 		Time:       tx.time, Revision: tx.revision,
 	}

@@ -27,6 +27,9 @@ type View struct {
 	// Recorded admits only assertions that were recorded in this span of time.
 	// The zero span admits all.
 	Recorded TimeSpan
+	// ValidAt admits only assertions that are valid at this time: see
+	// Assertion.Validity. The zero time admits all.
+	ValidAt time.Time
 	// Now is the evaluation time for MaxAge; zero means the time at which the
 	// snapshot is taken.
 	Now time.Time
@@ -34,36 +37,12 @@ type View struct {
 	Believed []AgentID
 }
 
-// TimeSpan is the time from From until before Until; a zero time leaves that end
-// open.
-type TimeSpan struct{ From, Until time.Time }
-
-// Contains tells whether the time is in the span.
-func (s TimeSpan) Contains(t time.Time) bool {
-	return !t.Before(s.From) && (s.Until.IsZero() || t.Before(s.Until))
-}
-
-// IsZero tells whether the span is open at both ends.
-func (s TimeSpan) IsZero() bool { return s.From.IsZero() && s.Until.IsZero() }
-
-// Intersect is the time that is in both spans; one that ends where it begins,
-// and so contains nothing, when there is none.
-func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
-	if o.From.After(s.From) {
-		s.From = o.From
-	}
-	if s.Until.IsZero() || !o.Until.IsZero() && o.Until.Before(s.Until) {
-		s.Until = o.Until
-	}
-	if !s.Until.IsZero() && s.Until.Before(s.From) {
-		s.Until = s.From
-	}
-	return s
-}
+// MaxBelieved bounds the sources that a view names.
+const MaxBelieved = 1024
 
 // admitsAll tells whether the view shows every assertion of a statement.
 func (v *View) admitsAll() bool {
-	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero()
+	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero() && v.ValidAt.IsZero()
 }
 
 // admits tells whether the view shows this assertion.
@@ -75,6 +54,9 @@ func (v *View) admits(a Assertion) bool {
 		return false
 	}
 	if !v.Recorded.Contains(a.Time) {
+		return false
+	}
+	if !v.ValidAt.IsZero() && !a.Validity.Contains(v.ValidAt) {
 		return false
 	}
 	if v.Believed != nil {
@@ -116,6 +98,9 @@ func (v *View) Valid() error {
 	}
 	if v.MaxAge < 0 {
 		return Errorf(CodeInvalid, "an age cannot be negative")
+	}
+	if n := len(v.Believed); n > MaxBelieved {
+		return Errorf(CodeLimitExceeded, "%d believed agents are more than the %d that a view may name", n, MaxBelieved)
 	}
 	if r := v.Recorded; !r.Until.IsZero() && r.Until.Before(r.From) {
 		return Errorf(CodeInvalid, "a span of time cannot end before it begins")

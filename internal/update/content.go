@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io"
+	"time"
 
 	"koine/kg"
 )
@@ -14,7 +15,8 @@ import (
 const contentVersion = "koine update 1\n"
 
 // content is the canonical form of a step: members in the order of their
-// names, one line each.
+// names, one line each. A member that came later is left out where it is not
+// set, so that what asks for nothing of it keeps its hash.
 type content struct {
 	Certainty  *float64        `json:"certainty,omitempty"`
 	Graph      string          `json:"graph"`
@@ -25,6 +27,8 @@ type content struct {
 	Provenance json.RawMessage `json:"provenance,omitempty"`
 	Source     kg.AgentID      `json:"source,omitempty"`
 	Subject    string          `json:"subject"`
+	ValidFrom  *time.Time      `json:"validFrom,omitempty"`
+	ValidTo    *time.Time      `json:"validTo,omitempty"`
 }
 
 // contentHash is the SHA-256 of the canonical JSON of the steps. Terms stand
@@ -41,6 +45,12 @@ func contentHash(steps []step) (sum [32]byte) {
 		}
 		if s.HasCertainty {
 			c.Certainty = &s.Certainty
+		}
+		if v := &s.Validity; !v.From.IsZero() {
+			c.ValidFrom = &v.From
+		}
+		if v := &s.Validity; !v.Until.IsZero() {
+			c.ValidTo = &v.Until
 		}
 		if err := enc.Encode(c); err != nil {
 			// Only a certainty that is no number gets here, and the store

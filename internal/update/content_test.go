@@ -3,6 +3,7 @@ package update
 import (
 	"encoding/hex"
 	"testing"
+	"time"
 
 	"koine/kg"
 )
@@ -10,6 +11,8 @@ import (
 func likes(object kg.Term) kg.Quad {
 	return kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:likes"), Object: object}
 }
+
+func day(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 
 func hashOf(t *testing.T, mutations ...Mutation) string {
 	t.Helper()
@@ -46,6 +49,17 @@ func TestEqualRequestsHaveEqualHashes(t *testing.T) {
 			t.Errorf("%+v: got %s, want that of the request that leaves it unsaid, %s", same, got, want)
 		}
 	}
+	valid, elsewhere := plain, plain
+	valid.Validity.From = day(1)
+	elsewhere.Validity.From = day(1).Add(999 * time.Microsecond).In(time.FixedZone("east", 3600))
+	if hashOf(t, valid) != hashOf(t, elsewhere) {
+		t.Error("the same millisecond in another zone changes the hash")
+	}
+	removal, bounded := plain, valid
+	removal.Op, bounded.Op = kg.Remove, kg.Remove
+	if hashOf(t, removal) != hashOf(t, bounded) {
+		t.Error("a removal says when it is valid")
+	}
 	spaced, tight := plain, plain
 	spaced.Provenance = []byte("{ \"b\": 1,\n \"a\": [1.0] }")
 	tight.Provenance = []byte(`{"a":[1.0],"b":1}`)
@@ -68,6 +82,10 @@ func TestDifferentRequestsHaveDifferentHashes(t *testing.T) {
 		"a certainty of 1":         func(m *Mutation) { m.HasCertainty, m.Certainty = true, 1 },
 		"a provenance":             func(m *Mutation) { m.Provenance = []byte(`{"n":12345678901234567890}`) },
 		"a provenance one greater": func(m *Mutation) { m.Provenance = []byte(`{"n":12345678901234567891}`) },
+		"a beginning":              func(m *Mutation) { m.Validity.From = day(1) },
+		"a beginning a day later":  func(m *Mutation) { m.Validity.From = day(2) },
+		"an end":                   func(m *Mutation) { m.Validity.Until = day(1) },
+		"both ends":                func(m *Mutation) { m.Validity = kg.TimeSpan{From: day(1), Until: day(2)} },
 		"a type of the subject":    func(m *Mutation) { m.SubjectType = kg.IRI("urn:T") },
 	} {
 		m := base

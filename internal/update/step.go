@@ -12,7 +12,7 @@ type step struct {
 	mutation int // index in the request
 	// implied marks an rdf:type patch that a mutation states on the side. It
 	// yields to what its source says of that type already: only a mutation of
-	// its own sets the certainty or the provenance of a type.
+	// its own sets the certainty, the validity or the provenance of a type.
 	implied bool
 }
 
@@ -35,7 +35,7 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	for i, m := range mutations {
 		p := m.Patch
 		if p.Op == kg.Remove { // what backs a statement is no part of taking it away
-			p.Certainty, p.HasCertainty, p.Provenance = 0, false, nil
+			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
 		}
 		if err := p.Normalise(source); err != nil {
 			return nil, at(err, i)

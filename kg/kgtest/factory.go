@@ -99,6 +99,7 @@ func Run(t *testing.T, f Factory) {
 		{"Idempotency", testIdempotency},
 		{"Limits", testLimits},
 		{"Views", testViews},
+		{"Validity", testValidity},
 		{"Past", testPast},
 		{"Versions", testVersions},
 		{"Log", testLog},

@@ -53,7 +53,8 @@ func admitted(v kg.View, all []kg.Assertion) []kg.Assertion {
 		believed := v.Believed == nil || slices.Contains(v.Believed, a.Source)
 		early := a.Time.Before(v.Recorded.From)
 		late := !v.Recorded.Until.IsZero() && !a.Time.Before(v.Recorded.Until)
-		if certainty >= v.MinCertainty && !old && !early && !late && believed {
+		valid := v.ValidAt.IsZero() || !v.ValidAt.Before(a.Validity.From) && (a.Validity.Until.IsZero() || v.ValidAt.Before(a.Validity.Until))
+		if certainty >= v.MinCertainty && valid && !old && !early && !late && believed {
 			out = append(out, a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"koine/kg"
 )
@@ -18,6 +19,9 @@ func assertionText(a kg.Assertion) string {
 	s := string(a.Source)
 	if a.HasCertainty {
 		s += fmt.Sprintf(" %g", a.Certainty)
+	}
+	if v := a.Validity; !v.IsZero() {
+		s += fmt.Sprintf(" %s to %s", v.From.Format(time.RFC3339Nano), v.Until.Format(time.RFC3339Nano))
 	}
 	return fmt.Sprintf("%s %s %s r%d", s, a.Time.UTC().Format(timeForm), a.Provenance, a.Revision)
 }

@@ -104,6 +104,8 @@ func testViews(t *testing.T, f Factory) {
 			"a certainty above 1":      {kg.View{MinCertainty: 1.5}, kg.CodeInvalid},
 			"a certainty below 0":      {kg.View{MinCertainty: -0.5}, kg.CodeInvalid},
 			"a certainty of no number": {kg.View{MinCertainty: math.NaN()}, kg.CodeInvalid},
+			"too many are believed":    {kg.View{Believed: make([]kg.AgentID, kg.MaxBelieved+1)}, kg.CodeLimitExceeded},
+			"as many as may be":        {kg.View{Believed: make([]kg.AgentID, kg.MaxBelieved)}, ""},
 			"a negative age":           {kg.View{MaxAge: -1}, kg.CodeInvalid},
 			"a span that ends before":  {kg.View{Recorded: kg.TimeSpan{From: noon, Until: noon.Add(-1)}}, kg.CodeInvalid},
 		} {

@@ -28,7 +28,13 @@ var (
 	sources     = []kg.AgentID{"agent://a", "agent://b", "agent://c"}
 	certainties = []float64{0, 0.25, 0.5, 0.75, 1}
 	provenances = [][]byte{nil, []byte(`{"n":1}`), []byte(`{"n":2}`)}
+	years       = []time.Time{year(1969), year(1990), year(2031), year(2032)}
+	validities  = []kg.TimeSpan{
+		{From: years[1]}, {Until: years[1]}, {From: years[0], Until: years[2]}, {From: years[1], Until: years[1].Add(time.Millisecond)},
+	}
 )
+
+func year(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // marker is a subject that no random patch has.
 var marker = kg.IRI("urn:s:marker")
@@ -77,6 +83,9 @@ func (d dice) patch() kg.Patch {
 		p.Certainty, p.HasCertainty = pick(d, certainties), true
 	}
 	p.Provenance = pick(d, provenances)
+	if d.in100(40) {
+		p.Validity = pick(d, validities)
+	}
 	return p
 }
 
@@ -139,6 +148,9 @@ func (d dice) view() kg.View {
 	}
 	if d.in100(20) {
 		v.Recorded = d.span()
+	}
+	if d.in100(25) {
+		v.ValidAt = pick(d, years)
 	}
 	if d.in100(30) {
 		v.Believed = append(v.Believed, pick(d, sources), pick(d, sources))

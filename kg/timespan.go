@@ -1,0 +1,56 @@
+package kg
+
+import "time"
+
+// TimeSpan is the time from From until before Until; a zero time leaves that end
+// open.
+type TimeSpan struct{ From, Until time.Time }
+
+// Contains tells whether the time is in the span.
+func (s TimeSpan) Contains(t time.Time) bool {
+	return !t.Before(s.From) && (s.Until.IsZero() || t.Before(s.Until))
+}
+
+// IsZero tells whether the span is open at both ends.
+func (s TimeSpan) IsZero() bool { return s.From.IsZero() && s.Until.IsZero() }
+
+// Intersect is the time that is in both spans; one that ends where it begins,
+// and so contains nothing, when there is none.
+func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
+	if o.From.After(s.From) {
+		s.From = o.From
+	}
+	if s.Until.IsZero() || !o.Until.IsZero() && o.Until.Before(s.Until) {
+		s.Until = o.Until
+	}
+	if !s.Until.IsZero() && s.Until.Before(s.From) {
+		s.Until = s.From
+	}
+	return s
+}
+
+// normalise brings a span that is to be stored into the form in which it is: UTC,
+// milliseconds. One that contains nothing is refused, and so is a year that
+// RFC 3339 cannot write.
+func (s *TimeSpan) normalise() error {
+	for _, end := range [...]struct {
+		name string
+		t    *time.Time
+	}{{"validFrom", &s.From}, {"validTo", &s.Until}} {
+		if end.t.IsZero() {
+			*end.t = time.Time{}
+			continue
+		}
+		*end.t = end.t.UTC().Truncate(time.Millisecond)
+		if y := end.t.Year(); y < 1 || y > 9999 {
+			return Errorf(CodeInvalid, "a time is in the years 1 to 9999").At(end.name)
+		}
+	}
+	if !s.Until.IsZero() && !s.Until.After(s.From) {
+		return Errorf(CodeInvalid, "what is said must be valid for some time: validTo comes after validFrom").At("validTo")
+	}
+	return nil
+}
+
+// Equal tells whether both spans have the same ends.
+func (s TimeSpan) Equal(o TimeSpan) bool { return s.From.Equal(o.From) && s.Until.Equal(o.Until) }
