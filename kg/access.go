@@ -64,6 +64,9 @@ const (
 // SystemGraph holds koine's own settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
 
+// ShapesGraph holds the shapes that updates are judged by. Everybody reads it.
+var ShapesGraph = IRI(OwnGraphPrefix + "shapes")
+
 // OwnVocabulary begins the IRI of every property and class that has a meaning to
 // koine itself. The prefix koine: stands for it.
 const OwnVocabulary = "urn:koine:vocab:"

@@ -34,12 +34,14 @@ type judged struct {
 	revision Revision
 	changes  []Change
 	held     *HeldUpdate // what is kept of the update, where it is to be held
+	depends  []uint64    // what the verdict was made from beyond the changes' subjects
 }
 
 // holds tells whether the verdict is on what the update comes to now: the same
-// changes, of subjects that have not changed since.
-func (j *judged) holds(tx *Tx) bool {
-	return !tx.changedSince(j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
+// changes, of subjects that have not changed since, and nothing else changed that
+// it was made from.
+func (j *judged) holds(tx *Tx, r *recently) bool {
+	return !tx.changedSince(j.revision) && !r.changed(j.depends, j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
 		return a.Op == b.Op && a.Quad == b.Quad && a.Assertion.Source == b.Assertion.Source && a.Assertion.same(b.Assertion)
 	})
 }
@@ -62,7 +64,7 @@ func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 		return Receipt{}, err
 	}
 	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
-	if m.DryRun || s.options.Verifier != nil {
+	if m.DryRun || s.judges() {
 		receipt, j, err := s.trial(u)
 		switch {
 		case err == nil && !m.DryRun && !receipt.Replayed && s.keeps(u, j.verdict):
@@ -140,6 +142,7 @@ func (s *Store) commitLoop() {
 		case fn := <-s.exclusive:
 			s.settle()
 			fn()
+			s.recently.forget(s.head.Load().revision)
 		case err := <-s.flushed:
 			s.endFlush(err)
 			idle.Reset(flushIdle)

@@ -64,8 +64,13 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	if u.judged != nil && !u.judged.holds(tx) {
-		verdict, err := g.judge(u, tx)
+	var verdict Verdict
+	if u.judged != nil {
+		verdict = u.judged.verdict
+	}
+	if tx.before != nil && u.held == nil && (u.judged == nil || !u.judged.holds(tx, &g.s.recently)) {
+		verdict, err = g.judge(u, tx)
+		verdict.Depends = nil
 		if err == nil {
 			err = verdict.err()
 		}
@@ -80,7 +85,11 @@ func (g *group) execute(u *update) (Receipt, error) {
 			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
 		}
 	}
-	return g.finish(u, tx)
+	r, err := g.finish(u, tx)
+	if err == nil && u.held == nil {
+		r.Verdict = verdict
+	}
+	return r, err
 }
 
 // run calls the update's function. An error undoes what it wrote.
@@ -90,11 +99,11 @@ func (g *group) run(u *update) (*Tx, error) {
 		meta: u.meta, revision: g.revision + 1, time: g.now(),
 		access: g.s.options.Access, w: g.w, catalog: g.catalogue,
 	}
-	if u.meta.HasExpected || g.s.options.Verifier != nil {
+	if u.meta.HasExpected || g.s.judges() {
 		tx.touched = make(map[subjectInGraph]Revision)
 	}
-	tx.keep = g.s.options.Verifier != nil && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
-	if g.s.options.Verifier != nil {
+	tx.keep = g.s.judges() && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
+	if g.s.judges() {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
 	}
 	terms := len(g.w.dict.fresh.order)
@@ -171,6 +180,9 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	g.w.finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
 	g.commits = append(g.commits, c)
+	if g.s.options.Verifier != nil {
+		g.s.recently.note(c)
+	}
 	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return IsOwnGraph(ch.Quad.Graph) })
 	g.frames = append(g.frames, frame)
 	g.bytes += frame.Bytes()

@@ -40,6 +40,8 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}
+	j.depends = numbers(j.verdict.Depends)
+	j.verdict.Depends = nil
 	receipt.Verdict = j.verdict
 	return receipt, j, nil
 }
@@ -55,7 +57,7 @@ func (s *Store) newTrial(h *head, base kv) *group {
 
 // judge asks the verifier, if there is one and the update has an effect.
 func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
-	if g.s.options.Verifier == nil || len(tx.changes) == 0 {
+	if tx.before == nil || len(tx.changes) == 0 {
 		return v, nil
 	}
 	err = call(func(*Tx) (err error) {

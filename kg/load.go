@@ -141,7 +141,7 @@ func (l *load) send(b batch) bool {
 
 func (l *load) run() error {
 	var err error
-	if !l.options.Online && l.s.options.Verifier == nil && l.meta.Principal.trusted() {
+	if !l.options.Online && !l.s.judges() && l.meta.Principal.trusted() {
 		err = l.bulk()
 	}
 	if err == nil && l.left != nil {
@@ -199,7 +199,7 @@ func (l *load) handIn(quads []Quad) error {
 		}
 		return nil
 	}}
-	if l.s.options.Verifier != nil {
+	if l.s.judges() {
 		if err := l.judge(u); err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func (l *load) bulk() (err error) {
 }
 
 func (l *load) bulkExclusive() error {
-	if err := l.s.writable(); err != nil {
+	if err := l.s.writable(); err != nil || l.s.judges() {
 		return err
 	}
 	kept, ok, err := l.s.keptByBulk()

@@ -46,6 +46,7 @@ type Store struct {
 
 	checkpointing sync.Mutex // held while a checkpoint is written
 
+	recently recently // the committer's alone
 	measures measures // observed by the committer, read by Stats
 
 	mu     sync.Mutex // guards what follows

@@ -30,6 +30,10 @@ type Verdict struct {
 	Details string
 	// Hold is set where Outcome is Held. Not to be changed.
 	Hold *Hold
+	// Depends lists what an Accepted verdict was made from beyond the changes and
+	// what stands of their subjects: when any of it changes before the commit, the
+	// update is judged again.
+	Depends []Dependency
 }
 
 // Hold is what it takes to let a held update through.
@@ -64,8 +68,8 @@ type Judgement struct {
 
 // Verifier judges updates before they are committed. It runs on the caller's
 // goroutine against a snapshot, and once more under the committer only if one
-// of the affected subjects changed since, or the update now makes other changes
-// because something else that it read did. It must be safe for concurrent use
+// of the affected subjects or of what the verdict depends on changed since, or the
+// update now makes other changes because something else that it read did. It must be safe for concurrent use
 // and must not call Store.Update.
 type Verifier interface {
 	Verify(ctx context.Context, j Judgement) (Verdict, error)
@@ -75,12 +79,31 @@ type Verifier interface {
 // one counts.
 var severity = [...]int{Accepted: 0, Held: 1, Rejected: 2, Violation: 3}
 
+// Idler is a Verifier that may have nothing to judge by. While it is idle it is
+// not asked, and updates go without the judging. What ends that is a commit to one
+// of koine's own graphs: Options.OnSystemChange has told of it before the next
+// update is executed.
+type Idler interface{ Idle() bool }
+
+// judges tells whether updates have to be judged.
+func (s *Store) judges() bool { return s.options.Verifier != nil && !idle(s.options.Verifier) }
+
+func idle(v Verifier) bool {
+	i, ok := v.(Idler)
+	return ok && i.Idle()
+}
+
 // Verifiers asks several verifiers in turn. The hardest outcome counts, with the
 // reason of the first that came to it and the details of all that did; what holds
 // an update adds up. An error of one is that of all.
 func Verifiers(list ...Verifier) Verifier { return verifiers(list) }
 
 type verifiers []Verifier
+
+// Idle tells whether all of them are.
+func (list verifiers) Idle() bool {
+	return !slices.ContainsFunc(list, func(v Verifier) bool { return !idle(v) })
+}
 
 func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) {
 	var sum Verdict
@@ -97,13 +120,16 @@ func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) 
 // And is the verdict of both: the harder outcome, of equal ones the first with
 // the details of both.
 func (v Verdict) And(o Verdict) Verdict {
+	depends := slices.Concat(v.Depends, o.Depends)
 	switch {
 	case severity[o.Outcome] > severity[v.Outcome]:
+		o.Depends = depends
 		return o
 	case o.Outcome == v.Outcome:
 		v.Details = joinLines(v.Details, o.Details)
 		v.Hold = v.Hold.and(o.Hold)
 	}
+	v.Depends = depends
 	return v
 }
 

@@ -16,6 +16,7 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
+	"koine/internal/shapes"
 	"koine/internal/sse"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -90,7 +91,8 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	store, forget, err := c.openStore(ctx, log, limiter)
+	judge := &shapes.Set{Logger: log}
+	store, forget, err := c.openStore(ctx, log, limiter, judge)
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 }
 
 // openStore opens the data directory. forget takes a temporary one away.
-func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter *throttle.Throttle) (store *kg.Store, forget func() error, err error) {
+func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter *throttle.Throttle, judge *shapes.Set) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }
 	switch {
@@ -154,9 +156,12 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter 
 	case c.Data == "":
 		dir.Data = defaultDataDir
 	}
-	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate})
+	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Verifier: judge, OnSystemChange: judge.Follow})
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
+	}
+	if err := judge.Load(ctx, store); err != nil {
+		return nil, nil, errors.Join(err, store.Close(), forget())
 	}
 	if c.Demo {
 		if _, err := demo.Load(ctx, store); err != nil {

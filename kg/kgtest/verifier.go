@@ -3,6 +3,7 @@ package kgtest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -102,7 +103,7 @@ func testVerifier(t *testing.T, f Factory) {
 				if code := kg.CodeOf(err); code != row.code {
 					t.Errorf("got %q (%v), want %q", code, err, row.code)
 				}
-				if err == nil && (got.Verdict != row.verdict || got.Committed || got.Affected != 0 || got.Revision != 1) {
+				if err == nil && (!reflect.DeepEqual(got.Verdict, row.verdict) || got.Committed || got.Affected != 0 || got.Revision != 1) {
 					t.Errorf("got %+v, want revision 1, nothing affected, and the verdict", got)
 				}
 				sameEverything(t, b.model, b.Store)

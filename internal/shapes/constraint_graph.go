@@ -1,0 +1,246 @@
+package shapes
+
+import (
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// component of a constraint that reads more than the values.
+type named string
+
+func (n named) component() string { return string(n) + "ConstraintComponent" }
+
+type (
+	classConstraint struct {
+		named
+		class kg.Term
+	}
+	// equalsConstraint, disjointConstraint and lessThanConstraint compare the
+	// values with those that the focus node has for a property.
+	equalsConstraint struct {
+		named
+		with link
+	}
+	disjointConstraint struct {
+		named
+		with link
+	}
+	lessThanConstraint struct {
+		named
+		with    link
+		orEqual bool
+	}
+	closedConstraint struct {
+		named
+		allowed map[kg.Term]bool
+	}
+)
+
+func (c classConstraint) check(v *view, f *found) error {
+	return f.each(func(value kg.Term) (string, error) {
+		if ok, err := v.isA(value, c.class); ok || err != nil {
+			return "", err
+		}
+		return "is not an instance of " + c.class.Value(), nil
+	})
+}
+
+func (c classConstraint) reads(r *reads, _, values []way) { r.class(values, c.class) }
+
+func (c equalsConstraint) check(v *view, f *found) error {
+	others, err := v.read(f.focus, c.with)
+	if err != nil {
+		return err
+	}
+	in, have := setOf(others), setOf(f.values)
+	for _, value := range f.values {
+		if !in[value] && !f.violates(value, "is no value of "+c.with.predicate.Value()) {
+			return nil
+		}
+	}
+	for _, other := range others {
+		if !have[other] && !f.violates(other, "is a value of "+c.with.predicate.Value()+" only") {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c equalsConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+
+func (c disjointConstraint) check(v *view, f *found) error {
+	others, err := v.read(f.focus, c.with)
+	if err != nil {
+		return err
+	}
+	in := setOf(others)
+	return f.each(func(value kg.Term) (string, error) {
+		if in[value] {
+			return "is a value of " + c.with.predicate.Value() + " too", nil
+		}
+		return "", nil
+	})
+}
+
+func (c disjointConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+
+func (c lessThanConstraint) check(v *view, f *found) error {
+	others, err := v.read(f.focus, c.with)
+	if err != nil {
+		return err
+	}
+	words := "is not less than the value of "
+	if c.orEqual {
+		words = "is greater than the value of "
+	}
+	for _, value := range f.values {
+		if err := v.meter.spend(len(others)); err != nil {
+			return err
+		}
+		for _, other := range others {
+			order, ok := compare(value, other)
+			if ok && (order < 0 || c.orEqual && order == 0) {
+				continue
+			}
+			if !f.violates(value, words+c.with.predicate.Value()) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (c lessThanConstraint) reads(r *reads, focus, _ []way) { r.note(focus, c.with) }
+
+func (c closedConstraint) check(v *view, f *found) error {
+	for _, value := range f.values {
+		list, err := v.properties(value)
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			if !c.allowed[p.predicate] && !f.violatesAt(p.predicate.Value(), p.object, "is not among the properties of a closed shape") {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (c closedConstraint) reads(r *reads, _, values []way) { r.note(values, link{}) }
+
+func setOf(list []kg.Term) map[kg.Term]bool {
+	set := make(map[kg.Term]bool, len(list))
+	for _, t := range list {
+		set[t] = true
+	}
+	return set
+}
+
+// parts is of constraints that are made of shapes for the values.
+type parts struct {
+	named
+	shapes []*shape
+}
+
+func (p parts) reads(r *reads, _, values []way) {
+	for _, s := range p.shapes {
+		r.shape(s, values)
+	}
+}
+
+// conforming counts the shapes that the value conforms to.
+func (p parts) conforming(v *view, value kg.Term) (n int, err error) {
+	for _, s := range p.shapes {
+		ok, err := s.conforms(v, value)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
+type (
+	propertyConstraint struct{ parts }
+	// logicalConstraint is sh:node, sh:not, sh:and, sh:or and sh:xone: each asks
+	// for a number of conforming shapes.
+	logicalConstraint struct {
+		parts
+		holds func(conforming, of int) bool
+		words string
+	}
+	qualifiedConstraint struct {
+		parts    // the qualified shape
+		siblings []*shape
+		least    bool
+		n        int
+	}
+)
+
+func (c propertyConstraint) check(v *view, f *found) error {
+	for _, value := range f.values {
+		for _, s := range c.shapes {
+			if more, err := s.validate(v, value, f.emit); err != nil || !more {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c logicalConstraint) check(v *view, f *found) error {
+	return f.each(func(value kg.Term) (string, error) {
+		n, err := c.conforming(v, value)
+		if err != nil || c.holds(n, len(c.shapes)) {
+			return "", err
+		}
+		return c.words, nil
+	})
+}
+
+func (c qualifiedConstraint) check(v *view, f *found) error {
+	n := 0
+	for _, value := range f.values {
+		ok, err := c.qualifies(v, value)
+		if err != nil {
+			return err
+		}
+		if ok {
+			n++
+		}
+	}
+	switch {
+	case c.least && n < c.n:
+		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values that conform to "+shapeName(c.shapes[0]))
+	case !c.least && n > c.n:
+		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" values that conform to "+shapeName(c.shapes[0])+", at most "+strconv.Itoa(c.n)+" are allowed")
+	}
+	return nil
+}
+
+func (c qualifiedConstraint) qualifies(v *view, value kg.Term) (bool, error) {
+	ok, err := c.shapes[0].conforms(v, value)
+	if !ok || err != nil {
+		return false, err
+	}
+	for _, s := range c.siblings {
+		if ok, err := s.conforms(v, value); ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (c qualifiedConstraint) reads(r *reads, focus, values []way) {
+	c.parts.reads(r, focus, values)
+	for _, s := range c.siblings {
+		if !slices.Contains(c.shapes, s) {
+			r.shape(s, values)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package shapes
+
+import (
+	"slices"
+
+	"koine/kg"
+)
+
+// document is the statements of the shapes graph, by subject and property.
+type document map[kg.Term]map[kg.Term][]kg.Term
+
+func (d document) add(q kg.Quad) {
+	of := d[q.Subject]
+	if of == nil {
+		of = map[kg.Term][]kg.Term{}
+		d[q.Subject] = of
+	}
+	if !slices.Contains(of[q.Predicate], q.Object) {
+		of[q.Predicate] = append(of[q.Predicate], q.Object)
+	}
+}
+
+func documentOf(quads []kg.Quad) document {
+	d := document{}
+	for _, q := range quads {
+		d.add(q)
+	}
+	return d
+}
+
+// subjects lists them in the order of their terms, so that shapes and errors come
+// in the same order whatever order the statements came in.
+func (d document) subjects() []kg.Term {
+	out := make([]kg.Term, 0, len(d))
+	for t := range d {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, kg.Term.Compare)
+	return out
+}
+
+func (d document) properties(subject kg.Term) []kg.Term {
+	out := make([]kg.Term, 0, len(d[subject]))
+	for t := range d[subject] {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, kg.Term.Compare)
+	return out
+}
+
+// objects are in the order of their terms.
+func (d document) objects(subject, predicate kg.Term) []kg.Term {
+	list := slices.Clone(d[subject][predicate])
+	slices.SortFunc(list, kg.Term.Compare)
+	return list
+}
+
+func (d document) has(subject, predicate, object kg.Term) bool {
+	return slices.Contains(d[subject][predicate], object)
+}
+
+// list reads an rdf:List.
+func (d document) list(head kg.Term) ([]kg.Term, error) {
+	var out []kg.Term
+	for at, seen := head, map[kg.Term]bool{}; at != rdfNil; {
+		first, rest := d[at][rdfFirst], d[at][rdfRest]
+		if seen[at] || len(first) != 1 || len(rest) != 1 {
+			return nil, invalid("%s is not a list", head)
+		}
+		seen[at] = true
+		out = append(out, first[0])
+		at = rest[0]
+	}
+	return out, nil
+}
+
+func invalid(format string, args ...any) *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, format, args...)
+}

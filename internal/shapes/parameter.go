@@ -1,0 +1,375 @@
+package shapes
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// parameter is a property of shapes that constrains.
+type parameter struct {
+	many   bool // each value is a constraint of its own
+	onPath bool // property shapes only
+	make   func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
+}
+
+// parameters are those of SHACL core (SHACL, section 4).
+func parameters() map[string]parameter {
+	return map[string]parameter{
+		"class":            {many: true, make: makeClass},
+		"datatype":         {make: makeDatatype},
+		"nodeKind":         {make: makeNodeKind},
+		"minCount":         {onPath: true, make: makeCount("MinCount", true)},
+		"maxCount":         {onPath: true, make: makeCount("MaxCount", false)},
+		"minExclusive":     {make: makeRange("MinExclusive", "greater than", func(c int) bool { return c > 0 })},
+		"minInclusive":     {make: makeRange("MinInclusive", "at least", func(c int) bool { return c >= 0 })},
+		"maxExclusive":     {make: makeRange("MaxExclusive", "less than", func(c int) bool { return c < 0 })},
+		"maxInclusive":     {make: makeRange("MaxInclusive", "at most", func(c int) bool { return c <= 0 })},
+		"minLength":        {make: makeLength("MinLength", true)},
+		"maxLength":        {make: makeLength("MaxLength", false)},
+		"pattern":          {make: makePattern},
+		"languageIn":       {make: makeLanguageIn},
+		"uniqueLang":       {onPath: true, make: makeUniqueLang},
+		"equals":           {many: true, make: makeEquals},
+		"disjoint":         {many: true, make: makeDisjoint},
+		"lessThan":         {many: true, onPath: true, make: makeLessThan("LessThan", false)},
+		"lessThanOrEquals": {many: true, onPath: true, make: makeLessThan("LessThanOrEquals", true)},
+		"hasValue":         {many: true, make: makeHasValue},
+		"in":               {make: makeIn},
+		"closed":           {make: makeClosed},
+		"property":         {many: true, make: makeProperty},
+		"node":             {many: true, make: makeOne("Node", "does not conform to ", func(n, _ int) bool { return n == 1 })},
+		"not":              {many: true, make: makeOne("Not", "conforms to ", func(n, _ int) bool { return n == 0 })},
+		"and":              {many: true, make: makeSeveral("And", "does not conform to all of ", func(n, of int) bool { return n == of })},
+		"or":               {many: true, make: makeSeveral("Or", "conforms to none of ", func(n, _ int) bool { return n > 0 })},
+		"xone":             {many: true, make: makeSeveral("Xone", "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
+
+		"qualifiedValueShape": {many: true, onPath: true, make: makeQualified},
+	}
+}
+
+func makeClass(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	return []constraint{classConstraint{"Class", value}}, onlyIRIs([]kg.Term{value})
+}
+
+func makeDatatype(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	return []constraint{datatypeConstraint{own{"Datatype"}, value.Value()}}, onlyIRIs([]kg.Term{value})
+}
+
+func makeNodeKind(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	kind := strings.TrimPrefix(value.Value(), sh)
+	kinds := []string{"IRI", "BlankNode", "Literal", "BlankNodeOrIRI", "BlankNodeOrLiteral", "IRIOrLiteral"}
+	if !slices.Contains(kinds, kind) {
+		return nil, invalid("%s is none of sh:%s", value, strings.Join(kinds, ", sh:"))
+	}
+	return []constraint{nodeKindConstraint{own{"NodeKind"}, kind}}, nil
+}
+
+// count reads a number of things.
+func count(value kg.Term) (int, error) {
+	n, err := strconv.Atoi(value.Value())
+	if err != nil || value.Datatype() != kg.XSDInteger || n < 0 {
+		return 0, invalid("%s is no number of things", value)
+	}
+	return n, nil
+}
+
+func makeCount(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		n, err := count(value)
+		return []constraint{countConstraint{own{name}, least, n}}, err
+	}
+}
+
+func makeLength(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		n, err := count(value)
+		return []constraint{lengthConstraint{own{name}, least, n}}, err
+	}
+}
+
+func makeRange(name, words string, holds func(int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		if _, ok := compare(value, value); !ok {
+			return nil, invalid("%s has no order", value)
+		}
+		return []constraint{rangeConstraint{own{name}, value, holds, words}}, nil
+	}
+}
+
+// Bounds of a regular expression, which RE2 runs in time proportional to the
+// text and to its instructions.
+const (
+	MaxPatternBytes        = 1_000
+	MaxPatternInstructions = 2_000
+)
+
+func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
+	if !value.IsLiteral() {
+		return nil, invalid("%s is no text", value)
+	}
+	text := value.Value()
+	if len(text) > MaxPatternBytes {
+		return nil, tooMuch("%d bytes are more than the %d that are read", len(text), MaxPatternBytes)
+	}
+	flags, err := c.flags(s)
+	if err != nil {
+		return nil, err
+	}
+	source := flags(text)
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		e := invalid("%q cannot be read: %v", text, err)
+		e.Hint = "The syntax is RE2's: no backreferences and no lookaround."
+		return nil, e
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, invalid("%q cannot be read: %v", text, err)
+	}
+	if n := len(program.Inst); n > MaxPatternInstructions {
+		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", text, n, MaxPatternInstructions)
+	}
+	re, err := regexp.Compile(source)
+	if err != nil {
+		return nil, invalid("%q cannot be read: %v", text, err)
+	}
+	return []constraint{patternConstraint{own{"Pattern"}, re, text}}, nil
+}
+
+// flags is what sh:flags makes of a pattern (XPath functions, section 5.6.2).
+func (c *compiler) flags(s *shape) (func(string) string, error) {
+	values := c.doc.objects(s.id, shTerm("flags"))
+	if err := one(values); err != nil {
+		return nil, err
+	}
+	all := ""
+	if len(values) == 1 {
+		all = values[0].Value()
+	}
+	group := ""
+	for _, r := range all {
+		switch r {
+		case 'i', 's', 'm':
+			group += string(r)
+		case 'x', 'q':
+		default:
+			return nil, invalid("sh:flags has an unknown %q", r)
+		}
+	}
+	return func(text string) string {
+		switch {
+		case strings.Contains(all, "q"):
+			text = regexp.QuoteMeta(text)
+		case strings.Contains(all, "x"):
+			text = strings.NewReplacer(" ", "", "\t", "", "\n", "", "\r", "").Replace(text)
+		}
+		if group != "" {
+			text = "(?" + group + ")" + text
+		}
+		return text
+	}, nil
+}
+
+func makeLanguageIn(c *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	list, err := c.doc.list(value)
+	if err != nil {
+		return nil, err
+	}
+	ranges := make([]string, len(list))
+	for i, t := range list {
+		ranges[i] = strings.ToLower(t.Value())
+	}
+	return []constraint{languageInConstraint{own{"LanguageIn"}, ranges}}, nil
+}
+
+func makeUniqueLang(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	on, err := flag([]kg.Term{value})
+	if !on || err != nil {
+		return nil, err
+	}
+	return []constraint{uniqueLangConstraint{own{"UniqueLang"}}}, nil
+}
+
+func makeEquals(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	return []constraint{equalsConstraint{"Equals", link{predicate: value}}}, onlyIRIs([]kg.Term{value})
+}
+
+func makeDisjoint(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	return []constraint{disjointConstraint{"Disjoint", link{predicate: value}}}, onlyIRIs([]kg.Term{value})
+}
+
+func makeLessThan(name named, orEqual bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		return []constraint{lessThanConstraint{name, link{predicate: value}, orEqual}}, onlyIRIs([]kg.Term{value})
+	}
+}
+
+func makeHasValue(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	return []constraint{hasValueConstraint{own{"HasValue"}, value}}, nil
+}
+
+func makeIn(c *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+	list, err := c.doc.list(value)
+	if err != nil {
+		return nil, err
+	}
+	return []constraint{inConstraint{own{"In"}, setOf(list), few(list)}}, nil
+}
+
+// few names the first of a list.
+func few(list []kg.Term) string {
+	const most = 5
+	names := make([]string, 0, most)
+	for _, t := range list[:min(len(list), most)] {
+		names = append(names, t.Name())
+	}
+	text := strings.Join(names, ", ")
+	if len(list) > most {
+		text += ", …"
+	}
+	return text
+}
+
+func makeClosed(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
+	on, err := flag([]kg.Term{value})
+	if !on || err != nil {
+		return nil, err
+	}
+	allowed := map[kg.Term]bool{}
+	for _, p := range c.doc[s.id][shTerm("property")] {
+		for _, path := range c.doc[p][shTerm("path")] {
+			if path.Kind() == kg.KindIRI {
+				allowed[path] = true
+			}
+		}
+	}
+	ignored := c.doc.objects(s.id, shTerm("ignoredProperties"))
+	if err := one(ignored); err != nil {
+		return nil, err
+	}
+	for _, head := range ignored {
+		list, err := c.doc.list(head)
+		if err == nil {
+			err = onlyIRIs(list)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range list {
+			allowed[p] = true
+		}
+	}
+	return []constraint{closedConstraint{"Closed", allowed}}, nil
+}
+
+func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
+	s, err := c.shape(value, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	if s.way == nil {
+		return nil, invalid("%s has no sh:path", value)
+	}
+	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
+}
+
+func makeOne(name named, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
+		s, err := c.shape(value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, words + shapeName(s)}}, nil
+	}
+}
+
+func makeSeveral(name named, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
+		list, err := c.doc.list(value)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]*shape, len(list))
+		for i, t := range list {
+			if all[i], err = c.shape(t, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return []constraint{logicalConstraint{parts{name, all}, holds, words + strconv.Itoa(len(all)) + " shapes"}}, nil
+	}
+}
+
+// shapeName is how messages call a shape: labels of blank nodes say nothing.
+func shapeName(s *shape) string {
+	if s.id.Kind() == kg.KindIRI {
+		return s.id.Value()
+	}
+	return "the shape"
+}
+
+func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error) {
+	of, err := c.shape(value, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	siblings, err := c.siblings(s, value, depth)
+	if err != nil {
+		return nil, err
+	}
+	var out []constraint
+	for _, bound := range []struct {
+		property string
+		name     named
+		least    bool
+	}{{"qualifiedMinCount", "QualifiedMinCount", true}, {"qualifiedMaxCount", "QualifiedMaxCount", false}} {
+		for _, v := range c.doc.objects(s.id, shTerm(bound.property)) {
+			n, err := count(v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, qualifiedConstraint{parts{bound.name, []*shape{of}}, siblings, bound.least, n})
+		}
+	}
+	if out == nil {
+		return nil, invalid("it needs an sh:qualifiedMinCount or an sh:qualifiedMaxCount")
+	}
+	return out, nil
+}
+
+// siblings are the shapes that a value must not conform to where the qualified
+// shapes are disjoint (SHACL, section 4.7.3).
+func (c *compiler) siblings(s *shape, own kg.Term, depth int) ([]*shape, error) {
+	disjoint := c.doc.objects(s.id, shTerm("qualifiedValueShapesDisjoint"))
+	if len(disjoint) == 0 {
+		return nil, nil
+	}
+	if on, err := flag(disjoint); !on || err != nil {
+		return nil, err
+	}
+	var found nodes
+	for _, parent := range c.doc.subjects() {
+		if !c.doc.has(parent, shTerm("property"), s.id) {
+			continue
+		}
+		for _, p := range c.doc.objects(parent, shTerm("property")) {
+			found.add(c.doc.objects(p, shTerm("qualifiedValueShape")))
+		}
+	}
+	var out []*shape
+	for _, id := range found.list {
+		if id == own {
+			continue
+		}
+		sibling, err := c.shape(id, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sibling)
+	}
+	return out, nil
+}

@@ -1,0 +1,184 @@
+package shapes
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// Bounds of what is kept.
+const (
+	MaxTextBytes  = 1 << 20
+	MaxStatements = 50_000 // of the shapes graph
+)
+
+// Writer is the write door (kg.Store).
+type Writer interface {
+	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
+}
+
+// Parse reads shapes written in Turtle. A *rdf.SyntaxError says the line.
+func Parse(turtle string) ([]kg.Quad, error) {
+	if len(turtle) > MaxTextBytes {
+		return nil, tooMuch("%d bytes of shapes are more than the %d that are taken at a time", len(turtle), MaxTextBytes)
+	}
+	var quads []kg.Quad
+	o := rdf.Options{Tag: rdf.DocumentTag(sha256.Sum256([]byte(turtle))), Graph: kg.ShapesGraph}
+	for q, err := range rdf.Read(strings.NewReader(turtle), rdf.Turtle, o) {
+		if err != nil {
+			return nil, kg.Errorf(kg.CodeInvalid, "the shapes cannot be read: %w", err)
+		}
+		quads = append(quads, q)
+	}
+	return quads, nil
+}
+
+// Put keeps shapes: those that the statements name replace those of the same
+// names, and the others stay. All of it together has to compile, or nothing
+// changes. Administrators only.
+func Put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Receipt, error) {
+	names := map[kg.Term]bool{}
+	for i := range quads {
+		quads[i].Graph = kg.ShapesGraph
+		if s := quads[i].Subject; s.Kind() == kg.KindIRI {
+			names[s] = true
+		}
+	}
+	if len(names) == 0 {
+		return kg.Receipt{}, invalid("there is no shape with a name in it: give each an IRI, so that it can be replaced and taken away")
+	}
+	return change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
+		var next []kg.Quad
+		for _, q := range kept {
+			if !names[q.Subject] {
+				next = append(next, q)
+			}
+		}
+		// What the old shapes alone were made of goes with them.
+		return append(reachable(next), quads...), nil
+	})
+}
+
+// Remove takes shapes away with what they alone are made of. One that is not
+// there is CodeNotFound. Administrators only.
+func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Receipt, error) {
+	return change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
+		gone := map[kg.Term]bool{}
+		for _, id := range ids {
+			gone[id] = false
+		}
+		var next []kg.Quad
+		for _, q := range kept {
+			if _, listed := gone[q.Subject]; listed {
+				gone[q.Subject] = true
+			} else {
+				next = append(next, q)
+			}
+		}
+		for _, id := range ids {
+			if !gone[id] {
+				return nil, kg.Errorf(kg.CodeNotFound, "there is no shape %s", id)
+			}
+		}
+		return reachable(next), nil
+	})
+}
+
+// change makes what fn says of the shapes graph.
+func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error)) (kg.Receipt, error) {
+	if !m.Principal.HasRole(kg.RoleAdmin) {
+		return kg.Receipt{}, kg.Errorf(kg.CodePermissionDenied, "only an administrator changes shapes")
+	}
+	return store.Update(ctx, m, func(tx *kg.Tx) error {
+		var kept []kg.Quad
+		for st, err := range tx.MatchOwn(kg.Pattern{Graph: kg.ShapesGraph}) {
+			if err != nil {
+				return err
+			}
+			kept = append(kept, st.Quad)
+		}
+		next, err := fn(kept)
+		if err != nil {
+			return err
+		}
+		if err := sound(next); err != nil {
+			return err
+		}
+		return replace(tx, kept, next)
+	})
+}
+
+// sound tells what keeps statements from being the shapes graph.
+func sound(quads []kg.Quad) error {
+	if len(quads) > MaxStatements {
+		return tooMuch("%d statements of shapes are more than the %d that are kept", len(quads), MaxStatements)
+	}
+	if named := reachable(quads); len(named) < len(quads) {
+		return invalid("a shape has no name: give it an IRI, so that it can be replaced and taken away")
+	}
+	_, err := compile(documentOf(quads))
+	return err
+}
+
+// replace applies the difference.
+func replace(tx *kg.Tx, kept, next []kg.Quad) error {
+	has, wants := map[kg.Quad]bool{}, map[kg.Quad]bool{}
+	for _, q := range kept {
+		has[q] = true
+	}
+	for _, q := range next {
+		wants[q] = true
+	}
+	for _, q := range kept {
+		if !wants[q] {
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, q := range next {
+		if !has[q] {
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reachable is the statements of resources with a name, and of the blank nodes
+// that they are made of.
+func reachable(quads []kg.Quad) []kg.Quad {
+	of := map[kg.Term][]kg.Term{} // blank objects of a subject
+	var at []kg.Term
+	seen := map[kg.Term]bool{}
+	for _, q := range quads {
+		if q.Object.Kind() == kg.KindBlank {
+			of[q.Subject] = append(of[q.Subject], q.Object)
+		}
+		if q.Subject.Kind() == kg.KindIRI && !seen[q.Subject] {
+			seen[q.Subject] = true
+			at = append(at, q.Subject)
+		}
+	}
+	for len(at) > 0 {
+		next := of[at[len(at)-1]]
+		at = at[:len(at)-1]
+		for _, t := range next {
+			if !seen[t] {
+				seen[t] = true
+				at = append(at, t)
+			}
+		}
+	}
+	var out []kg.Quad
+	for _, q := range quads {
+		if seen[q.Subject] {
+			out = append(out, q)
+		}
+	}
+	return out
+}

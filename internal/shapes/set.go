@@ -1,0 +1,132 @@
+package shapes
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"koine/kg"
+)
+
+// Set is the shapes of a store, compiled, and judges by them. It is safe for
+// concurrent use. The zero Set has no shapes and the default budget.
+type Set struct {
+	// Budget of a judgement. Not to be changed in use.
+	Budget Budget
+	// Logger is told when the shapes graph holds what cannot be compiled; nil
+	// discards.
+	Logger *slog.Logger
+
+	now atomic.Pointer[set]
+
+	mu    sync.Mutex
+	quads map[kg.Quad]bool // guarded by mu: the shapes graph
+}
+
+func (s *Set) current() *set {
+	if now := s.now.Load(); now != nil {
+		return now
+	}
+	return &set{}
+}
+
+// Load reads the shapes of a store that was just opened. Shapes that do not
+// compile are an error: a server that went on would admit what it was told to
+// refuse.
+func (s *Set) Load(ctx context.Context, store *kg.Store) error {
+	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	quads := map[kg.Quad]bool{}
+	for st, err := range snapshot.Match(kg.Pattern{Graph: kg.ShapesGraph}) {
+		if err != nil {
+			return err
+		}
+		quads[st.Quad] = true
+	}
+	compiled, err := compile(documentOf(inOrder(quads)))
+	if err != nil {
+		e := *kg.AsError(err)
+		e.Message = "the shapes of this store cannot be used: " + e.Message
+		e.Hint = "Take the shape away with: koine shapes remove --data DIR IRI"
+		return &e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quads = quads
+	s.now.Store(compiled)
+	return nil
+}
+
+// Follow takes a commit in; for kg.Options.OnSystemChange. Shapes that do not
+// compile, which Put would have refused, leave the ones before them in force.
+func (s *Set) Follow(c *kg.Commit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := false
+	for i := range c.Changes {
+		change := &c.Changes[i]
+		if change.Quad.Graph != kg.ShapesGraph {
+			continue
+		}
+		changed = true
+		if s.quads == nil {
+			s.quads = map[kg.Quad]bool{}
+		}
+		if len(change.After) > 0 {
+			s.quads[change.Quad] = true
+		} else {
+			delete(s.quads, change.Quad)
+		}
+	}
+	if !changed {
+		return
+	}
+	compiled, err := compile(documentOf(inOrder(s.quads)))
+	if err != nil {
+		if s.Logger != nil {
+			s.Logger.Error("the shapes of a commit cannot be used: the ones before stay in force", "revision", c.Revision, "error", err)
+		}
+		return
+	}
+	s.now.Store(compiled)
+}
+
+func inOrder(quads map[kg.Quad]bool) []kg.Quad {
+	return slices.SortedFunc(maps.Keys(quads), func(a, b kg.Quad) int {
+		if c := a.Subject.Compare(b.Subject); c != 0 {
+			return c
+		}
+		if c := a.Predicate.Compare(b.Predicate); c != 0 {
+			return c
+		}
+		return a.Object.Compare(b.Object)
+	})
+}
+
+// Shape is one of a Set, for people.
+type Shape struct {
+	ID          kg.Term
+	Severity    kg.Term
+	Message     string // "" for those of its constraints
+	Deactivated bool
+	// What it is judged for.
+	Classes, Nodes, SubjectsOf, ObjectsOf []kg.Term
+}
+
+// List gives the shapes that have a name, in the order of their names.
+func (s *Set) List() []Shape {
+	var out []Shape
+	for _, x := range s.current().all {
+		out = append(out, Shape{
+			ID: x.id, Severity: x.severity, Message: x.message, Deactivated: x.deactivated,
+			Classes: x.targets.classes, Nodes: x.targets.nodes, SubjectsOf: x.targets.subjectsOf, ObjectsOf: x.targets.objectsOf,
+		})
+	}
+	return out
+}

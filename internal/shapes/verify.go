@@ -1,0 +1,143 @@
+package shapes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"koine/kg"
+)
+
+// MaxDetails bounds the findings of each sort that a verdict tells.
+const MaxDetails = 10
+
+// Reason is that of a verdict that refuses (WIRE 4).
+const Reason = "Constraint Violation"
+
+// Idle tells whether there is no shape to judge by.
+func (s *Set) Idle() bool { return len(s.current().roots) == 0 }
+
+// Verify judges an update: see the package.
+func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+	verdict := kg.Verdict{Depends: []kg.Dependency{{Graph: kg.ShapesGraph}}}
+	shapes := s.current()
+	if len(shapes.roots) == 0 {
+		return verdict, nil
+	}
+	m := newMeter(ctx, s.Budget)
+	before, after := newView(j.Before, m), newView(j.After, m)
+	foci, err := shapes.index.affectedBy(j.Changes, before, after)
+	if err != nil {
+		return kg.Verdict{}, err
+	}
+	var t tally
+	for _, root := range foci.roots {
+		for _, node := range foci.foci[root].list {
+			if err := t.judge(root, node, before, after); err != nil {
+				return kg.Verdict{}, err
+			}
+		}
+	}
+	if t.brought.n > 0 {
+		verdict.Outcome, verdict.Reason = kg.Rejected, Reason
+	}
+	verdict.Details = t.String()
+	if len(foci.roots) > 0 {
+		verdict.Depends = append(verdict.Depends, kg.Dependency{Graph: kg.SystemGraph})
+	}
+	verdict.Depends = after.depends(before.depends(verdict.Depends))
+	return verdict, nil
+}
+
+// tally is what a judgement found.
+type tally struct {
+	brought sample // violations that the update brings
+	warned  sample // other findings that it brings
+	older   sample // violations that are there without it
+}
+
+type sample struct {
+	n    int
+	list []Finding
+}
+
+func (s *sample) add(f Finding) {
+	if s.n++; len(s.list) < MaxDetails {
+		s.list = append(s.list, f)
+	}
+}
+
+// judge compares what a node violates after the update with what it violated
+// before.
+func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
+	now, err := root.findings(after, node)
+	if err != nil || len(now) == 0 {
+		return err
+	}
+	then, err := root.findings(before, node)
+	if err != nil {
+		return err
+	}
+	old := make(map[key]bool, len(then))
+	for i := range then {
+		old[then[i].key()] = true
+	}
+	for i := range now {
+		f := now[i].public(root, node)
+		switch {
+		case old[now[i].key()]:
+			if f.Refuses() {
+				t.older.add(f)
+			}
+		case f.Refuses():
+			t.brought.add(f)
+		default:
+			t.warned.add(f)
+		}
+	}
+	return nil
+}
+
+// findings lists what of the node violates the shape, if it is a target.
+func (s *shape) findings(v *view, node kg.Term) (list []finding, err error) {
+	if ok, err := s.targets.has(v, node); !ok || err != nil {
+		return nil, err
+	}
+	_, err = s.validate(v, node, func(f finding) bool {
+		list = append(list, f)
+		return true
+	})
+	return list, err
+}
+
+// String is the details of a verdict.
+func (t *tally) String() string {
+	var b strings.Builder
+	t.brought.write(&b, "")
+	t.warned.write(&b, "warning: ")
+	t.older.write(&b, "not by this update: ")
+	return b.String()
+}
+
+func (s *sample) write(b *strings.Builder, sort string) {
+	for i := range s.list {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(sort + s.list[i].String())
+	}
+	if more := s.n - len(s.list); more > 0 {
+		fmt.Fprintf(b, "\n%s%d more", sort, more)
+	}
+}
+
+// depends adds what was read.
+func (v *view) depends(list []kg.Dependency) []kg.Dependency {
+	for l := range v.known {
+		list = append(list, kg.Dependency{Node: l.node, Predicate: l.predicate, Inverse: l.inverse})
+	}
+	for node := range v.all {
+		list = append(list, kg.Dependency{Node: node})
+	}
+	return list
+}

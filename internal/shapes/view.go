@@ -1,0 +1,220 @@
+package shapes
+
+import (
+	"koine/kg"
+)
+
+// view reads the data of a judgement, the graphs of a snapshot as one, and
+// remembers what it read. It belongs to one goroutine.
+type view struct {
+	snapshot *kg.Snapshot
+	meter    *meter
+	known    map[lookup][]kg.Term
+	all      map[kg.Term][]pair
+	own      map[kg.ID]bool // graphs: whether koine keeps them for itself
+	below    map[[2]kg.Term]bool
+}
+
+// lookup is the question where a link leads to from a node.
+type lookup struct {
+	node kg.Term
+	link
+}
+
+type pair struct{ predicate, object kg.Term }
+
+func newView(s *kg.Snapshot, m *meter) *view {
+	return &view{
+		snapshot: s, meter: m, known: map[lookup][]kg.Term{}, all: map[kg.Term][]pair{},
+		own: map[kg.ID]bool{}, below: map[[2]kg.Term]bool{},
+	}
+}
+
+// read lists where the link leads to from the node, each end once. The list is
+// not to be changed.
+func (v *view) read(node kg.Term, l link) ([]kg.Term, error) {
+	key := lookup{node, l}
+	if ends, ok := v.known[key]; ok {
+		return ends, v.meter.spend(1)
+	}
+	if node.IsLiteral() && !l.inverse {
+		return nil, v.meter.spend(1)
+	}
+	ends, err := v.scan(node, l)
+	if err == nil {
+		v.known[key] = ends
+	}
+	return ends, err
+}
+
+func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
+	if err := v.meter.spend(1); err != nil {
+		return nil, err
+	}
+	at, found, err := v.snapshot.ID(node)
+	if !found || err != nil {
+		return nil, err
+	}
+	predicate, found, err := v.snapshot.ID(l.predicate)
+	if !found || err != nil {
+		return nil, err
+	}
+	p := kg.IDPattern{Subject: at, Predicate: predicate}
+	if l.inverse {
+		p = kg.IDPattern{Object: at, Predicate: predicate}
+	}
+	var last kg.ID
+	for row, err := range v.snapshot.MatchIDs(p, nil) {
+		if err != nil {
+			return nil, err
+		}
+		end := row.Object
+		if l.inverse {
+			end = row.Subject
+		}
+		if hidden, err := v.isOwn(row.Graph); err != nil {
+			return nil, err
+		} else if hidden || end == last { // of a further graph
+			continue
+		}
+		last = end
+		if err := v.meter.spend(1); err != nil {
+			return nil, err
+		}
+		t, err := v.snapshot.Term(end)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, t)
+	}
+	return ends, nil
+}
+
+// properties lists what the node says of itself, each once.
+func (v *view) properties(node kg.Term) ([]pair, error) {
+	if list, ok := v.all[node]; ok || node.IsLiteral() {
+		return list, v.meter.spend(1)
+	}
+	if err := v.meter.spend(1); err != nil {
+		return nil, err
+	}
+	var list []pair
+	at, found, err := v.snapshot.ID(node)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		if list, err = v.scanProperties(at); err != nil {
+			return nil, err
+		}
+	}
+	v.all[node] = list
+	return list, nil
+}
+
+func (v *view) scanProperties(at kg.ID) (list []pair, err error) {
+	var last kg.IDQuad
+	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Subject: at}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if hidden, err := v.isOwn(row.Graph); err != nil {
+			return nil, err
+		} else if hidden || row.Predicate == last.Predicate && row.Object == last.Object {
+			continue
+		}
+		last = row.IDQuad
+		if err := v.meter.spend(1); err != nil {
+			return nil, err
+		}
+		q, err := v.snapshot.Quad(row)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pair{q.Predicate, q.Object})
+	}
+	return list, nil
+}
+
+// isOwn tells whether koine keeps the graph for itself: no data then.
+func (v *view) isOwn(graph kg.ID) (bool, error) {
+	own, ok := v.own[graph]
+	if ok {
+		return own, nil
+	}
+	t, err := v.snapshot.Term(graph)
+	if err == nil {
+		own = kg.IsOwnGraph(t)
+		v.own[graph] = own
+	}
+	return own, err
+}
+
+var upward = repeat{link{predicate: subClassOf}, 0}
+
+// isA tells whether the node is an instance of the class or of one below it.
+func (v *view) isA(node, class kg.Term) (bool, error) {
+	types, err := v.read(node, link{predicate: rdfType})
+	if err != nil {
+		return false, err
+	}
+	for _, t := range types {
+		if ok, err := v.isBelow(t, class); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// isBelow tells whether a class is the other one or below it.
+func (v *view) isBelow(class, other kg.Term) (bool, error) {
+	if class == other {
+		return true, nil
+	}
+	key := [2]kg.Term{class, other}
+	if ok, known := v.below[key]; known {
+		return ok, v.meter.spend(1)
+	}
+	above, err := upward.from(v, []kg.Term{class})
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for _, c := range above {
+		found = found || c == other
+	}
+	v.below[key] = found
+	return found, nil
+}
+
+// ends lists the subjects, or the objects, of a property.
+func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
+	var out nodes
+	at, found, err := v.snapshot.ID(predicate)
+	if !found || err != nil {
+		return nil, err
+	}
+	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Predicate: at}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if hidden, err := v.isOwn(row.Graph); err != nil {
+			return nil, err
+		} else if hidden {
+			continue
+		}
+		if err := v.meter.spend(1); err != nil {
+			return nil, err
+		}
+		end := row.Subject
+		if objects {
+			end = row.Object
+		}
+		t, err := v.snapshot.Term(end)
+		if err != nil {
+			return nil, err
+		}
+		out.add([]kg.Term{t})
+	}
+	return out.list, nil
+}

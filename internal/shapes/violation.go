@@ -1,0 +1,82 @@
+package shapes
+
+import (
+	"fmt"
+	"strings"
+
+	"koine/kg"
+)
+
+// Finding is a value that violates a shape (a sh:ValidationResult).
+type Finding struct {
+	// Shape is the one whose target Target is, by which it was found.
+	Shape, Target kg.Term
+	// Focus is what was looked at: Target, or what a nested shape came to.
+	Focus kg.Term
+	// Path from Focus to the values, in SPARQL's notation; "" for Focus itself.
+	Path string
+	// Value is what is wrong; zero where it is all the values together.
+	Value kg.Term
+	// Source is the shape with the constraint; Component names it, as in
+	// sh:MinCountConstraintComponent.
+	Source    kg.Term
+	Component string
+	Severity  kg.Term
+	Message   string
+}
+
+// Refuses tells whether a finding of this severity refuses an update.
+func (f *Finding) Refuses() bool { return f.Severity != Warning && f.Severity != Info }
+
+// key is what makes a finding before and one after an update the same.
+type key struct {
+	focus     kg.Term
+	path      string
+	value     kg.Term
+	shape     *shape
+	component string
+	aspect    string
+}
+
+func (f *finding) key() key {
+	return key{f.focus, f.path, f.value, f.shape, f.component, f.aspect}
+}
+
+func (f *finding) public(root *shape, target kg.Term) Finding {
+	return Finding{
+		Shape: root.id, Target: target, Focus: f.focus, Path: f.path, Value: f.value,
+		Source: f.shape.id, Component: sh + f.component, Severity: f.shape.severity, Message: f.message,
+	}
+}
+
+// String is the finding in one line, for details and logs.
+func (f *Finding) String() string {
+	var b strings.Builder
+	b.WriteString(clip(f.Focus.Name()))
+	if f.Path != "" {
+		fmt.Fprintf(&b, ", %s", clip(f.Path))
+	}
+	if !f.Value.IsZero() {
+		fmt.Fprintf(&b, ", %s", clip(f.Value.String()))
+	}
+	fmt.Fprintf(&b, ": %s", clip(f.Message))
+	if f.Shape.Kind() == kg.KindIRI {
+		fmt.Fprintf(&b, " (shape %s)", clip(f.Shape.Value()))
+	}
+	return b.String()
+}
+
+// clip shortens what may be long, and keeps it on one line.
+func clip(text string) string {
+	const most = 200
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

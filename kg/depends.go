@@ -1,0 +1,87 @@
+package kg
+
+import "hash/maphash"
+
+// Dependency is something that a verdict was made from. The verdict is good for
+// as long as no commit changes it. It is one of
+//   - a statement with this Node as its subject and this Predicate, or, where
+//     Predicate is zero, with any;
+//   - with Inverse, one with this Node as its object and this Predicate;
+//   - with Graph, which is one of koine's own, any statement in it.
+type Dependency struct {
+	Node, Predicate Term
+	Inverse         bool
+	Graph           Term
+}
+
+// dependencySeed makes numbers of dependencies. Two that get the same number are
+// taken for one, which costs a judgement and nothing else.
+var dependencySeed = maphash.MakeSeed()
+
+func (d Dependency) number() uint64 { return maphash.Comparable(dependencySeed, d) }
+
+// numbers is what is kept of dependencies while an update waits.
+func numbers(list []Dependency) []uint64 {
+	out := make([]uint64, len(list))
+	for i, d := range list {
+		out[i] = d.number()
+	}
+	return out
+}
+
+// recently tells in which revision things were last changed that a verdict may
+// depend on, for the newest revisions. It belongs to the committer.
+type recently struct {
+	last map[uint64]Revision
+	// since is the revision up to which nothing is known.
+	since Revision
+}
+
+// maxRecent bounds what recently remembers: three numbers or four for each change.
+const maxRecent = 1 << 17
+
+// note takes a commit in.
+func (r *recently) note(c *Commit) {
+	if len(c.Changes) > maxRecent/4 {
+		r.forget(c.Revision)
+		return
+	}
+	if len(r.last) > maxRecent {
+		r.forget(c.Revision - 1)
+	}
+	if r.last == nil {
+		r.last = make(map[uint64]Revision)
+	}
+	for i := range c.Changes {
+		q := &c.Changes[i].Quad
+		r.last[Dependency{Node: q.Subject, Predicate: q.Predicate}.number()] = c.Revision
+		r.last[Dependency{Node: q.Subject}.number()] = c.Revision
+		r.last[Dependency{Node: q.Object, Predicate: q.Predicate, Inverse: true}.number()] = c.Revision
+		if IsOwnGraph(q.Graph) {
+			r.last[Dependency{Graph: q.Graph}.number()] = c.Revision
+		}
+	}
+}
+
+// forget makes everything up to the revision unknown.
+func (r *recently) forget(up Revision) {
+	clear(r.last)
+	r.since = up
+}
+
+// changed tells whether any of the dependencies may have changed after the
+// revision.
+func (r *recently) changed(depends []uint64, after Revision) bool {
+	if len(depends) == 0 {
+		return false
+	}
+	if after < r.since {
+		return true
+	}
+	for _, n := range depends {
+		if r.last[n] > after {
+			return true
+		}
+	}
+	return false
+}
