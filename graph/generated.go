@@ -57,6 +57,7 @@ type QueryResolver interface {
 	ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
 	Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
 	Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
+	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
 	Revision(ctx context.Context) (*kg.Revision, error)
@@ -118,6 +119,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputStatementGroupKey,
 		ec.unmarshalInputStatementInput,
 		ec.unmarshalInputStatementOrder,
+		ec.unmarshalInputStatementRef,
 		ec.unmarshalInputStringFilter,
 		ec.unmarshalInputSubjectInput,
 		ec.unmarshalInputTimeSpanInput,
@@ -431,6 +433,19 @@ type Query {
     budget: BudgetInput
   ): DiffConnection
 
+  """
+  Why a statement stands: who asserts it, in which commits, for which reasons, and what led to it. Null when
+  the view shows no such statement. What you may not see is absent from the reasons as well.
+  """
+  why(
+    "Which one."
+    statement: StatementRef!
+    "How many steps of its history at most, the newest: 10 if not said, 100 at the most."
+    first: Int
+    "What this read sees. It narrows the view of the operation. An age limit does not shorten the history."
+    view: ViewInput
+  ): StatementReasons
+
   "The words that this graph is written in: ask this first when you do not know the data."
   vocabulary(
     "What this read sees. It narrows the view of the operation."
@@ -693,6 +708,100 @@ type Assertion {
   revision: Revision!
   "Where it comes from, as the agent told."
   provenance: JSON
+}
+
+"Names a statement: by its ` + "`" + `id` + "`" + `, or by what it says, as a patch does."
+input StatementRef {
+  "The id that an answer gave it. Nothing else is said then."
+  id: ID
+  "What it is about."
+  subject: SubjectInput
+  "What it says about it."
+  predicate: PredicateInput
+  "The other end."
+  object: ObjectInput
+  "The graph. The default graph if not said."
+  graph: String
+}
+
+"A statement in the form of a patch, ready to be sent in one."
+type StatementRecord {
+  "The statement's id, as ` + "`" + `Statement.id` + "`" + `."
+  id: ID!
+  "What it is about."
+  subject: ResourceRecord!
+  "What it says about it."
+  predicate: ResourceRecord!
+  "The other end."
+  object: ObjectRecord!
+  "The graph. Null: the default graph."
+  graph: String
+}
+
+"A resource in a record."
+type ResourceRecord {
+  "Its IRI, or the text that identifies it."
+  id: String!
+}
+
+"The object of a record: an entity by ` + "`" + `id` + "`" + `, or a literal by ` + "`" + `value` + "`" + `."
+type ObjectRecord {
+  "Of an entity."
+  id: String
+  "Of a literal: a string, a number or a boolean."
+  value: JSON
+  "Of a literal its datatype, an IRI. Null for a plain string and for one with a language."
+  type: String
+  "The language tag of a string."
+  language: String
+}
+
+"Why a statement stands."
+type StatementReasons {
+  "The statement."
+  statement: StatementRecord!
+  "Who asserts it, each with the commit that made the assertion what it is."
+  backing: [Backing!]!
+  "What led to it, the newest first: each time that an assertion of it was made, changed or withdrawn."
+  history: [StatementStep!]!
+  "Whether there is more history than that: older steps, or what the log no longer has."
+  moreHistory: Boolean!
+}
+
+"One agent's assertion of a statement and where it comes from."
+type Backing {
+  "What it asserts."
+  assertion: Assertion!
+  "The commit that made the assertion what it is. Null when the log no longer has it."
+  commit: Commit
+  "The proposal whose patches that commit applied after review."
+  proposalId: ID
+}
+
+"A change of a statement."
+type StatementStep {
+  "What happened. A changed assertion is a ` + "`" + `replace` + "`" + `, with the earlier one in ` + "`" + `previous` + "`" + `."
+  op: ChangeOp!
+  "The assertion that was made or withdrawn."
+  assertion: Assertion!
+  "What it took the place of."
+  previous: [PreviousRecord!]!
+  "After ` + "`" + `remove` + "`" + `: the statement that took its place, if one did."
+  replacedBy: StatementRecord
+  "After ` + "`" + `remove` + "`" + `: whether other assertions still backed the statement."
+  statementRemains: Boolean!
+  "The commit. Null when the log no longer has it."
+  commit: Commit
+  "The proposal whose patches that commit applied after review."
+  proposalId: ID
+}
+
+"A statement that went, with the assertions that went with it."
+type PreviousRecord {
+  "The statement."
+  statement: StatementRecord!
+  "The assertions."
+  assertions: [Assertion!]!
 }
 
 "A page of entities."
@@ -1971,6 +2080,18 @@ func (ec *executionContext) childFields_Assertion(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Assertion", field.Name)
 }
 
+func (ec *executionContext) childFields_Backing(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "assertion":
+		return ec.fieldContext_Backing_assertion(ctx, field)
+	case "commit":
+		return ec.fieldContext_Backing_commit(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_Backing_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Backing", field.Name)
+}
+
 func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -2229,6 +2350,20 @@ func (ec *executionContext) childFields_Neighbourhood(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type Neighbourhood", field.Name)
 }
 
+func (ec *executionContext) childFields_ObjectRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ObjectRecord_id(ctx, field)
+	case "value":
+		return ec.fieldContext_ObjectRecord_value(ctx, field)
+	case "type":
+		return ec.fieldContext_ObjectRecord_type(ctx, field)
+	case "language":
+		return ec.fieldContext_ObjectRecord_language(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ObjectRecord", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -2253,6 +2388,24 @@ func (ec *executionContext) childFields_Prefix(ctx context.Context, field graphq
 		return ec.fieldContext_Prefix_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Prefix", field.Name)
+}
+
+func (ec *executionContext) childFields_PreviousRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "statement":
+		return ec.fieldContext_PreviousRecord_statement(ctx, field)
+	case "assertions":
+		return ec.fieldContext_PreviousRecord_assertions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PreviousRecord", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ResourceRecord_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceRecord", field.Name)
 }
 
 func (ec *executionContext) childFields_Statement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2341,6 +2494,56 @@ func (ec *executionContext) childFields_StatementEdge(ctx context.Context, field
 		return ec.fieldContext_StatementEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StatementEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_StatementReasons(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "statement":
+		return ec.fieldContext_StatementReasons_statement(ctx, field)
+	case "backing":
+		return ec.fieldContext_StatementReasons_backing(ctx, field)
+	case "history":
+		return ec.fieldContext_StatementReasons_history(ctx, field)
+	case "moreHistory":
+		return ec.fieldContext_StatementReasons_moreHistory(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementReasons", field.Name)
+}
+
+func (ec *executionContext) childFields_StatementRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_StatementRecord_id(ctx, field)
+	case "subject":
+		return ec.fieldContext_StatementRecord_subject(ctx, field)
+	case "predicate":
+		return ec.fieldContext_StatementRecord_predicate(ctx, field)
+	case "object":
+		return ec.fieldContext_StatementRecord_object(ctx, field)
+	case "graph":
+		return ec.fieldContext_StatementRecord_graph(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementRecord", field.Name)
+}
+
+func (ec *executionContext) childFields_StatementStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "op":
+		return ec.fieldContext_StatementStep_op(ctx, field)
+	case "assertion":
+		return ec.fieldContext_StatementStep_assertion(ctx, field)
+	case "previous":
+		return ec.fieldContext_StatementStep_previous(ctx, field)
+	case "replacedBy":
+		return ec.fieldContext_StatementStep_replacedBy(ctx, field)
+	case "statementRemains":
+		return ec.fieldContext_StatementStep_statementRemains(ctx, field)
+	case "commit":
+		return ec.fieldContext_StatementStep_commit(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_StatementStep_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementStep", field.Name)
 }
 
 func (ec *executionContext) childFields_Stats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3427,6 +3630,36 @@ func (ec *executionContext) field_Query_vocabulary_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_why_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "statement",
+		func(ctx context.Context, v any) (StatementRef, error) {
+			return ec.unmarshalNStatementRef2koineᚋgraphᚐStatementRef(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["statement"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_StatementConnection_groups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4032,6 +4265,93 @@ func (ec *executionContext) _Assertion_provenance(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_Assertion_provenance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _Backing_assertion(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Backing_assertion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Backing_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Backing",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Backing_commit(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Backing_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Backing_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Backing",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Backing_proposalId(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Backing_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Backing_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Backing", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
@@ -6873,6 +7193,98 @@ func (ec *executionContext) fieldContext_Neighbourhood_truncated(_ context.Conte
 	return graphql.NewScalarFieldContext("Neighbourhood", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _ObjectRecord_id(ctx context.Context, field graphql.CollectedField, obj *ObjectRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectRecord_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectRecord_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectRecord", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectRecord_value(ctx context.Context, field graphql.CollectedField, obj *ObjectRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectRecord_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectRecord_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectRecord", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectRecord_type(ctx context.Context, field graphql.CollectedField, obj *ObjectRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectRecord_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectRecord_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectRecord", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ObjectRecord_language(ctx context.Context, field graphql.CollectedField, obj *ObjectRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ObjectRecord_language(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Language, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ObjectRecord_language(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ObjectRecord", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7032,6 +7444,70 @@ func (ec *executionContext) _Prefix_namespace(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Prefix_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Prefix", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PreviousRecord_statement(ctx context.Context, field graphql.CollectedField, obj *PreviousRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PreviousRecord_statement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PreviousRecord_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PreviousRecord",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PreviousRecord_assertions(ctx context.Context, field graphql.CollectedField, obj *PreviousRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PreviousRecord_assertions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚕkoineᚋgraphᚐAssertionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PreviousRecord_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PreviousRecord",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -7386,6 +7862,50 @@ func (ec *executionContext) fieldContext_Query_diff(ctx context.Context, field g
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_why(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_why(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Why(ctx, fc.Args["statement"].(StatementRef), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementReasons) graphql.Marshaler {
+			return ec.marshalOStatementReasons2ᚖkoineᚋgraphᚐStatementReasons(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_why(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementReasons(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_why_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_vocabulary(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7571,6 +8091,29 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourceRecord_id(ctx context.Context, field graphql.CollectedField, obj *ResourceRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceRecord_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceRecord_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceRecord", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Resync_reason(ctx context.Context, field graphql.CollectedField, obj *Resync) (ret graphql.Marshaler) {
@@ -8403,6 +8946,464 @@ func (ec *executionContext) _StatementEdge_cursor(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_StatementEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("StatementEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _StatementReasons_statement(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementReasons_statement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementReasons_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementReasons",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementReasons_backing(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementReasons_backing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Backing, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Backing) graphql.Marshaler {
+			return ec.marshalNBacking2ᚕkoineᚋgraphᚐBackingᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementReasons_backing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementReasons",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Backing(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementReasons_history(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementReasons_history(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.History, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementStep) graphql.Marshaler {
+			return ec.marshalNStatementStep2ᚕkoineᚋgraphᚐStatementStepᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementReasons_history(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementReasons",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementStep(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementReasons_moreHistory(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementReasons_moreHistory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MoreHistory, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementReasons_moreHistory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementReasons", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _StatementRecord_id(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementRecord_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementRecord_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementRecord", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _StatementRecord_subject(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementRecord_subject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subject, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceRecord) graphql.Marshaler {
+			return ec.marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementRecord_subject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementRecord",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementRecord_predicate(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementRecord_predicate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Predicate, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResourceRecord) graphql.Marshaler {
+			return ec.marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementRecord_predicate(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementRecord",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementRecord_object(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementRecord_object(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Object, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ObjectRecord) graphql.Marshaler {
+			return ec.marshalNObjectRecord2ᚖkoineᚋgraphᚐObjectRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementRecord_object(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementRecord",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementRecord_graph(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementRecord_graph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Graph, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementRecord_graph(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementRecord", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StatementStep_op(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_op(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Op, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_op(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type ChangeOp does not have child fields"))
+}
+
+func (ec *executionContext) _StatementStep_assertion(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_assertion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementStep_previous(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_previous(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Previous, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []PreviousRecord) graphql.Marshaler {
+			return ec.marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRecordᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_previous(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PreviousRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementStep_replacedBy(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_replacedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReplacedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalOStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_replacedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementStep_statementRemains(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_statementRemains(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementRemains, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_statementRemains(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _StatementStep_commit(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementStep_proposalId(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Stats_revision(ctx context.Context, field graphql.CollectedField, obj *Stats) (ret graphql.Marshaler) {
@@ -11870,6 +12871,64 @@ func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputStatementRef(ctx context.Context, obj any) (StatementRef, error) {
+	var it StatementRef
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "subject", "predicate", "object", "graph"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "subject":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subject"))
+			data, err := ec.unmarshalOSubjectInput2ᚖkoineᚋgraphᚐSubjectInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Subject = data
+		case "predicate":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("predicate"))
+			data, err := ec.unmarshalOPredicateInput2ᚖkoineᚋgraphᚐPredicateInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Predicate = data
+		case "object":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("object"))
+			data, err := ec.unmarshalOObjectInput2ᚖkoineᚋgraphᚐObjectInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Object = data
+		case "graph":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("graph"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Graph = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj any) (StringFilter, error) {
 	var it StringFilter
 	if obj == nil {
@@ -12725,6 +13784,54 @@ func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet
 			}
 		case "provenance":
 			out.Values[i] = ec._Assertion_provenance(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var backingImplementors = []string{"Backing"}
+
+func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, obj *Backing) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, backingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Backing")
+		case "assertion":
+			out.Values[i] = ec._Backing_assertion(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._Backing_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._Backing_proposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -13932,6 +15039,59 @@ func (ec *executionContext) _Neighbourhood(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var objectRecordImplementors = []string{"ObjectRecord"}
+
+func (ec *executionContext) _ObjectRecord(ctx context.Context, sel ast.SelectionSet, obj *ObjectRecord) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, objectRecordImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ObjectRecord")
+		case "id":
+			out.Values[i] = ec._ObjectRecord_id(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "value":
+			out.Values[i] = ec._ObjectRecord_value(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "type":
+			out.Values[i] = ec._ObjectRecord_type(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "language":
+			out.Values[i] = ec._ObjectRecord_language(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var pageInfoImplementors = []string{"PageInfo"}
 
 func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *PageInfo) graphql.Marshaler {
@@ -14009,6 +15169,49 @@ func (ec *executionContext) _Prefix(ctx context.Context, sel ast.SelectionSet, o
 			}
 		case "namespace":
 			out.Values[i] = ec._Prefix_namespace(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var previousRecordImplementors = []string{"PreviousRecord"}
+
+func (ec *executionContext) _PreviousRecord(ctx context.Context, sel ast.SelectionSet, obj *PreviousRecord) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, previousRecordImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PreviousRecord")
+		case "statement":
+			out.Values[i] = ec._PreviousRecord_statement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertions":
+			out.Values[i] = ec._PreviousRecord_assertions(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -14229,6 +15432,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "why":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_why(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "vocabulary":
 			field := field
 
@@ -14308,6 +15533,44 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourceRecordImplementors = []string{"ResourceRecord"}
+
+func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.SelectionSet, obj *ResourceRecord) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceRecordImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceRecord")
+		case "id":
+			out.Values[i] = ec._ResourceRecord_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -14660,6 +15923,185 @@ func (ec *executionContext) _StatementEdge(ctx context.Context, sel ast.Selectio
 		case "cursor":
 			out.Values[i] = ec._StatementEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var statementReasonsImplementors = []string{"StatementReasons"}
+
+func (ec *executionContext) _StatementReasons(ctx context.Context, sel ast.SelectionSet, obj *StatementReasons) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementReasonsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StatementReasons")
+		case "statement":
+			out.Values[i] = ec._StatementReasons_statement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "backing":
+			out.Values[i] = ec._StatementReasons_backing(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "history":
+			out.Values[i] = ec._StatementReasons_history(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "moreHistory":
+			out.Values[i] = ec._StatementReasons_moreHistory(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var statementRecordImplementors = []string{"StatementRecord"}
+
+func (ec *executionContext) _StatementRecord(ctx context.Context, sel ast.SelectionSet, obj *StatementRecord) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementRecordImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StatementRecord")
+		case "id":
+			out.Values[i] = ec._StatementRecord_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subject":
+			out.Values[i] = ec._StatementRecord_subject(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "predicate":
+			out.Values[i] = ec._StatementRecord_predicate(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "object":
+			out.Values[i] = ec._StatementRecord_object(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "graph":
+			out.Values[i] = ec._StatementRecord_graph(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var statementStepImplementors = []string{"StatementStep"}
+
+func (ec *executionContext) _StatementStep(ctx context.Context, sel ast.SelectionSet, obj *StatementStep) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementStepImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StatementStep")
+		case "op":
+			out.Values[i] = ec._StatementStep_op(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertion":
+			out.Values[i] = ec._StatementStep_assertion(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "previous":
+			out.Values[i] = ec._StatementStep_previous(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "replacedBy":
+			out.Values[i] = ec._StatementStep_replacedBy(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementRemains":
+			out.Values[i] = ec._StatementStep_statementRemains(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._StatementStep_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._StatementStep_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -15501,6 +16943,36 @@ func (ec *executionContext) marshalNAssertion2ᚕkoineᚋgraphᚐAssertionᚄ(ct
 	return ret
 }
 
+func (ec *executionContext) marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx context.Context, sel ast.SelectionSet, v *Assertion) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Assertion(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNBacking2koineᚋgraphᚐBacking(ctx context.Context, sel ast.SelectionSet, v Backing) graphql.Marshaler {
+	return ec._Backing(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNBacking2ᚕkoineᚋgraphᚐBackingᚄ(ctx context.Context, sel ast.SelectionSet, v []Backing) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNBacking2koineᚋgraphᚐBacking(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -16062,6 +17534,16 @@ func (ec *executionContext) unmarshalNObjectInput2ᚖkoineᚋgraphᚐObjectInput
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNObjectRecord2ᚖkoineᚋgraphᚐObjectRecord(ctx context.Context, sel ast.SelectionSet, v *ObjectRecord) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ObjectRecord(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *PageInfo) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -16184,9 +17666,39 @@ func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx context
 	return ret
 }
 
+func (ec *executionContext) marshalNPreviousRecord2koineᚋgraphᚐPreviousRecord(ctx context.Context, sel ast.SelectionSet, v PreviousRecord) graphql.Marshaler {
+	return ec._PreviousRecord(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRecordᚄ(ctx context.Context, sel ast.SelectionSet, v []PreviousRecord) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPreviousRecord2koineᚋgraphᚐPreviousRecord(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNPropertyFilter2koineᚋgraphᚐPropertyFilter(ctx context.Context, v any) (PropertyFilter, error) {
 	res, err := ec.unmarshalInputPropertyFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRecord(ctx context.Context, sel ast.SelectionSet, v *ResourceRecord) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceRecord(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRevision2koineᚋkgᚐRevision(ctx context.Context, v any) (kg.Revision, error) {
@@ -16378,6 +17890,41 @@ func (ec *executionContext) unmarshalNStatementOrderKey2koineᚋgraphᚐStatemen
 
 func (ec *executionContext) marshalNStatementOrderKey2koineᚋgraphᚐStatementOrderKey(ctx context.Context, sel ast.SelectionSet, v StatementOrderKey) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StatementRecord(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNStatementRef2koineᚋgraphᚐStatementRef(ctx context.Context, v any) (StatementRef, error) {
+	res, err := ec.unmarshalInputStatementRef(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNStatementStep2koineᚋgraphᚐStatementStep(ctx context.Context, sel ast.SelectionSet, v StatementStep) graphql.Marshaler {
+	return ec._StatementStep(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNStatementStep2ᚕkoineᚋgraphᚐStatementStepᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementStep) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatementStep2koineᚋgraphᚐStatementStep(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
@@ -17375,6 +18922,14 @@ func (ec *executionContext) marshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx
 	return v
 }
 
+func (ec *executionContext) unmarshalOObjectInput2ᚖkoineᚋgraphᚐObjectInput(ctx context.Context, v any) (*ObjectInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputObjectInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOPath2ᚖstring(ctx context.Context, v any) (*string, error) {
 	if v == nil {
 		return nil, nil
@@ -17459,6 +19014,14 @@ func (ec *executionContext) marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx con
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) unmarshalOPredicateInput2ᚖkoineᚋgraphᚐPredicateInput(ctx context.Context, v any) (*PredicateInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputPredicateInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOPropertyFilter2ᚕkoineᚋgraphᚐPropertyFilterᚄ(ctx context.Context, v any) ([]PropertyFilter, error) {
@@ -17668,6 +19231,20 @@ func (ec *executionContext) marshalOStatementOrderKey2ᚖkoineᚋgraphᚐStateme
 	return v
 }
 
+func (ec *executionContext) marshalOStatementReasons2ᚖkoineᚋgraphᚐStatementReasons(ctx context.Context, sel ast.SelectionSet, v *StatementReasons) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._StatementReasons(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._StatementRecord(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOStats2ᚖkoineᚋgraphᚐStats(ctx context.Context, sel ast.SelectionSet, v *Stats) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -17733,6 +19310,14 @@ func (ec *executionContext) unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilt
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputStringFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOSubjectInput2ᚖkoineᚋgraphᚐSubjectInput(ctx context.Context, v any) (*SubjectInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputSubjectInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

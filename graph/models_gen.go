@@ -95,6 +95,16 @@ type Assertion struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
+// One agent's assertion of a statement and where it comes from.
+type Backing struct {
+	// What it asserts.
+	Assertion *Assertion `json:"assertion"`
+	// The commit that made the assertion what it is. Null when the log no longer has it.
+	Commit *Commit `json:"commit"`
+	// The proposal whose patches that commit applied after review.
+	ProposalID *string `json:"proposalId"`
+}
+
 // How much of an answer to give at the most. What is not said is not bounded by it.
 type BudgetInput struct {
 	// Bytes of JSON.
@@ -643,6 +653,18 @@ type ObjectInput struct {
 	Language *string `json:"language"`
 }
 
+// The object of a record: an entity by `id`, or a literal by `value`.
+type ObjectRecord struct {
+	// Of an entity.
+	ID *string `json:"id"`
+	// Of a literal: a string, a number or a boolean.
+	Value json.RawMessage `json:"value"`
+	// Of a literal its datatype, an IRI. Null for a plain string and for one with a language.
+	Type *string `json:"type"`
+	// The language tag of a string.
+	Language *string `json:"language"`
+}
+
 // Where a page stands in the whole (Relay cursor connections).
 type PageInfo struct {
 	// Whether there is more behind this page.
@@ -702,6 +724,14 @@ type PredicateInput struct {
 	ID string `json:"id"`
 }
 
+// A statement that went, with the assertions that went with it.
+type PreviousRecord struct {
+	// The statement.
+	Statement *StatementRecord `json:"statement"`
+	// The assertions.
+	Assertions []Assertion `json:"assertions"`
+}
+
 // A condition on the values of one property: holds when some value fits all the operators that are
 // given, those on the statement that holds the value included. Without operators it holds when there is
 // a value at all.
@@ -757,6 +787,12 @@ type PropertyFilter struct {
 
 // What the graph is asked. Everything in one operation reads the same revision.
 type Query struct {
+}
+
+// A resource in a record.
+type ResourceRecord struct {
+	// Its IRI, or the text that identifies it.
+	ID string `json:"id"`
 }
 
 // The last event of a subscription that cannot go on without a gap: the log behind it is gone. Read
@@ -955,6 +991,64 @@ type StatementOrder struct {
 	Direction SortDirection `json:"direction"`
 	// Where statements without a value go: those of the default graph, which has no name. If not said, as if it were the smallest.
 	Nulls *NullsOrder `json:"nulls"`
+}
+
+// Why a statement stands.
+type StatementReasons struct {
+	// The statement.
+	Statement *StatementRecord `json:"statement"`
+	// Who asserts it, each with the commit that made the assertion what it is.
+	Backing []Backing `json:"backing"`
+	// What led to it, the newest first: each time that an assertion of it was made, changed or withdrawn.
+	History []StatementStep `json:"history"`
+	// Whether there is more history than that: older steps, or what the log no longer has.
+	MoreHistory bool `json:"moreHistory"`
+}
+
+// A statement in the form of a patch, ready to be sent in one.
+type StatementRecord struct {
+	// The statement's id, as `Statement.id`.
+	ID string `json:"id"`
+	// What it is about.
+	Subject *ResourceRecord `json:"subject"`
+	// What it says about it.
+	Predicate *ResourceRecord `json:"predicate"`
+	// The other end.
+	Object *ObjectRecord `json:"object"`
+	// The graph. Null: the default graph.
+	Graph *string `json:"graph"`
+}
+
+// Names a statement: by its `id`, or by what it says, as a patch does.
+type StatementRef struct {
+	// The id that an answer gave it. Nothing else is said then.
+	ID *string `json:"id"`
+	// What it is about.
+	Subject *SubjectInput `json:"subject"`
+	// What it says about it.
+	Predicate *PredicateInput `json:"predicate"`
+	// The other end.
+	Object *ObjectInput `json:"object"`
+	// The graph. The default graph if not said.
+	Graph *string `json:"graph"`
+}
+
+// A change of a statement.
+type StatementStep struct {
+	// What happened. A changed assertion is a `replace`, with the earlier one in `previous`.
+	Op kg.Op `json:"op"`
+	// The assertion that was made or withdrawn.
+	Assertion *Assertion `json:"assertion"`
+	// What it took the place of.
+	Previous []PreviousRecord `json:"previous"`
+	// After `remove`: the statement that took its place, if one did.
+	ReplacedBy *StatementRecord `json:"replacedBy"`
+	// After `remove`: whether other assertions still backed the statement.
+	StatementRemains bool `json:"statementRemains"`
+	// The commit. Null when the log no longer has it.
+	Commit *Commit `json:"commit"`
+	// The proposal whose patches that commit applied after review.
+	ProposalID *string `json:"proposalId"`
 }
 
 // A condition on a text.

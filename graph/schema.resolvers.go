@@ -55,6 +55,11 @@ func (r *queryResolver) Diff(ctx context.Context, from kg.Moment, to *kg.Moment,
 	return nil, readDiff(ctx, view)
 }
 
+// Why is the resolver for the why field.
+func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
+	return why(ctx, statement, first, view)
+}
+
 // Vocabulary is the resolver for the vocabulary field.
 func (r *queryResolver) Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
 	return vocabulary(ctx, view)

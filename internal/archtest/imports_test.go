@@ -43,6 +43,8 @@ var law = []layer{
 		"everybody imports it: it carries who is calling, and nothing else"},
 	{"koine/internal/update", []string{"koine/kg"}, []string{},
 		"how patches are written is the same for all protocols, so it knows none"},
+	{"koine/internal/belief", []string{"koine/kg"}, []string{},
+		"what is believed and how it is repaired is the same for all protocols, so it knows none"},
 	{"koine/internal/follow", []string{"koine/kg", "koine/internal/operation"}, []string{},
 		"what stands and what changes is the same for all protocols, so it knows none"},
 	{"koine/internal/nearest", []string{}, []string{},
@@ -66,7 +68,7 @@ var law = []layer{
 	{"koine/internal/archtest", []string{}, []string{},
 		"the law stands beside the packages"},
 
-	{"koine/graph", []string{"koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow"}, nil,
+	{"koine/graph", []string{"koine/internal/belief", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse"}, nil,
 		"a transport knows the engine through the interface that it declares: it must serve any other as well"},

@@ -1,0 +1,112 @@
+package graph
+
+import (
+	"encoding/json"
+	"time"
+
+	"koine/kg"
+)
+
+// recordOf is a statement in the form of a patch.
+func recordOf(q kg.Quad) *StatementRecord {
+	r := &StatementRecord{
+		ID: statementIDOf(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
+		Object: objectRecordOf(q.Object),
+	}
+	if q.Graph != kg.DefaultGraph {
+		name := q.Graph.ExternalID()
+		r.Graph = &name
+	}
+	return r
+}
+
+func objectRecordOf(t kg.Term) *ObjectRecord {
+	r := &ObjectRecord{}
+	if t.IsResource() {
+		id := t.ExternalID()
+		r.ID = &id
+		return r
+	}
+	r.Value = t.ValueJSON()
+	if lang := t.Lang(); lang != "" {
+		r.Language = &lang
+	} else if datatype := t.Datatype(); datatype != kg.XSDString {
+		r.Type = &datatype
+	}
+	return r
+}
+
+// assertionOf and commitOf are for answers that return little: what returns much
+// is written by the engine.
+func assertionOf(a kg.Assertion) *Assertion {
+	out := &Assertion{
+		Source: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance),
+		ValidFrom: timeOrNil(a.Validity.From), ValidTo: timeOrNil(a.Validity.Until),
+	}
+	if a.HasCertainty {
+		out.Certainty = &a.Certainty
+	}
+	return out
+}
+
+func assertionsOf(list []kg.Assertion) []Assertion {
+	out := make([]Assertion, len(list))
+	for i, a := range list {
+		out[i] = *assertionOf(a)
+	}
+	return out
+}
+
+// commitOf is nil for none.
+func (r *run) commitOf(c *kg.Commit) *Commit {
+	if c == nil {
+		return nil
+	}
+	return &Commit{
+		ID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
+		Justification: textOrNil(c.Justification), TaskID: textOrNil(c.TaskID), SessionID: textOrNil(c.SessionID), MessageID: textOrNil(c.MessageID),
+	}
+}
+
+// textOrNil is nil for what was not said.
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// timeOrNil is nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// statementRef finds the statement that the input names as the snapshot shows it;
+// found is false when it shows none.
+func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, found bool, err error) {
+	if ref.ID != nil {
+		if ref.Subject != nil || ref.Predicate != nil || ref.Object != nil || ref.Graph != nil {
+			return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id or by what it says, not by both")
+		}
+		row, found, err := findStatement(s, *ref.ID)
+		if !found || err != nil {
+			return st, false, err
+		}
+		st, err = s.Statement(row)
+		return st, err == nil, err
+	}
+	if ref.Subject == nil || ref.Predicate == nil || ref.Object == nil {
+		return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id, or by subject, predicate and object")
+	}
+	m, err := r.mutation(&PatchInput{Op: kg.Remove, Statement: &StatementInput{Subject: ref.Subject, Predicate: ref.Predicate, Object: ref.Object, Graph: ref.Graph}})
+	if err != nil {
+		return st, false, err
+	}
+	for st, err = range s.Match(kg.Pattern(m.Quad)) {
+		return st, err == nil, err
+	}
+	return st, false, nil
+}

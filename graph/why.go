@@ -1,0 +1,74 @@
+package graph
+
+import (
+	"context"
+
+	"koine/internal/belief"
+	"koine/kg"
+)
+
+// why answers Query.why.
+func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
+	r := runOf(ctx)
+	steps, err := countUpTo(first, belief.DefaultSteps, belief.MaxSteps)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openView(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	st, found, err := r.statementRef(s, &ref)
+	if err != nil {
+		return nil, kg.AsError(err).At("statement")
+	}
+	if !found {
+		return nil, nil
+	}
+	account, err := belief.Why(ctx, r.engine.deps.Store, s, st.Quad, steps)
+	if account == nil || err != nil {
+		return nil, err
+	}
+	out := &StatementReasons{Statement: recordOf(st.Quad), MoreHistory: account.More, Backing: []Backing{}, History: []StatementStep{}}
+	for i, a := range account.Statement.Assertions {
+		c := account.Backing[i]
+		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), ProposalID: proposalOf(c)})
+	}
+	for _, step := range account.History {
+		out.History = append(out.History, r.step(step))
+	}
+	return out, nil
+}
+
+func (r *run) step(s belief.Step) StatementStep {
+	out := StatementStep{
+		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit), ProposalID: proposalOf(s.Commit),
+		Previous: []PreviousRecord{},
+	}
+	if s.ReplacedBy != (kg.Quad{}) {
+		out.ReplacedBy = recordOf(s.ReplacedBy)
+	}
+	for _, st := range s.Previous {
+		out.Previous = append(out.Previous, PreviousRecord{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)})
+	}
+	return out
+}
+
+// proposalOf names the proposal whose patches a commit applied.
+func proposalOf(c *kg.Commit) *string {
+	if c == nil || c.Held {
+		return nil
+	}
+	return textOrNil(c.ProposalID)
+}
+
+// countUpTo is an argument that counts, which is absent, or from 0 to most.
+func countUpTo(n *int, otherwise, most int) (int, error) {
+	switch {
+	case n == nil:
+		return otherwise, nil
+	case *n < 0 || *n > most:
+		return 0, kg.Errorf(kg.CodeInvalid, "first is 0 to %d, not %d", most, *n).At("first")
+	}
+	return *n, nil
+}

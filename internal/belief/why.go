@@ -1,0 +1,212 @@
+package belief
+
+import (
+	"context"
+	"slices"
+
+	"koine/kg"
+)
+
+// Bounds on what Why tells of a statement's history.
+const (
+	DefaultSteps = 10
+	MaxSteps     = 100
+)
+
+// Account is why a statement stands.
+type Account struct {
+	Statement kg.Statement
+	// Backing holds the commit of each of the statement's assertions, in the order
+	// of these: nil where the log no longer has it.
+	Backing []*kg.Commit
+	// History is what led to it, the newest first.
+	History []Step
+	// More tells that there is more than History holds: older steps, or what the
+	// log no longer has.
+	More bool
+}
+
+// Step is a change of a statement, as a view shows it.
+type Step struct {
+	Op kg.Op
+	// Assertion is the one that was made or withdrawn.
+	Assertion kg.Assertion
+	// Previous, on a Replace, is what went.
+	Previous []kg.Statement
+	// ReplacedBy, on a Remove, is the quad that took its place; the zero Quad for
+	// none.
+	ReplacedBy kg.Quad
+	// Remains, on a Remove, tells that others still backed the statement.
+	Remains bool
+	Commit  *kg.Commit
+}
+
+// Log is what Why reads of a store beside a snapshot.
+type Log interface {
+	Commit(ctx context.Context, p kg.Principal, r kg.Revision) (*kg.Commit, error)
+	ReadLog(ctx context.Context, f kg.Filter, part kg.LogRange) (*kg.LogReader, error)
+}
+
+// Why tells why a statement stands, nil if the snapshot does not show it. steps
+// bounds the history (MaxSteps at the most). The history is under the snapshot's
+// view but for an age limit, which says nothing about what was before.
+func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*Account, error) {
+	st, found, err := find(s, q)
+	if !found || err != nil {
+		return nil, err
+	}
+	a := &Account{Statement: st, Backing: make([]*kg.Commit, len(st.Assertions))}
+	w := &reasons{ctx: ctx, log: log, s: s, quad: st.Quad, commits: map[kg.Revision]*kg.Commit{}}
+	for i, assertion := range st.Assertions {
+		if a.Backing[i], err = w.commit(assertion.Revision); err != nil {
+			return nil, err
+		}
+	}
+	a.History, a.More, err = w.history(min(steps, MaxSteps))
+	return a, err
+}
+
+// find reads a statement as the snapshot shows it.
+func find(s *kg.Snapshot, q kg.Quad) (st kg.Statement, found bool, err error) {
+	for st, err = range s.Match(kg.Pattern(q)) {
+		return st, err == nil, err
+	}
+	return st, false, nil
+}
+
+// reasons reads the reasons of one statement.
+type reasons struct {
+	ctx     context.Context
+	log     Log
+	s       *kg.Snapshot
+	quad    kg.Quad
+	commits map[kg.Revision]*kg.Commit
+}
+
+// commit is what the caller may see of a commit; nil for one that the log no
+// longer has.
+func (w *reasons) commit(r kg.Revision) (*kg.Commit, error) {
+	if c, ok := w.commits[r]; ok {
+		return c, nil
+	}
+	c, err := w.log.Commit(w.ctx, w.s.View().Principal, r)
+	switch kg.CodeOf(err) {
+	case kg.CodeRevisionGone, kg.CodeNotFound:
+		c, err = nil, nil
+	}
+	w.commits[r] = c
+	return c, err
+}
+
+// history reads the newest steps, and tells whether there are more.
+func (w *reasons) history(most int) (steps []Step, more bool, err error) {
+	revisions, err := w.revisions(most + 1)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, r := range revisions {
+		if len(steps) >= most {
+			return steps[:most], true, nil
+		}
+		of, err := w.steps(r)
+		switch kg.CodeOf(err) {
+		case kg.CodePositionGone, kg.CodeRevisionGone:
+			return steps, true, nil // the log begins later
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		steps = append(steps, of...)
+	}
+	if len(steps) > most {
+		return steps[:most], true, nil
+	}
+	return steps, false, nil
+}
+
+// revisions lists the newest revisions in which the statement changed, the newest
+// first.
+func (w *reasons) revisions(most int) ([]kg.Revision, error) {
+	pattern, known, err := w.ids()
+	if !known || err != nil {
+		return nil, err
+	}
+	var list []kg.Revision
+	for v, err := range w.s.Versions(pattern, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if n := len(list); n == 0 || list[n-1] != v.From {
+			list = append(list, v.From)
+		}
+		if v.To != 0 {
+			list = append(list, v.To)
+		}
+		if len(list) > 4*most { // only the newest are asked for
+			list = append(list[:0], list[len(list)-most:]...)
+		}
+	}
+	slices.Reverse(list)
+	return list[:min(most, len(list))], nil
+}
+
+func (w *reasons) ids() (p kg.IDPattern, known bool, err error) {
+	for _, part := range [...]struct {
+		t  kg.Term
+		id *kg.ID
+	}{{w.quad.Subject, &p.Subject}, {w.quad.Predicate, &p.Predicate}, {w.quad.Object, &p.Object}, {w.quad.Graph, &p.Graph}} {
+		id, ok, err := w.s.ID(part.t)
+		if !ok || err != nil {
+			return p, false, err
+		}
+		*part.id = id
+	}
+	return p, true, nil
+}
+
+// steps are what a commit did to the statement, the last first.
+func (w *reasons) steps(r kg.Revision) ([]Step, error) {
+	view := w.s.View()
+	view.At, view.MaxAge = 0, 0
+	view.Graphs = []kg.Term{w.quad.Graph}
+	// Of the others with the same subject and predicate too: they may have taken
+	// its place, or it theirs.
+	around := kg.Pattern{Subject: w.quad.Subject, Predicate: w.quad.Predicate, Graph: w.quad.Graph}
+	epoch := w.s.Position().Epoch
+	reader, err := w.log.ReadLog(w.ctx, kg.Filter{Patterns: []kg.Pattern{around}, View: view}, kg.LogRange{
+		After:    kg.Position{Epoch: epoch, Revision: r - 1, Index: kg.EndOfCommit},
+		Until:    kg.Position{Epoch: epoch, Revision: r, Index: kg.EndOfCommit},
+		Backward: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []Step
+	for e, err := range reader.Events() {
+		if err != nil {
+			return nil, err
+		}
+		step, ok := w.step(&e)
+		if !ok {
+			continue
+		}
+		if step.Commit, err = w.commit(r); err != nil {
+			return nil, err
+		}
+		list = append(list, step)
+	}
+	return list, nil
+}
+
+// step is what the event did to the statement, false for nothing.
+func (w *reasons) step(e *kg.Event) (Step, bool) {
+	if e.Statement.Quad == w.quad {
+		return Step{Op: e.Op, Assertion: e.Statement.Assertions[0], Previous: e.Previous, Remains: e.StatementRemains}, true
+	}
+	for _, gone := range e.Previous {
+		if gone.Quad == w.quad {
+			return Step{Op: kg.Remove, Assertion: gone.Assertions[0], ReplacedBy: e.Statement.Quad}, true
+		}
+	}
+	return Step{}, false
+}
