@@ -119,7 +119,8 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		result.Errors = errs
 		return result
 	}
-	if opCtx.Operation.Operation == ast.Query {
+	result.Kind = opCtx.Operation.Operation
+	if result.Kind == ast.Query {
 		ctx = kg.WithPace(ctx, pace.step)
 	}
 	response := e.exec(r.context(ctx, opCtx))

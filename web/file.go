@@ -101,7 +101,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", f.contentType)
 	header.Set("Cache-Control", f.cacheControl)
 	header.Set("ETag", `"`+tag+`"`)
-	header.Set("Vary", "Accept-Encoding")
+	header.Add("Vary", "Accept-Encoding")
 	// http.ServeContent leaves the length out when there is an encoding.
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	r = r.Clone(r.Context())

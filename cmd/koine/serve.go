@@ -13,6 +13,7 @@ import (
 	"koine/a2a"
 	"koine/graph"
 	"koine/graph/transport"
+	"koine/internal/audit"
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
@@ -80,7 +81,8 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	limiter, err := c.throttle(true)
+	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
+	limiter, err := c.throttle(true, counters, trail)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
 	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
@@ -117,7 +119,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
 	server.Handle("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Admit: server.AdmitOperation})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.Handle("/graphql", httpd.GraphQL, graphql)
 	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
 

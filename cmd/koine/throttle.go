@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 
+	"koine/internal/audit"
+	"koine/internal/httpd"
 	"koine/internal/throttle"
 )
 
@@ -29,8 +32,8 @@ var (
 const maxRate = 1e6
 
 // throttle makes the limits; open says that the server is in open mode, where
-// they are all off unless said.
-func (f throttleFlags) throttle(open bool) (*throttle.Throttle, error) {
+// they are all off unless said. What they refuse is counted and noted.
+func (f throttleFlags) throttle(open bool, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
 	o := throttle.Options{Principal: principalLimits, Address: addressLimits}
 	if open {
 		o = throttle.Options{}
@@ -68,6 +71,12 @@ func (f throttleFlags) throttle(open bool) (*throttle.Throttle, error) {
 			return nil, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int(maxRate))}
 		}
 		*flag.to = *flag.said
+	}
+	o.Refused = func(r throttle.Refusal) {
+		counters.RateLimited(r.What, r.By)
+		trail.Refuse(context.Background(), audit.Refusal{
+			Kind: audit.RateLimit, Principal: r.Principal, Address: r.Address, Reason: r.What + " of this " + r.By,
+		})
 	}
 	return throttle.New(o), nil
 }

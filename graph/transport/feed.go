@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,10 +55,16 @@ func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Ope
 }
 
 func (h *Handler) subscribe(ctx context.Context, req operation.Request) (_ Subscription, err error) {
+	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
 		}
+		outcome := "ok"
+		if err != nil {
+			outcome = "failed"
+		}
+		h.options.Observe(string(ast.Subscription), outcome, time.Since(began))
 	}()
 	s, err := h.engine.Subscribe(ctx, req)
 	if err != nil {
@@ -84,12 +91,24 @@ func (h *Handler) kind(req *operation.Request) (kind ast.Operation) {
 
 // execute is the engine's Execute; a panic is an internal error.
 func (h *Handler) execute(ctx context.Context, req operation.Request) (result operation.Result) {
+	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			result = operation.Result{Errors: h.engine.Present(panicked(p))}
 		}
+		h.options.Observe(cmp.Or(string(result.Kind), "invalid"), outcomeOf(&result), time.Since(began))
 	}()
 	return h.engine.Execute(ctx, req)
+}
+
+func outcomeOf(result *operation.Result) string {
+	switch {
+	case len(result.Errors) == 0:
+		return "ok"
+	case result.Data == nil:
+		return "failed"
+	}
+	return "partial"
 }
 
 func panicked(value any) error { return fmt.Errorf("panic: %v\n%s", value, debug.Stack()) }

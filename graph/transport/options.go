@@ -38,6 +38,10 @@ type Options struct {
 	// error refuses the operation; leave is called when the operation has been
 	// executed, or its subscription established.
 	Admit func(ctx context.Context) (leave func(), err error)
+	// Observe, if set, is told of each operation that was executed, or established
+	// if it is a subscription: its kind, and "ok", "partial" (data and errors) or
+	// "failed".
+	Observe func(kind, outcome string, took time.Duration)
 	// Connect says whose the operations of a socket are, from who opened it and
 	// the payload of its connection_init (nil if it had none). An error forbids
 	// the connection. Nil: they are of who opened it, whatever the payload says.
@@ -71,6 +75,9 @@ func (o Options) withDefaults() Options {
 	o.InitTimeout = cmp.Or(o.InitTimeout, DefaultInitTimeout)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	if o.Observe == nil {
+		o.Observe = func(string, string, time.Duration) {}
+	}
 	if o.Admit == nil {
 		o.Admit = func(context.Context) (func(), error) { return func() {}, nil }
 	}

@@ -61,6 +61,8 @@ var law = []layer{
 		"how patterns are joined is the same for all languages that ask with them"},
 	{"koine/internal/livematch", []string{"koine/kg", "koine/internal/pattern"}, []string{},
 		"how solutions change with a commit is the same for all protocols, so it knows none"},
+	{"koine/internal/audit", []string{"koine/kg", "koine/internal/caller"}, []string{},
+		"what was done and what was refused is the same for all protocols, so it knows none"},
 	{"koine/internal/throttle", []string{"koine/kg", "koine/internal/caller"}, []string{"golang.org/x/time"},
 		"how much one caller may ask for is the same in all protocols, so it knows none"},
 	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf"}, nil,

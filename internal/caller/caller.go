@@ -20,6 +20,8 @@ type Caller struct {
 	// Address is where the request comes from, as the server sees it or as a
 	// proxy that it trusts says; the zero Addr if that is not known.
 	Address netip.Addr
+	// Path of the route that the request is for; "" if it is for none.
+	Path string
 	// RequestID names the request in the log and in the answer's X-Request-ID.
 	RequestID string
 }

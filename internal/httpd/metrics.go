@@ -10,8 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"koine/kg"
 )
 
 // metrics are the server's numbers, in a registry of its own.
@@ -21,6 +19,7 @@ type metrics struct {
 	took     *prometheus.HistogramVec
 	calls    *prometheus.CounterVec
 	callTook *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
 }
 
 // buckets reach from a cached query to a large import, in seconds.
@@ -38,7 +37,10 @@ func newMetrics(s *Server) *metrics {
 		callTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_rpc_call_duration_seconds", Buckets: buckets,
 			Help: "How long JSON-RPC calls took, by method; a stream's call lasts as long as the stream."}, []string{"method"}),
 	}
-	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook,
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_http_refused_total",
+		Help: "HTTP requests that the server refused before their handler, by reason; UNAUTHENTICATED are failed authentications."}, []string{"reason"})
+	m.registry.MustRegister(s.options.Counters.collectors()...)
+	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook, m.refused,
 		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.underWay.Load()) }),
 		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -90,49 +92,4 @@ func methodLabel(method string) string {
 		return method
 	}
 	return "other"
-}
-
-// storeCollector gives the store's numbers as of one moment.
-type storeCollector struct{ store Store }
-
-type storeNumber struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(kg.Stats) float64
-}
-
-func storeGauge(name, help string, value func(kg.Stats) float64) storeNumber {
-	return storeNumber{prometheus.NewDesc("koine_store_"+name, help, nil, nil), prometheus.GaugeValue, value}
-}
-
-func storeCounter(name, help string, value func(kg.Stats) float64) storeNumber {
-	return storeNumber{prometheus.NewDesc("koine_store_"+name, help, nil, nil), prometheus.CounterValue, value}
-}
-
-var storeNumbers = []storeNumber{
-	storeGauge("revision", "The newest revision.", func(s kg.Stats) float64 { return float64(s.Revision) }),
-	storeGauge("statements", "Statements in all graphs.", func(s kg.Stats) float64 { return float64(s.Statements) }),
-	storeGauge("terms", "Terms in the dictionary.", func(s kg.Stats) float64 { return float64(s.Terms) }),
-	storeGauge("log_bytes", "Used bytes of the log.", func(s kg.Stats) float64 { return float64(s.LogBytes) }),
-	storeGauge("index_bytes", "Bytes of the index.", func(s kg.Stats) float64 { return float64(s.IndexBytes) }),
-	storeGauge("queue_length", "Updates that wait for the committer.", func(s kg.Stats) float64 { return float64(s.QueueLength) }),
-	storeGauge("watchers", "Registered watchers.", func(s kg.Stats) float64 { return float64(s.Watchers) }),
-	storeGauge("snapshots", "Open snapshots.", func(s kg.Stats) float64 { return float64(s.Snapshots) }),
-	storeCounter("term_cache_hits_total", "Terms found in the cache.", func(s kg.Stats) float64 { return float64(s.CacheHits) }),
-	storeCounter("term_cache_misses_total", "Terms looked up in the index.", func(s kg.Stats) float64 { return float64(s.CacheMisses) }),
-}
-
-// Describe is for the registry.
-func (c storeCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, n := range storeNumbers {
-		to <- n.desc
-	}
-}
-
-// Collect is for the registry.
-func (c storeCollector) Collect(to chan<- prometheus.Metric) {
-	stats := c.store.Stats()
-	for _, n := range storeNumbers {
-		to <- prometheus.MustNewConstMetric(n.desc, n.kind, n.value(stats))
-	}
 }

@@ -49,8 +49,18 @@ type Options struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
+	// Counters are those that /metrics has beside the server's own; nil makes new
+	// ones.
+	Counters *Counters
 	// Certificate makes the server speak TLS; nil leaves it at plain HTTP.
 	Certificate *Certificate
+
+	// AllowOrigins are the origins whose pages may use the server, as ParseOrigins
+	// gives them. In open mode none is let in.
+	AllowOrigins []string
+	// PublicOrigin is the origin under which clients know the server, where it is
+	// not the host that they ask for; "" for none.
+	PublicOrigin string
 
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.
@@ -82,6 +92,9 @@ func (o Options) withDefaults() Options {
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
 	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	o.MaxRequests = cmp.Or(o.MaxRequests, DefaultMaxRequests)
+	if o.Counters == nil {
+		o.Counters = NewCounters()
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -102,6 +102,7 @@ func (f *refusal) body(form Form) any {
 // refuse answers in the form of the route that the request is for.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
 	_, pattern := s.mux.Handler(r)
+	s.metrics.refused.WithLabelValues(f.reason).Inc()
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
 	}

@@ -31,7 +31,7 @@ type health struct {
 // home sends a browser to the page made for it, and tells everybody else what
 // is here.
 func (s *Server) home(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
 		// Not http.Redirect: it would make a relative address absolute, and so
 		// lose the prefix that a proxy may have put before it.

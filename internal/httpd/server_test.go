@@ -16,7 +16,7 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	s := newServer(httpd.Options{Store: store{errors.New("READ_ONLY: the disk is gone")}})
+	s := newServer(httpd.Options{Store: store{err: errors.New("READ_ONLY: the disk is gone")}})
 	s.HandleRPC(whoami)
 	r := run(t, s)
 	for _, row := range []struct {

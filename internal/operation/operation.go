@@ -47,6 +47,8 @@ type Request struct {
 // Result is the answer to a query or a mutation, or one event of a
 // subscription.
 type Result struct {
+	// Kind is what was executed; "" where it did not come to that.
+	Kind ast.Operation
 	// Data is the content of GraphQL's `data`; nil when nothing could be given.
 	Data   json.RawMessage
 	Errors gqlerror.List

@@ -2,7 +2,10 @@ package throttle
 
 import (
 	"cmp"
+	"net/netip"
 	"time"
+
+	"koine/kg"
 )
 
 // Limits of one principal, or of one address. Zero bounds nothing.
@@ -45,9 +48,16 @@ type Options struct {
 	MaxBuckets int
 	// Clock is time.Now when nil.
 	Clock func() time.Time
-	// Refused, if set, is told of each refusal: what (Requests, Updates, Streams)
-	// and by which limit (ByPrincipal, ByAddress).
-	Refused func(what, by string)
+	// Refused, if set, is told of each refusal.
+	Refused func(Refusal)
+}
+
+// Refusal is that of somebody who asked for too much.
+type Refusal struct {
+	What      string     // Requests, Updates or Streams
+	By        string     // ByPrincipal or ByAddress
+	Principal kg.AgentID // "" where it was the address's limit
+	Address   netip.Addr // the zero Addr where it was the principal's
 }
 
 func (o Options) withDefaults() Options {
@@ -57,7 +67,7 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	if o.Refused == nil {
-		o.Refused = func(string, string) {}
+		o.Refused = func(Refusal) {}
 	}
 	return o
 }

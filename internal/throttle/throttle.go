@@ -55,7 +55,7 @@ func (t *Throttle) Request(principal kg.AgentID) error {
 	if t == nil {
 		return nil
 	}
-	return t.take(t.requests.principal.take(principal, t.options.Clock()), Requests, ByPrincipal)
+	return t.check(t.requests.principal.take(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
 }
 
 // Update takes an update from the shares of both. What the principal may not do
@@ -64,7 +64,7 @@ func (t *Throttle) Update(principal kg.AgentID, addr netip.Addr) error {
 	if t == nil {
 		return nil
 	}
-	if err := t.take(t.updates.principal.take(principal, t.options.Clock()), Updates, ByPrincipal); err != nil {
+	if err := t.check(t.updates.principal.take(principal, t.options.Clock()), Refusal{What: Updates, By: ByPrincipal, Principal: principal}); err != nil {
 		return err
 	}
 	return t.fromAddress(t.updates.address, Updates, addr)
@@ -77,12 +77,12 @@ func (t *Throttle) Stream(principal kg.AgentID, addr netip.Addr) (release func()
 		return func() {}, nil
 	}
 	if !t.streams.principal.take(principal) {
-		return nil, t.take(StreamRetryAfter, Streams, ByPrincipal)
+		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByPrincipal, Principal: principal})
 	}
 	key, counted := keyOf(addr)
 	if counted && !t.streams.address.take(key) {
 		t.streams.principal.give(principal)
-		return nil, t.take(StreamRetryAfter, Streams, ByAddress)
+		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByAddress, Address: addr})
 	}
 	return sync.OnceFunc(func() {
 		t.streams.principal.give(principal)
@@ -97,28 +97,20 @@ func (t *Throttle) fromAddress(b *buckets[netip.Prefix], what string, addr netip
 	if !counted {
 		return nil
 	}
-	return t.take(b.take(key, t.options.Clock()), what, ByAddress)
+	return t.check(b.take(key, t.options.Clock()), Refusal{What: what, By: ByAddress, Address: addr})
 }
 
-// take is nil where nothing has to be waited for.
-func (t *Throttle) take(wait time.Duration, what, by string) error {
+// check is nil where nothing has to be waited for.
+func (t *Throttle) check(wait time.Duration, r Refusal) error {
 	if wait <= 0 {
 		return nil
 	}
-	t.options.Refused(what, by)
-	return refusal(wait, what, by)
-}
-
-func refusal(wait time.Duration, what, by string) *kg.Error {
-	whose := "this principal"
-	if by == ByAddress {
-		whose = "this address"
-	}
-	e := kg.Errorf(kg.CodeRateLimited, "too many %s of %s", what, whose)
+	t.options.Refused(r)
+	e := kg.Errorf(kg.CodeRateLimited, "too many %s of this %s", r.What, r.By)
 	e.RetryAfter = min(wait, MaxRetryAfter)
-	e.Limit = what
+	e.Limit = r.What
 	e.Hint = "Wait for as long as retryAfterMs says."
-	switch what {
+	switch r.What {
 	case Updates:
 		e.Hint += " Several statements in one update cost as much as one."
 	case Streams:

@@ -97,7 +97,9 @@ func TestUpdatesOfBoth(t *testing.T) {
 	var told []string
 	l := throttle.New(throttle.Options{
 		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 3}, Burst: time.Second, Clock: c.Now,
-		Refused: func(what, by string) { told = append(told, what+" by "+by) },
+		Refused: func(r throttle.Refusal) {
+			told = append(told, fmt.Sprintf("%s by %s %s%v", r.What, r.By, r.Principal, r.Address))
+		},
 	})
 	here := addr("192.0.2.1")
 	admitted(t, l.Update("agent://a", here))
@@ -106,7 +108,7 @@ func TestUpdatesOfBoth(t *testing.T) {
 	admitted(t, l.Update("agent://b", here)) // the refused one did not cost the address anything
 	refused(t, l.Update("agent://b", here), throttle.Updates, time.Second/3)
 	admitted(t, l.Update("agent://c", addr("192.0.2.2")))
-	if got, want := fmt.Sprint(told), "[updates by principal updates by address]"; got != want {
+	if got, want := fmt.Sprint(told), "[updates by principal agent://ainvalid IP updates by address 192.0.2.1]"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 }

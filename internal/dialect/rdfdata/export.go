@@ -109,7 +109,7 @@ func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *
 		contentType += "; charset=utf-8" // text/* would be taken for something else
 	}
 	header.Set("Content-Type", contentType)
-	header.Set("Vary", "Accept, Accept-Encoding")
+	header.Add("Vary", "Accept, Accept-Encoding")
 	header.Set("Koine-Revision", strconv.FormatUint(uint64(s.Revision()), 10))
 	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
 	header.Set("Content-Disposition", `inline; filename="koine.`+f.Extension()+`"`)

@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// Commits gives the commits (kg.Store).
+type Commits interface {
+	Head() kg.Position
+	Oldest() kg.Position
+	Commit(context.Context, kg.Principal, kg.Revision) (*kg.Commit, error)
+	RevisionAt(context.Context, time.Time) (kg.Revision, error)
+}
+
+// MaxScanned bounds the commits that one page looks at.
+const MaxScanned = 10_000
+
+// Query asks for a part of the list. The zero value of a member asks for all.
+type Query struct {
+	First            int // of entries; at least 1
+	After            string
+	Principal, Actor kg.AgentID
+	Since, Until     time.Time // both inclusive
+	Kinds            []Kind
+}
+
+// Page is a part of the list, the newest first.
+type Page struct {
+	Entries []Entry
+	// End is behind all that was looked at: the cursor for the next page.
+	End  string
+	More bool
+}
+
+// place is where a reader of the list stands: what is older than both is left.
+type place struct {
+	revision kg.Revision // of the next commit to look at; 0 for none
+	number   uint64      // of the refusal told last
+}
+
+func (p place) String() string {
+	return strconv.FormatUint(uint64(p.revision), 10) + "." + strconv.FormatUint(p.number, 10)
+}
+
+func parsePlace(text string) (p place, err error) {
+	revision, number, ok := strings.Cut(text, ".")
+	r, rerr := strconv.ParseUint(revision, 10, 64)
+	n, nerr := strconv.ParseUint(number, 10, 64)
+	if !ok || rerr != nil || nerr != nil {
+		return p, kg.Errorf(kg.CodeInvalid, "is no cursor of this list").At("after")
+	}
+	return place{kg.Revision(r), n}, nil
+}
+
+// List is what was done and what was refused, the newest first. It asks nobody
+// whether the caller may know: whoever calls it does, and only administrators may.
+// A page that has looked at MaxScanned commits ends there, perhaps without an
+// entry, and goes on behind its End.
+func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, error) {
+	at := place{commits.Head().Revision, math.MaxUint64}
+	if q.After != "" {
+		var err error
+		if at, err = parsePlace(q.After); err != nil {
+			return nil, err
+		}
+		at.revision = min(at.revision, commits.Head().Revision)
+	}
+	l := &lister{ctx: ctx, commits: commits, query: q, at: at, oldest: commits.Oldest().Revision, page: &Page{}}
+	if q.After == "" && !q.Until.IsZero() {
+		if err := l.skip(); err != nil {
+			return nil, err
+		}
+	}
+	trail.before(at.number, func(r Refusal) bool {
+		if e := refused(&r); l.wanted(&e) {
+			l.refusals = append(l.refusals, e)
+		}
+		return true
+	})
+	if err := l.run(); err != nil {
+		return nil, err
+	}
+	return l.page, nil
+}
+
+// skip goes to the newest commit that is not later than what is asked for.
+func (l *lister) skip() error {
+	r, err := l.commits.RevisionAt(l.ctx, l.query.Until)
+	switch {
+	case kg.CodeOf(err) == kg.CodeRevisionGone:
+		l.at.revision = l.oldest
+	case err != nil:
+		return err
+	default:
+		l.at.revision = min(l.at.revision, r)
+	}
+	return nil
+}
+
+type lister struct {
+	ctx      context.Context
+	commits  Commits
+	query    Query
+	at       place
+	oldest   kg.Revision // the log begins behind it
+	refusals []Entry     // of those left that are asked for, the newest first
+	commit   *Entry      // read and not told yet
+	scanned  int
+	page     *Page
+}
+
+// run tells entries until the page is full, the list has ended, or enough was
+// looked at.
+func (l *lister) run() error {
+	for {
+		if err := l.read(); err != nil {
+			return err
+		}
+		ended := l.commit == nil && l.at.revision <= l.oldest
+		if ended && len(l.refusals) == 0 {
+			break
+		}
+		if l.commit == nil && !ended || len(l.page.Entries) == l.query.First {
+			l.page.More = true
+			break
+		}
+		l.tell()
+	}
+	l.page.End = l.at.String()
+	return nil
+}
+
+// read takes the next commit that is asked for. Without one it has looked at
+// enough, or at all.
+func (l *lister) read() error {
+	for l.commit == nil && l.at.revision > l.oldest && l.scanned < MaxScanned {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		c, err := l.commits.Commit(l.ctx, kg.SystemPrincipal(), l.at.revision)
+		if kg.CodeOf(err) == kg.CodeRevisionGone { // the head was cut meanwhile
+			l.oldest = l.at.revision
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("revision %d: %w", l.at.revision, err)
+		}
+		l.scanned++
+		e := entryOf(c)
+		if !l.query.Since.IsZero() && e.Time.Before(l.query.Since) {
+			l.oldest = l.at.revision // what comes next is older still
+			return nil
+		}
+		if !l.wanted(&e) {
+			l.at.revision--
+			continue
+		}
+		l.commit = &e
+	}
+	return nil
+}
+
+// tell takes the newer of the next commit and the next refusal.
+func (l *lister) tell() {
+	if l.commit != nil && (len(l.refusals) == 0 || !l.refusals[0].Time.After(l.commit.Time)) {
+		l.at.revision--
+		l.add(*l.commit)
+		l.commit = nil
+		return
+	}
+	e := l.refusals[0]
+	l.refusals = l.refusals[1:]
+	l.at.number = e.Refusal.number
+	l.add(e)
+}
+
+func (l *lister) add(e Entry) {
+	l.page.Entries = append(l.page.Entries, e)
+}
+
+func (l *lister) wanted(e *Entry) bool {
+	q := &l.query
+	return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&
+		(q.Principal == "" || q.Principal == e.Principal) && (q.Actor == "" || q.Actor == e.Actor) &&
+		(q.Since.IsZero() || !e.Time.Before(q.Since)) && (q.Until.IsZero() || !e.Time.After(q.Until))
+}

@@ -1,0 +1,108 @@
+package httpd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"koine/internal/httpd"
+	"koine/internal/throttle"
+	"koine/kg"
+)
+
+// judge gives the verdicts that it holds, one after the other.
+type judge []kg.Verdict
+
+func (j *judge) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
+	v := (*j)[0]
+	if *j = (*j)[1:]; v.Reason == "fails" {
+		return v, errors.New("it fails")
+	}
+	return v, nil
+}
+
+// /metrics has a number for everything that an operator watches, in a form that
+// Prometheus' own linter has nothing against, and no label that a client can make
+// up.
+func TestNumbers(t *testing.T) {
+	counters := httpd.NewCounters()
+	limits := throttle.New(throttle.Options{
+		Principal: throttle.Limits{Requests: 2}, Burst: time.Second, Clock: still,
+		Refused: func(r throttle.Refusal) { counters.RateLimited(r.What, r.By) },
+	})
+	p := newPair(t)
+	p.write(t, 1)
+	s := newServer(httpd.Options{Counters: counters, Throttle: limits, Store: store{stats: kg.Stats{
+		Revision: 7, LogBytes: 1234, QueueLength: 3, Watchers: 2, QueueBound: 4096, CacheHits: 3, CacheMisses: 1, Refused: kg.CodeDiskFull,
+		CommitSeconds: kg.Histogram{Bounds: []float64{.1, 1}, Counts: []uint64{5, 2, 1}, Sum: 4.5},
+		GroupCommits:  kg.Histogram{Bounds: []float64{1, 2}, Counts: []uint64{1, 1, 0}, Sum: 3},
+		LagRevisions:  kg.Histogram{Bounds: []float64{0, 10}, Counts: []uint64{4, 2, 1}}, MaxLag: 99,
+	}}})
+	s.HandleRPC(whoami)
+	r := run(t, s)
+	for range 3 {
+		do(t, r, "POST", "/", "", "X-Agent-ID: greedy")
+	}
+	do(t, r, "POST", "/", "", "Host: evil.example")
+	do(t, r, "MADEUP", "/no/such/path", "", "X-Agent-ID: somebody")
+	s.Call("knowledge/query", 0, 3*time.Millisecond)
+	counters.Operation("query", "ok", time.Millisecond)
+	verdicts := &judge{{}, {Outcome: kg.Held}, {Outcome: kg.Rejected}, {Outcome: kg.Violation}, {Reason: "fails"}}
+	verifier := counters.Verifier(verdicts)
+	for range 5 {
+		_, _ = verifier.Verify(t.Context(), kg.Judgement{}) // what it says is the judge's
+	}
+	_, text := do(t, r, "GET", "/metrics", "", "X-Agent-ID: prometheus")
+	for _, want := range []string{
+		`koine_http_requests_total{method="other",route="none",status="404"} 1`,
+		`koine_http_refused_total{reason="HOST_FORBIDDEN"} 1`,
+		`koine_http_refused_total{reason="RATE_LIMITED"} 1`,
+		`koine_rate_limited_total{by="principal",what="requests"} 1`,
+		`koine_rpc_calls_total{code="0",method="knowledge/query"} 1`,
+		`koine_rpc_call_duration_seconds_bucket{method="knowledge/query",le="0.005"} 1`,
+		`koine_graphql_operations_total{kind="query",outcome="ok"} 1`,
+		`koine_graphql_operation_duration_seconds_bucket{kind="query",le="0.001"} 1`,
+		`koine_verification_verdicts_total{outcome="accepted"} 1`,
+		`koine_verification_verdicts_total{outcome="held"} 1`,
+		`koine_verification_verdicts_total{outcome="rejected"} 1`,
+		`koine_verification_verdicts_total{outcome="violation"} 1`,
+		`koine_verification_verdicts_total{outcome="error"} 1`,
+		`koine_store_commit_duration_seconds_bucket{le="0.1"} 5`,
+		`koine_store_commit_duration_seconds_bucket{le="1"} 7`,
+		`koine_store_commit_duration_seconds_bucket{le="+Inf"} 8`,
+		`koine_store_commit_duration_seconds_sum 4.5`,
+		`koine_store_group_commits_bucket{le="2"} 2`,
+		`koine_store_append_duration_seconds_count 0`,
+		`koine_store_queue_length 3`,
+		`koine_store_queue_bound 4096`,
+		`koine_store_watchers_lagging{revisions="0"} 3`,
+		`koine_store_watchers_lagging{revisions="10"} 1`,
+		`koine_store_watcher_lag_max_revisions 99`,
+		`koine_store_term_cache_hit_ratio 0.75`,
+		`koine_store_ready 0`,
+		`koine_store_updates_refused{code="DISK_FULL"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no line %s", want)
+		}
+	}
+	for _, agent := range []string{"greedy", "somebody", "prometheus", "evil", "MADEUP", "such"} {
+		if strings.Contains(text, agent) {
+			t.Errorf("the numbers tell of %q, which a client made up", agent)
+		}
+	}
+	if httpd.NewCounters().Verifier(nil) != nil {
+		t.Error("no verifier became one")
+	}
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
