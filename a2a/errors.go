@@ -61,6 +61,8 @@ func (e *Error) Unwrap() error { return e.cause }
 type details struct {
 	Reason string `json:"reason"`
 	Domain string `json:"domain"`
+	// Cause tells more of the reason RESYNC: ACCESS_CHANGED.
+	Cause string `json:"cause,omitempty"`
 	// Field is the part of the params that is wrong.
 	Field  string `json:"field,omitempty"`
 	Detail string `json:"detail,omitempty"`

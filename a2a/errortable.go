@@ -49,6 +49,7 @@ var errorTable = []struct {
 	{kg.CodeCursorForeign, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeCursorGone, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
@@ -64,7 +65,11 @@ var errorTable = []struct {
 const defaultRetryAfter = time.Second
 
 // rename is for codes that clients know by another reason.
-var rename = map[kg.Code]string{kg.CodeClosed: reasonServerShutdown}
+var rename = map[kg.Code]string{kg.CodeClosed: reasonServerShutdown, kg.CodeAccessChanged: string(kg.CodeResync)}
+
+// cause is for codes of which the reason that clients know them by says too
+// little.
+var cause = map[kg.Code]string{kg.CodeAccessChanged: string(kg.CodeAccessChanged)}
 
 // errorOf is what a failed call becomes on the wire. Fields of the error begin
 // in the params.
@@ -103,7 +108,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 			if name, ok := rename[e.Code]; ok {
 				d.Reason = name
 			}
-			d.OldestPosition = h.oldest(e)
+			d.Cause, d.OldestPosition = cause[e.Code], h.oldest(e)
 		})
 	}
 	return internalError(ctx, err, stream)
@@ -112,7 +117,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 // oldest is the position to offer to a reader whose own is gone.
 func (h *Handler) oldest(e *kg.Error) string {
 	switch {
-	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync:
+	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync && e.Code != kg.CodeAccessChanged:
 		return ""
 	case e.Oldest != nil:
 		return h.store.FormatPosition(*e.Oldest)

@@ -158,7 +158,7 @@ func (c *costing) neighbours(f *ast.Field) int {
 // refused later, with a better message: here it counts as the greatest.
 func (c *costing) first(f *ast.Field) int {
 	unasked := DefaultPageSize
-	if f.ObjectDefinition != nil && f.ObjectDefinition.Name == "Vocabulary" {
+	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || f.Name == "graphs") {
 		unasked = DefaultVocabularySize
 	}
 	if len(f.SelectionSet) == 0 {

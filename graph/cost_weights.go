@@ -33,7 +33,7 @@ var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 // scanFields are those that read an index and are no connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
-	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.why": true,
+	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.

@@ -14,14 +14,18 @@ import (
 	_ "embed"
 
 	"koine/internal/operation"
+	"koine/internal/policy"
 	"koine/kg"
 )
 
-// Deps are what the engine works with. All but Logger are required.
+// Deps are what the engine works with. All but Logger and Graphs are required.
 type Deps struct {
 	Store    *kg.Store
 	Prefixes *kg.Prefixes
 	Logger   *slog.Logger // nil: slog.Default
+	// Graphs makes and deletes graphs and knows who may do what with them; nil for a
+	// store without policies.
+	Graphs *policy.Graphs
 }
 
 // Options of an engine. The zero value works.

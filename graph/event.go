@@ -254,6 +254,8 @@ func (plan pointPlan) writeUpToDate(engine *Engine, p kg.Position) []byte {
 func (plan pointPlan) writeResync(engine *Engine, err *kg.Error) []byte {
 	return appendObject(nil, plan, "Resync", func(b []byte, name string) []byte {
 		switch {
+		case name == "reason" && err.Code == kg.CodeAccessChanged:
+			return appendString(b, string(err.Code))
 		case name == "reason":
 			return appendString(b, err.Message)
 		case err.Oldest == nil:

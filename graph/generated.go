@@ -47,6 +47,9 @@ type ComplexityRoot struct {
 
 type MutationResolver interface {
 	ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error)
+	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
+	SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error)
+	DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
@@ -61,6 +64,8 @@ type QueryResolver interface {
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
 	Revision(ctx context.Context) (*kg.Revision, error)
+	Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error)
+	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
 }
 type SubscriptionResolver interface {
 	StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
@@ -93,7 +98,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputApplyPatchesInput,
 		ec.unmarshalInputBudgetInput,
+		ec.unmarshalInputCreateGraphInput,
 		ec.unmarshalInputDateTimeFilter,
+		ec.unmarshalInputDeleteGraphInput,
 		ec.unmarshalInputEntityAggregate,
 		ec.unmarshalInputEntityFilter,
 		ec.unmarshalInputEntityGroupKey,
@@ -114,6 +121,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPredicateInput,
 		ec.unmarshalInputPropertyFilter,
 		ec.unmarshalInputRevisionFilter,
+		ec.unmarshalInputSetGraphPolicyInput,
 		ec.unmarshalInputStatementAggregate,
 		ec.unmarshalInputStatementFilter,
 		ec.unmarshalInputStatementGroupKey,
@@ -460,6 +468,23 @@ type Query {
 
   "The revision that this operation reads."
   revision: Revision
+
+  """
+  The graphs that you may read, koine's own left out: those that hold statements, and those that were made
+  and are still empty. The default graph comes first, the others by their names.
+  """
+  graphs(
+    "How many at most: 100 if not said, 1000 at the most."
+    first: Int
+    "Only those whose names come behind this one."
+    after: IRI
+  ): [Graph!]
+
+  "One graph, the default graph if no name is said. Null when there is none of the name that you may read."
+  graph(
+    "Its name."
+    iri: IRI
+  ): Graph
 }
 
 "How the graph is changed."
@@ -472,6 +497,27 @@ type Mutation {
     "What to do, and why."
     input: ApplyPatchesInput!
   ): ApplyPatchesPayload
+
+  "Makes a graph, and you its owner."
+  createGraph(
+    "How it is called, and who may do what."
+    input: CreateGraphInput!
+  ): GraphPayload
+
+  "Says who may do what with a graph. Its owners may, and administrators."
+  setGraphPolicy(
+    "Which graph, and what changes."
+    input: SetGraphPolicyInput!
+  ): GraphPayload
+
+  """
+  Deletes a graph for good: from now on nobody reads or writes it, its past included, and its name is not used
+  again. Its owners may, and administrators.
+  """
+  deleteGraph(
+    "Which graph."
+    input: DeleteGraphInput!
+  ): DeleteGraphPayload
 }
 
 "What can be followed. One event per change; ` + "`" + `extensions.position` + "`" + ` tells where to resume from."
@@ -1117,6 +1163,55 @@ type GraphCount {
   graph: IRI
   "How many statements it holds."
   count: Long!
+}
+
+"A graph: how it is called, and what you may do with it."
+type Graph {
+  "Its name. Null for the default graph, which has none."
+  iri: IRI
+  "How many statements of it the operation sees."
+  statements: Long!
+  "What you may do with it."
+  rights: [GraphRight!]!
+  "Who may do what, for those who may manage it; null for others."
+  policy: GraphPolicy
+}
+
+"What one may do with a graph."
+enum GraphRight {
+  "Know that it is there."
+  DISCOVER
+  "Read its statements, as they are and as they were."
+  READ
+  "Change its statements."
+  WRITE
+  "Say who may do what, and delete it."
+  MANAGE
+}
+
+"Who may read a graph."
+enum GraphVisibility {
+  "Everybody."
+  PUBLIC
+  "Those whom the policy names."
+  PRIVATE
+}
+
+"""
+Who may do what with a graph. Each list names agents by their ids, roles as "role:NAME", or everybody as "*".
+Administrators may do everything.
+"""
+type GraphPolicy {
+  "Whether everybody may read it."
+  visibility: GraphVisibility!
+  "Who may do everything with it."
+  owners: [String!]!
+  "Who may read and write it."
+  writers: [String!]!
+  "Who may read it, beside owners and writers."
+  readers: [String!]!
+  "The revision that made the policy what it is. Null while none was set: this is then what the server holds by default."
+  revision: Revision
 }
 
 "How much there is, counted over what the view shows."
@@ -1902,6 +1997,79 @@ input ObjectInput {
   language: String
 }
 
+"A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise."
+input CreateGraphInput {
+  """
+  Its name: one that begins with your own agent id and a slash, such as "agent://dora/notes". Administrators choose any.
+  Without one, a name is made up.
+  """
+  iri: IRI
+  "Whether everybody may read it."
+  visibility: GraphVisibility
+  "Who may do everything with it: agent ids, or \"role:NAME\". You, if nobody is named."
+  owners: [String!]
+  "Who may read and write it: agent ids, \"role:NAME\", or \"*\" for everybody."
+  writers: [String!]
+  "Who may read it: agent ids, \"role:NAME\", or \"*\" for everybody."
+  readers: [String!]
+  "Makes a retry safe: the same key with the same input gives the same graph."
+  idempotencyKey: String
+  "Why: kept with the commit, for those who ask later."
+  justification: String
+}
+
+"What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before."
+input SetGraphPolicyInput {
+  "Which graph. The default graph, if not said."
+  iri: IRI
+  "Whether everybody may read it."
+  visibility: GraphVisibility
+  "Who may do everything with it. One has to be left, unless an administrator says otherwise."
+  owners: [String!]
+  "Who may read and write it."
+  writers: [String!]
+  "Who may read it."
+  readers: [String!]
+  "Refuse when the policy changed after this revision."
+  expectedRevision: Revision
+  "Makes a retry safe."
+  idempotencyKey: String
+  "Why: kept with the commit, for those who ask later."
+  justification: String
+}
+
+"A graph that is to be deleted."
+input DeleteGraphInput {
+  "Which graph."
+  iri: IRI!
+  "Why: kept with the commits, for those who ask later."
+  justification: String
+}
+
+"What became of a graph."
+type GraphPayload {
+  "The graph."
+  graph: Graph!
+  "The revision that this made, or the newest when it changed nothing."
+  revision: Revision!
+  "The position behind that revision: follow changes from here."
+  position: Position!
+  "The commit's id. Null when nothing changed."
+  commitId: ID
+}
+
+"What became of a graph that was deleted."
+type DeleteGraphPayload {
+  "How many statements this call removed: 100,000 at the most."
+  removed: Long!
+  "How many statements are still to be removed. Nobody sees them any more; the same call again goes on with them."
+  remaining: Long!
+  "The revision of the last commit that this made, or the newest when there was nothing left to do."
+  revision: Revision!
+  "The position behind that revision: follow changes from here."
+  position: Position!
+}
+
 "What became of the patches."
 type ApplyPatchesPayload {
   "Whether they were accepted. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
@@ -2021,11 +2189,11 @@ type UpToDate {
 }
 
 """
-The last event of a subscription that cannot go on without a gap: the log behind it is gone. Read
-anew, then follow from there (` + "`" + `resume: "snapshot"` + "`" + ` does both).
+The last event of a subscription that cannot go on without a gap: the log behind it is gone, or what you may
+see is no longer what it was. Read anew, then follow from there (` + "`" + `resume: "snapshot"` + "`" + ` does both).
 """
 type Resync {
-  "What happened."
+  "What happened. ` + "`" + `ACCESS_CHANGED` + "`" + ` where what you may see has changed."
   reason: String!
   "The oldest position from which changes can still be followed."
   oldest: Position
@@ -2138,6 +2306,20 @@ func (ec *executionContext) childFields_Commit(ctx context.Context, field graphq
 	return nil, fmt.Errorf("no field named %q was found under type Commit", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteGraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "removed":
+		return ec.fieldContext_DeleteGraphPayload_removed(ctx, field)
+	case "remaining":
+		return ec.fieldContext_DeleteGraphPayload_remaining(ctx, field)
+	case "revision":
+		return ec.fieldContext_DeleteGraphPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_DeleteGraphPayload_position(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteGraphPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DiffConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "from":
@@ -2222,6 +2404,20 @@ func (ec *executionContext) childFields_EntityEdge(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type EntityEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_Graph(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "iri":
+		return ec.fieldContext_Graph_iri(ctx, field)
+	case "statements":
+		return ec.fieldContext_Graph_statements(ctx, field)
+	case "rights":
+		return ec.fieldContext_Graph_rights(ctx, field)
+	case "policy":
+		return ec.fieldContext_Graph_policy(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Graph", field.Name)
+}
+
 func (ec *executionContext) childFields_GraphCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "graph":
@@ -2242,6 +2438,36 @@ func (ec *executionContext) childFields_GraphPath(ctx context.Context, field gra
 		return ec.fieldContext_GraphPath_statements(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type GraphPath", field.Name)
+}
+
+func (ec *executionContext) childFields_GraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "graph":
+		return ec.fieldContext_GraphPayload_graph(ctx, field)
+	case "revision":
+		return ec.fieldContext_GraphPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_GraphPayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_GraphPayload_commitId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GraphPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_GraphPolicy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "visibility":
+		return ec.fieldContext_GraphPolicy_visibility(ctx, field)
+	case "owners":
+		return ec.fieldContext_GraphPolicy_owners(ctx, field)
+	case "writers":
+		return ec.fieldContext_GraphPolicy_writers(ctx, field)
+	case "readers":
+		return ec.fieldContext_GraphPolicy_readers(ctx, field)
+	case "revision":
+		return ec.fieldContext_GraphPolicy_revision(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GraphPolicy", field.Name)
 }
 
 func (ec *executionContext) childFields_Group(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3156,6 +3382,48 @@ func (ec *executionContext) field_Mutation_applyPatches_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createGraph_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateGraphInput, error) {
+			return ec.unmarshalNCreateGraphInput2koineᚋgraphᚐCreateGraphInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteGraph_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteGraphInput, error) {
+			return ec.unmarshalNDeleteGraphInput2koineᚋgraphᚐDeleteGraphInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setGraphPolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SetGraphPolicyInput, error) {
+			return ec.unmarshalNSetGraphPolicyInput2koineᚋgraphᚐSetGraphPolicyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3383,6 +3651,42 @@ func (ec *executionContext) field_Query_entity_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["view"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_graph_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "iri",
+		func(ctx context.Context, v any) (*kg.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["iri"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_graphs_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*kg.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -4712,6 +5016,98 @@ func (ec *executionContext) fieldContext_Commit_messageId(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Commit", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _DeleteGraphPayload_removed(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteGraphPayload_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteGraphPayload_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteGraphPayload_remaining(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteGraphPayload_remaining(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Remaining, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteGraphPayload_remaining(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteGraphPayload_revision(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteGraphPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteGraphPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteGraphPayload_position(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteGraphPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteGraphPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
 func (ec *executionContext) _DiffConnection_from(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5756,6 +6152,107 @@ func (ec *executionContext) fieldContext_EntityEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("EntityEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
+func (ec *executionContext) _Graph_iri(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Graph_iri(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Iri(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Graph_iri(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Graph", field, true, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Graph_statements(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Graph_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Graph_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Graph", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Graph_rights(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Graph_rights(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rights(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []GraphRight) graphql.Marshaler {
+			return ec.marshalNGraphRight2ᚕkoineᚋgraphᚐGraphRightᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Graph_rights(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Graph", field, true, false, errors.New("field of type GraphRight does not have child fields"))
+}
+
+func (ec *executionContext) _Graph_policy(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Graph_policy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Policy(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *GraphPolicy) graphql.Marshaler {
+			return ec.marshalOGraphPolicy2ᚖkoineᚋgraphᚐGraphPolicy(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Graph_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Graph",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GraphPolicy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _GraphCount_graph(ctx context.Context, field graphql.CollectedField, obj *GraphCount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5887,6 +6384,222 @@ func (ec *executionContext) fieldContext_GraphPath_statements(_ context.Context,
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _GraphPayload_graph(ctx context.Context, field graphql.CollectedField, obj *GraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPayload_graph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Graph, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Graph) graphql.Marshaler {
+			return ec.marshalNGraph2ᚖkoineᚋgraphᚐGraph(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPayload_graph(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GraphPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Graph(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GraphPayload_revision(ctx context.Context, field graphql.CollectedField, obj *GraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPayload_position(ctx context.Context, field graphql.CollectedField, obj *GraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPayload_commitId(ctx context.Context, field graphql.CollectedField, obj *GraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPolicy_visibility(ctx context.Context, field graphql.CollectedField, obj *GraphPolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPolicy_visibility(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Visibility, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v GraphVisibility) graphql.Marshaler {
+			return ec.marshalNGraphVisibility2koineᚋgraphᚐGraphVisibility(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPolicy_visibility(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type GraphVisibility does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPolicy_owners(ctx context.Context, field graphql.CollectedField, obj *GraphPolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPolicy_owners(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owners, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPolicy_owners(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPolicy_writers(ctx context.Context, field graphql.CollectedField, obj *GraphPolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPolicy_writers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Writers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPolicy_writers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPolicy_readers(ctx context.Context, field graphql.CollectedField, obj *GraphPolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPolicy_readers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Readers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPolicy_readers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _GraphPolicy_revision(ctx context.Context, field graphql.CollectedField, obj *GraphPolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphPolicy_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
+			return ec.marshalORevision2ᚖkoineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphPolicy_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
 func (ec *executionContext) _Group_keys(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
@@ -7083,6 +7796,138 @@ func (ec *executionContext) fieldContext_Mutation_applyPatches(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createGraph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createGraph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateGraph(ctx, fc.Args["input"].(CreateGraphInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *GraphPayload) graphql.Marshaler {
+			return ec.marshalOGraphPayload2ᚖkoineᚋgraphᚐGraphPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createGraph(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GraphPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createGraph_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setGraphPolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setGraphPolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetGraphPolicy(ctx, fc.Args["input"].(SetGraphPolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *GraphPayload) graphql.Marshaler {
+			return ec.marshalOGraphPayload2ᚖkoineᚋgraphᚐGraphPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setGraphPolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GraphPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setGraphPolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteGraph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteGraph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteGraph(ctx, fc.Args["input"].(DeleteGraphInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteGraphPayload) graphql.Marshaler {
+			return ec.marshalODeleteGraphPayload2ᚖkoineᚋgraphᚐDeleteGraphPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteGraph(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteGraphPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteGraph_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8015,6 +8860,94 @@ func (ec *executionContext) _Query_revision(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_Query_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Query", field, true, true, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _Query_graphs(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_graphs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Graphs(ctx, fc.Args["first"].(*int), fc.Args["after"].(*kg.Term))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Graph) graphql.Marshaler {
+			return ec.marshalOGraph2ᚕkoineᚋgraphᚐGraphᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_graphs(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Graph(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_graphs_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_graph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_graph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Graph(ctx, fc.Args["iri"].(*kg.Term))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Graph) graphql.Marshaler {
+			return ec.marshalOGraph2ᚖkoineᚋgraphᚐGraph(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_graph(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Graph(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_graph_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -11114,6 +12047,78 @@ func (ec *executionContext) unmarshalInputBudgetInput(ctx context.Context, obj a
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateGraphInput(ctx context.Context, obj any) (CreateGraphInput, error) {
+	var it CreateGraphInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"iri", "visibility", "owners", "writers", "readers", "idempotencyKey", "justification"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "iri":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Iri = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOGraphVisibility2ᚖkoineᚋgraphᚐGraphVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
+		case "owners":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("owners"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Owners = data
+		case "writers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("writers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Writers = data
+		case "readers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Readers = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, obj any) (DateTimeFilter, error) {
 	var it DateTimeFilter
 	if obj == nil {
@@ -11195,6 +12200,43 @@ func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Gte = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteGraphInput(ctx context.Context, obj any) (DeleteGraphInput, error) {
+	var it DeleteGraphInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"iri", "justification"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "iri":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
+			data, err := ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Iri = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
 		}
 	}
 	return it, nil
@@ -12551,6 +13593,85 @@ func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Gte = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetGraphPolicyInput(ctx context.Context, obj any) (SetGraphPolicyInput, error) {
+	var it SetGraphPolicyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"iri", "visibility", "owners", "writers", "readers", "expectedRevision", "idempotencyKey", "justification"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "iri":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Iri = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOGraphVisibility2ᚖkoineᚋgraphᚐGraphVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
+		case "owners":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("owners"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Owners = data
+		case "writers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("writers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Writers = data
+		case "readers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readers"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Readers = data
+		case "expectedRevision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedRevision = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
 		}
 	}
 	return it, nil
@@ -14025,6 +15146,59 @@ func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, o
 	return out
 }
 
+var deleteGraphPayloadImplementors = []string{"DeleteGraphPayload"}
+
+func (ec *executionContext) _DeleteGraphPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteGraphPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteGraphPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteGraphPayload")
+		case "removed":
+			out.Values[i] = ec._DeleteGraphPayload_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "remaining":
+			out.Values[i] = ec._DeleteGraphPayload_remaining(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._DeleteGraphPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._DeleteGraphPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var diffConnectionImplementors = []string{"DiffConnection"}
 
 func (ec *executionContext) _DiffConnection(ctx context.Context, sel ast.SelectionSet, obj *DiffConnection) graphql.Marshaler {
@@ -14383,6 +15557,158 @@ func (ec *executionContext) _EntityEdge(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var graphImplementors = []string{"Graph"}
+
+func (ec *executionContext) _Graph(ctx context.Context, sel ast.SelectionSet, obj *Graph) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, graphImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Graph")
+		case "iri":
+			out.Values[i] = ec._Graph_iri(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "statements":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Graph_statements(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "rights":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Graph_rights(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "policy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Graph_policy(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var graphCountImplementors = []string{"GraphCount"}
 
 func (ec *executionContext) _GraphCount(ctx context.Context, sel ast.SelectionSet, obj *GraphCount) graphql.Marshaler {
@@ -14451,6 +15777,117 @@ func (ec *executionContext) _GraphPath(ctx context.Context, sel ast.SelectionSet
 		case "statements":
 			out.Values[i] = ec._GraphPath_statements(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var graphPayloadImplementors = []string{"GraphPayload"}
+
+func (ec *executionContext) _GraphPayload(ctx context.Context, sel ast.SelectionSet, obj *GraphPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, graphPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GraphPayload")
+		case "graph":
+			out.Values[i] = ec._GraphPayload_graph(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._GraphPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._GraphPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._GraphPayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var graphPolicyImplementors = []string{"GraphPolicy"}
+
+func (ec *executionContext) _GraphPolicy(ctx context.Context, sel ast.SelectionSet, obj *GraphPolicy) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, graphPolicyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GraphPolicy")
+		case "visibility":
+			out.Values[i] = ec._GraphPolicy_visibility(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "owners":
+			out.Values[i] = ec._GraphPolicy_owners(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "writers":
+			out.Values[i] = ec._GraphPolicy_writers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "readers":
+			out.Values[i] = ec._GraphPolicy_readers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._GraphPolicy_revision(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -14961,6 +16398,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "applyPatches":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_applyPatches(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createGraph":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createGraph(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "setGraphPolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setGraphPolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deleteGraph":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteGraph(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -15508,6 +16966,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_revision(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "graphs":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_graphs(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "graph":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_graph(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -17035,6 +18537,11 @@ func (ec *executionContext) marshalNChangeOp2koineᚋkgᚐOp(ctx context.Context
 	return res
 }
 
+func (ec *executionContext) unmarshalNCreateGraphInput2koineᚋgraphᚐCreateGraphInput(ctx context.Context, v any) (CreateGraphInput, error) {
+	res, err := ec.unmarshalInputCreateGraphInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCursor2koineᚋgraphᚐCursor(ctx context.Context, v any) (Cursor, error) {
 	var res Cursor
 	err := res.UnmarshalGQL(v)
@@ -17059,6 +18566,11 @@ func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, se
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNDeleteGraphInput2koineᚋgraphᚐDeleteGraphInput(ctx context.Context, v any) (DeleteGraphInput, error) {
+	res, err := ec.unmarshalInputDeleteGraphInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDiffEdge2koineᚋgraphᚐDiffEdge(ctx context.Context, sel ast.SelectionSet, v DiffEdge) graphql.Marshaler {
@@ -17187,6 +18699,20 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
+func (ec *executionContext) marshalNGraph2koineᚋgraphᚐGraph(ctx context.Context, sel ast.SelectionSet, v Graph) graphql.Marshaler {
+	return ec._Graph(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNGraph2ᚖkoineᚋgraphᚐGraph(ctx context.Context, sel ast.SelectionSet, v *Graph) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Graph(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNGraphCount2koineᚋgraphᚐGraphCount(ctx context.Context, sel ast.SelectionSet, v GraphCount) graphql.Marshaler {
 	return ec._GraphCount(ctx, sel, &v)
 }
@@ -17209,6 +18735,56 @@ func (ec *executionContext) marshalNGraphCount2ᚕkoineᚋgraphᚐGraphCountᚄ(
 
 func (ec *executionContext) marshalNGraphPath2koineᚋgraphᚐGraphPath(ctx context.Context, sel ast.SelectionSet, v GraphPath) graphql.Marshaler {
 	return ec._GraphPath(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNGraphRight2koineᚋgraphᚐGraphRight(ctx context.Context, v any) (GraphRight, error) {
+	var res GraphRight
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGraphRight2koineᚋgraphᚐGraphRight(ctx context.Context, sel ast.SelectionSet, v GraphRight) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNGraphRight2ᚕkoineᚋgraphᚐGraphRightᚄ(ctx context.Context, v any) ([]GraphRight, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]GraphRight, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNGraphRight2koineᚋgraphᚐGraphRight(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNGraphRight2ᚕkoineᚋgraphᚐGraphRightᚄ(ctx context.Context, sel ast.SelectionSet, v []GraphRight) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGraphRight2koineᚋgraphᚐGraphRight(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNGraphVisibility2koineᚋgraphᚐGraphVisibility(ctx context.Context, v any) (GraphVisibility, error) {
+	var res GraphVisibility
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGraphVisibility2koineᚋgraphᚐGraphVisibility(ctx context.Context, sel ast.SelectionSet, v GraphVisibility) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) marshalNGroup2koineᚋgraphᚐGroup(ctx context.Context, sel ast.SelectionSet, v Group) graphql.Marshaler {
@@ -17715,6 +19291,11 @@ func (ec *executionContext) marshalNRevision2koineᚋkgᚐRevision(ctx context.C
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNSetGraphPolicyInput2koineᚋgraphᚐSetGraphPolicyInput(ctx context.Context, v any) (SetGraphPolicyInput, error) {
+	res, err := ec.unmarshalInputSetGraphPolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx context.Context, v any) (SortDirection, error) {
@@ -18329,6 +19910,13 @@ func (ec *executionContext) unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTime
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalODeleteGraphPayload2ᚖkoineᚋgraphᚐDeleteGraphPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteGraphPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteGraphPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalODiffConnection2ᚖkoineᚋgraphᚐDiffConnection(ctx context.Context, sel ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -18509,6 +20097,32 @@ func (ec *executionContext) unmarshalOFloatFilter2ᚖkoineᚋgraphᚐFloatFilter
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOGraph2ᚕkoineᚋgraphᚐGraphᚄ(ctx context.Context, sel ast.SelectionSet, v []Graph) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGraph2koineᚋgraphᚐGraph(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOGraph2ᚖkoineᚋgraphᚐGraph(ctx context.Context, sel ast.SelectionSet, v *Graph) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Graph(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter(ctx context.Context, v any) (*GraphFilter, error) {
 	if v == nil {
 		return nil, nil
@@ -18534,6 +20148,36 @@ func (ec *executionContext) marshalOGraphPath2ᚕkoineᚋgraphᚐGraphPathᚄ(ct
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOGraphPayload2ᚖkoineᚋgraphᚐGraphPayload(ctx context.Context, sel ast.SelectionSet, v *GraphPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._GraphPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOGraphPolicy2ᚖkoineᚋgraphᚐGraphPolicy(ctx context.Context, sel ast.SelectionSet, v *GraphPolicy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._GraphPolicy(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOGraphVisibility2ᚖkoineᚋgraphᚐGraphVisibility(ctx context.Context, v any) (*GraphVisibility, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(GraphVisibility)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOGraphVisibility2ᚖkoineᚋgraphᚐGraphVisibility(ctx context.Context, sel ast.SelectionSet, v *GraphVisibility) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx context.Context, v any) ([]GroupCondition, error) {

@@ -93,7 +93,13 @@ type logBuffer struct{ strings.Builder }
 // update makes one commit.
 func (b *bench) update(patches ...kg.Patch) kg.Receipt {
 	b.t.Helper()
-	receipt, err := b.store.Update(context.Background(), kg.Meta{Principal: kg.Principal{ID: "agent://writer"}, Justification: "test"}, func(tx *kg.Tx) error {
+	return b.updateFor("test", patches...)
+}
+
+// updateFor makes one commit, for a reason.
+func (b *bench) updateFor(why string, patches ...kg.Patch) kg.Receipt {
+	b.t.Helper()
+	receipt, err := b.store.Update(context.Background(), kg.Meta{Principal: kg.Principal{ID: "agent://writer"}, Justification: why}, func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err

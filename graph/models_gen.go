@@ -155,6 +155,25 @@ type Commit struct {
 	MessageID *string `json:"messageId"`
 }
 
+// A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
+type CreateGraphInput struct {
+	// Its name: one that begins with your own agent id and a slash, such as "agent://dora/notes". Administrators choose any.
+	// Without one, a name is made up.
+	Iri *kg.Term `json:"iri"`
+	// Whether everybody may read it.
+	Visibility *GraphVisibility `json:"visibility"`
+	// Who may do everything with it: agent ids, or "role:NAME". You, if nobody is named.
+	Owners []string `json:"owners"`
+	// Who may read and write it: agent ids, "role:NAME", or "*" for everybody.
+	Writers []string `json:"writers"`
+	// Who may read it: agent ids, "role:NAME", or "*" for everybody.
+	Readers []string `json:"readers"`
+	// Makes a retry safe: the same key with the same input gives the same graph.
+	IdempotencyKey *string `json:"idempotencyKey"`
+	// Why: kept with the commit, for those who ask later.
+	Justification *string `json:"justification"`
+}
+
 // A condition on a moment.
 type DateTimeFilter struct {
 	// There is one, or with false: there is none.
@@ -175,6 +194,26 @@ type DateTimeFilter struct {
 	Gt *time.Time `json:"gt"`
 	// After, or at this moment.
 	Gte *time.Time `json:"gte"`
+}
+
+// A graph that is to be deleted.
+type DeleteGraphInput struct {
+	// Which graph.
+	Iri kg.Term `json:"iri"`
+	// Why: kept with the commits, for those who ask later.
+	Justification *string `json:"justification"`
+}
+
+// What became of a graph that was deleted.
+type DeleteGraphPayload struct {
+	// How many statements this call removed: 100,000 at the most.
+	Removed int64 `json:"removed"`
+	// How many statements are still to be removed. Nobody sees them any more; the same call again goes on with them.
+	Remaining int64 `json:"remaining"`
+	// The revision of the last commit that this made, or the newest when there was nothing left to do.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision: follow changes from here.
+	Position Position `json:"position"`
 }
 
 // A page of the differences between two moments.
@@ -400,6 +439,33 @@ type GraphPath struct {
 	Entities []Entity `json:"entities"`
 	// The statements on it, in order; one that is taken against its direction stands as it is.
 	Statements []Statement `json:"statements"`
+}
+
+// What became of a graph.
+type GraphPayload struct {
+	// The graph.
+	Graph *Graph `json:"graph"`
+	// The revision that this made, or the newest when it changed nothing.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision: follow changes from here.
+	Position Position `json:"position"`
+	// The commit's id. Null when nothing changed.
+	CommitID *string `json:"commitId"`
+}
+
+// Who may do what with a graph. Each list names agents by their ids, roles as "role:NAME", or everybody as "*".
+// Administrators may do everything.
+type GraphPolicy struct {
+	// Whether everybody may read it.
+	Visibility GraphVisibility `json:"visibility"`
+	// Who may do everything with it.
+	Owners []string `json:"owners"`
+	// Who may read and write it.
+	Writers []string `json:"writers"`
+	// Who may read it, beside owners and writers.
+	Readers []string `json:"readers"`
+	// The revision that made the policy what it is. Null while none was set: this is then what the server holds by default.
+	Revision *kg.Revision `json:"revision"`
 }
 
 // Things that have something in common, and what was computed of them.
@@ -795,10 +861,10 @@ type ResourceRecord struct {
 	ID string `json:"id"`
 }
 
-// The last event of a subscription that cannot go on without a gap: the log behind it is gone. Read
-// anew, then follow from there (`resume: "snapshot"` does both).
+// The last event of a subscription that cannot go on without a gap: the log behind it is gone, or what you may
+// see is no longer what it was. Read anew, then follow from there (`resume: "snapshot"` does both).
 type Resync struct {
-	// What happened.
+	// What happened. `ACCESS_CHANGED` where what you may see has changed.
 	Reason string `json:"reason"`
 	// The oldest position from which changes can still be followed.
 	Oldest *Position `json:"oldest"`
@@ -830,6 +896,26 @@ type RevisionFilter struct {
 	Gt *kg.Revision `json:"gt"`
 	// A newer one, or this.
 	Gte *kg.Revision `json:"gte"`
+}
+
+// What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before.
+type SetGraphPolicyInput struct {
+	// Which graph. The default graph, if not said.
+	Iri *kg.Term `json:"iri"`
+	// Whether everybody may read it.
+	Visibility *GraphVisibility `json:"visibility"`
+	// Who may do everything with it. One has to be left, unless an administrator says otherwise.
+	Owners []string `json:"owners"`
+	// Who may read and write it.
+	Writers []string `json:"writers"`
+	// Who may read it.
+	Readers []string `json:"readers"`
+	// Refuse when the policy changed after this revision.
+	ExpectedRevision *kg.Revision `json:"expectedRevision"`
+	// Makes a retry safe.
+	IdempotencyKey *string `json:"idempotencyKey"`
+	// Why: kept with the commit, for those who ask later.
+	Justification *string `json:"justification"`
 }
 
 // One statement of a graph: subject, predicate, object. It is backed by one or more assertions.
@@ -1386,6 +1472,100 @@ func (e *EntityOrderKey) UnmarshalGQL(v any) error {
 }
 
 func (e EntityOrderKey) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What one may do with a graph.
+type GraphRight string
+
+const (
+	// Know that it is there.
+	GraphRightDiscover GraphRight = "DISCOVER"
+	// Read its statements, as they are and as they were.
+	GraphRightRead GraphRight = "READ"
+	// Change its statements.
+	GraphRightWrite GraphRight = "WRITE"
+	// Say who may do what, and delete it.
+	GraphRightManage GraphRight = "MANAGE"
+)
+
+var AllGraphRight = []GraphRight{
+	GraphRightDiscover,
+	GraphRightRead,
+	GraphRightWrite,
+	GraphRightManage,
+}
+
+func (e GraphRight) IsValid() bool {
+	switch e {
+	case GraphRightDiscover, GraphRightRead, GraphRightWrite, GraphRightManage:
+		return true
+	}
+	return false
+}
+
+func (e GraphRight) String() string {
+	return string(e)
+}
+
+func (e *GraphRight) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = GraphRight(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid GraphRight", str)
+	}
+	return nil
+}
+
+func (e GraphRight) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Who may read a graph.
+type GraphVisibility string
+
+const (
+	// Everybody.
+	GraphVisibilityPublic GraphVisibility = "PUBLIC"
+	// Those whom the policy names.
+	GraphVisibilityPrivate GraphVisibility = "PRIVATE"
+)
+
+var AllGraphVisibility = []GraphVisibility{
+	GraphVisibilityPublic,
+	GraphVisibilityPrivate,
+}
+
+func (e GraphVisibility) IsValid() bool {
+	switch e {
+	case GraphVisibilityPublic, GraphVisibilityPrivate:
+		return true
+	}
+	return false
+}
+
+func (e GraphVisibility) String() string {
+	return string(e)
+}
+
+func (e *GraphVisibility) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = GraphVisibility(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid GraphVisibility", str)
+	}
+	return nil
+}
+
+func (e GraphVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

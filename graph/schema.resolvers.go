@@ -15,6 +15,21 @@ func (r *mutationResolver) ApplyPatches(ctx context.Context, input ApplyPatchesI
 	return applyPatches(ctx, input)
 }
 
+// CreateGraph is the resolver for the createGraph field.
+func (r *mutationResolver) CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
+	return createGraph(ctx, input)
+}
+
+// SetGraphPolicy is the resolver for the setGraphPolicy field.
+func (r *mutationResolver) SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
+	return setGraphPolicy(ctx, input)
+}
+
+// DeleteGraph is the resolver for the deleteGraph field.
+func (r *mutationResolver) DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
+	return deleteGraph(ctx, input)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -73,6 +88,16 @@ func (r *queryResolver) Stats(ctx context.Context, view *ViewInput) (*Stats, err
 // Revision is the resolver for the revision field.
 func (r *queryResolver) Revision(ctx context.Context) (*kg.Revision, error) {
 	return readRevision(ctx)
+}
+
+// Graphs is the resolver for the graphs field.
+func (r *queryResolver) Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
+	return readGraphs(ctx, first, after)
+}
+
+// Graph is the resolver for the graph field.
+func (r *queryResolver) Graph(ctx context.Context, iri *kg.Term) (*Graph, error) {
+	return readGraph(ctx, iri)
 }
 
 // StatementChanged is the resolver for the statementChanged field.

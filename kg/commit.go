@@ -1,6 +1,9 @@
 package kg
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Meta says who commits, why, and under which conditions.
 type Meta struct {
@@ -115,4 +118,35 @@ type Receipt struct {
 	Verdict  Verdict
 	// ProposalID names the proposal that a held update became.
 	ProposalID string
+}
+
+// changes tells whether the commit changes a statement of the graph.
+func (c *Commit) changes(graph Term) bool {
+	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Quad.Graph == graph })
+}
+
+// motives are why a commit was made. They may speak of all that it changes, so who
+// does not see all of it is not shown them, unless it made the commit.
+func (c *Commit) motives(p *Principal, readable func(*Quad) bool) *Commit {
+	if c.Principal == p.ID || c.Actor == p.ID || c.Justification+c.TaskID+c.SessionID+c.MessageID+c.IdempotencyKey == "" {
+		return c
+	}
+	var last *Quad
+	for i := range c.Changes {
+		q := &c.Changes[i].Quad
+		if last != nil && q.Graph == last.Graph && q.Predicate == last.Predicate {
+			continue
+		}
+		if last = q; !readable(q) {
+			return c.withoutMotives()
+		}
+	}
+	return c
+}
+
+func (c *Commit) withoutMotives() *Commit {
+	out := *c
+	out.Justification, out.TaskID, out.SessionID, out.MessageID, out.IdempotencyKey = "", "", "", "", ""
+	out.ContentHash = [32]byte{} // of the hidden part too
+	return &out
 }

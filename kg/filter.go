@@ -33,7 +33,7 @@ type Event struct {
 	Previous []Statement
 	// StatementRemains, on a Remove, tells that others still back it.
 	StatementRemains bool
-	Commit           *Commit // not to be changed; may hold changes that the view does not show
+	Commit           *Commit // not to be changed; may hold changes that the view does not show, and then not why it was made
 	Position         Position
 }
 
@@ -60,6 +60,8 @@ type sight struct {
 	// one, and masks which of their parts are bound.
 	many  map[Pattern]struct{}
 	masks []uint8
+	// told is what is shown of the commit of the last event.
+	told struct{ of, shown *Commit }
 }
 
 // fewPatterns are as soon compared as looked up.
@@ -131,8 +133,7 @@ func masked(q Quad, mask uint8) (p Pattern) {
 // see gives the event that the change is under the filter, nil if it is none.
 func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.access.Allowed(f.View.Principal, ch.Quad.Graph, Read) ||
-		f.hides != nil && f.hides(ch.Quad.Predicate, ch.Quad.Graph) {
+	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.readable(&ch.Quad) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
@@ -148,7 +149,22 @@ func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	if !seen || f.Ops != nil && !slices.Contains(f.Ops, e.Op) {
 		return nil
 	}
+	e.Commit = f.commit(c)
 	return e
+}
+
+// readable tells whether the principal may read the statement, in whatever view.
+func (f *sight) readable(q *Quad) bool {
+	return f.access.Allowed(f.View.Principal, q.Graph, Read) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
+}
+
+// commit is the commit with what the principal may know of why it was made.
+func (f *sight) commit(c *Commit) *Commit {
+	if f.told.of != c {
+		f.told.of = c
+		f.told.shown = c.motives(&f.View.Principal, f.readable)
+	}
+	return f.told.shown
 }
 
 // shown tells whether the assertion is seen as one of the quad.

@@ -75,7 +75,8 @@ func (s *Store) noteDamage(err error) error {
 }
 
 // Commit is the commit of a revision with those changes that the principal may
-// read. A commit of which it may read nothing is CodeNotFound; one without any
+// read; why it was made only if those are all, or to who made it. A commit of
+// which it may read nothing is CodeNotFound; one without any
 // change is shown to who made it and to who reads the system graph.
 func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
 	p.normalise()
@@ -91,7 +92,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
-	return visibleCommit(c, func(q *Quad) bool {
+	return visibleCommit(c, &p, func(q *Quad) bool {
 		return readable(q.Graph) && (hides == nil || !hides(q.Predicate, q.Graph))
 	})
 }
@@ -101,12 +102,12 @@ func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no 
 // visibleCommit leaves out the changes of what may not be read. Indexes
 // between changes are those of the log, so they keep their meaning only where
 // nothing was left out; there they are dropped.
-func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
+func visibleCommit(c *Commit, p *Principal, readable func(*Quad) bool) (*Commit, error) {
 	whole := !slices.ContainsFunc(c.Changes, func(ch Change) bool { return !readable(&ch.Quad) })
 	if whole {
 		return c, nil
 	}
-	out := *c
+	out := *c.motives(p, func(*Quad) bool { return false })
 	out.Changes, out.ContentHash = nil, [32]byte{} // a hash of the hidden part too
 	for _, ch := range c.Changes {
 		if readable(&ch.Quad) {

@@ -77,6 +77,9 @@ func (t *tailer) matchNew() {
 		}
 		t.mu.Lock()
 		t.filters.match(c, func(w *Watcher) { w.note(r) })
+		if c != nil && c.changes(SystemGraph) { // perhaps what they may see
+			t.filters.match(nil, func(w *Watcher) { w.signal() })
+		}
 		t.head = r
 		t.mu.Unlock()
 	}

@@ -26,10 +26,14 @@ type Watcher struct {
 	// the reader's own
 	next  Revision // the next commit to look at
 	known Revision // up to here the tailer does not match for this watcher
+	// access knows whether what the principal may read is what it was at sighted.
+	access  AccessChanges
+	sighted Revision
 }
 
 // Watch registers a watcher of the changes that come after from. When it
-// returns nothing after from can be missed any more. It fails with
+// returns nothing after from can be missed any more. What was told or read up to
+// from is taken to be what the principal could see there. It fails with
 // CodePositionGone when the log no longer holds what follows from, or from is of
 // another log or ahead of it, and CodeOverloaded when there are too many
 // watchers. Close it when done.
@@ -44,7 +48,10 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.CheckPosition(from); err != nil {
 		return nil, err
 	}
-	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from}
+	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: s.accessChanges(), sighted: from.Revision}
+	if from.Compare(s.Oldest()) == 0 { // whoever begins there was told nothing before
+		w.sighted = s.head.Load().revision
+	}
 	w.next = from.Revision
 	if from.Index == EndOfCommit || from.Revision == 0 {
 		w.next++
@@ -100,7 +107,9 @@ func (w *Watcher) Position() Position {
 }
 
 // Events yields the changes in order and waits for more. It ends with the
-// context's error, CodeClosed, or CodeResync when the log that it needs is gone.
+// context's error, CodeClosed, CodeResync when the log that it needs is gone, or
+// CodeAccessChanged when what the principal may read has changed behind the start
+// (see AccessChanges): from the commit on that changed it, nothing more is told.
 // It is used once, from one goroutine. An event counts as read when the loop
 // asks for the next.
 func (w *Watcher) Events() iter.Seq2[Event, error] {
@@ -129,6 +138,9 @@ func (w *Watcher) read(one func(Revision) (more bool, err error)) error {
 			return err
 		}
 		if at == 0 {
+			if err := w.checkAccess(); err != nil {
+				return err
+			}
 			select {
 			case <-w.wake:
 			case <-w.ctx.Done():
@@ -181,9 +193,22 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 	return more, nil
 }
 
+// checkAccess ends the reading when what the principal may read has changed.
+func (w *Watcher) checkAccess() error {
+	changed, upTo := w.access.ReadChanged(w.filter.View.Principal, w.sighted)
+	if changed {
+		return errAccessChanged()
+	}
+	w.sighted = upTo
+	return nil
+}
+
 // look reads a commit, of which what is behind from was not handed out.
 func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	if err := w.ctx.Err(); err != nil {
+		return nil, from, err
+	}
+	if err := w.checkAccess(); err != nil {
 		return nil, from, err
 	}
 	c, err = w.s.tailer.commit(r)

@@ -17,9 +17,9 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
+	"koine/internal/policy"
 	"koine/internal/shapes"
 	"koine/internal/sse"
-	"koine/internal/throttle"
 	"koine/kg"
 	"koine/web"
 )
@@ -37,6 +37,7 @@ type serveCommand struct {
 	prefixFlags
 	trustedFlags
 	limitFlags
+	policyFlags
 	throttleFlags
 	tlsFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
@@ -93,8 +94,16 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
+	policies, err := c.policies()
+	if err != nil {
+		return err
+	}
 	judge := &shapes.Set{Logger: log}
-	store, forget, err := c.openStore(ctx, log, limiter, judge)
+	options := kg.Options{
+		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate,
+		Access: policies, Verifier: judge, OnSystemChange: all(policies.Follow, judge.Follow),
+	}
+	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load)
 	if err != nil {
 		return err
 	}
@@ -105,15 +114,15 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies)}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
-	options := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
-	server.HandleRPC(a2a.NewHandler(deps, options))
-	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, options))
+	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
+	server.HandleRPC(a2a.NewHandler(deps, rpc))
+	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/")})
 	server.Handle("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
@@ -145,8 +154,9 @@ func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 	return c.keep(store, nil)
 }
 
-// openStore opens the data directory. forget takes a temporary one away.
-func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter *throttle.Throttle, judge *shapes.Set) (store *kg.Store, forget func() error, err error) {
+// openStore opens the data directory, and has what is kept in it loaded. forget
+// takes a temporary one away.
+func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, loads ...func(context.Context, *kg.Store) error) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }
 	switch {
@@ -158,12 +168,14 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, limiter 
 	case c.Data == "":
 		dir.Data = defaultDataDir
 	}
-	store, err = dir.open(log, true, kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Verifier: judge, OnSystemChange: judge.Follow})
+	store, err = dir.open(log, true, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
 	}
-	if err := judge.Load(ctx, store); err != nil {
-		return nil, nil, errors.Join(err, store.Close(), forget())
+	for _, load := range loads {
+		if err := load(ctx, store); err != nil {
+			return nil, nil, errors.Join(err, store.Close(), forget())
+		}
 	}
 	if c.Demo {
 		if _, err := demo.Load(ctx, store); err != nil {

@@ -195,7 +195,7 @@ func (f *feed) end(ctx context.Context, err error, told kg.Position) (step, erro
 	if ctx.Err() != nil {
 		return step{}, err
 	}
-	if known := kg.AsError(err); known.Code == kg.CodeResync {
+	if known := kg.AsError(err); known.Code == kg.CodeResync || known.Code == kg.CodeAccessChanged {
 		return step{result: f.subscription.Resync(known)}, nil
 	}
 	if at := f.position(); at.Compare(told) > 0 {

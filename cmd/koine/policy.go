@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// policyFlags are what everybody may do with graphs that have no policy.
+type policyFlags struct {
+	DefaultGraph string `help:"What everybody who is let in may do with the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE"`
+	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE"`
+}
+
+func (f policyFlags) policies() (*policy.Policies, error) {
+	var o policy.Options
+	for _, flag := range []struct {
+		name, text string
+		mode       *policy.Mode
+	}{{"default-graph", f.DefaultGraph, &o.DefaultGraph}, {"new-graphs", f.NewGraphs, &o.NewGraphs}} {
+		mode, err := policy.ParseMode(flag.text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--%s: %w", flag.name, err)}
+		}
+		*flag.mode = mode
+	}
+	return policy.New(o), nil
+}
+
+// all tells several of a commit of koine's own, in this order.
+func all(follow ...func(*kg.Commit)) func(*kg.Commit) {
+	return func(c *kg.Commit) {
+		for _, f := range follow {
+			f(c)
+		}
+	}
+}

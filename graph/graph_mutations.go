@@ -1,0 +1,124 @@
+package graph
+
+import (
+	"context"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// createGraph is Mutation.createGraph.
+func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
+	r := runOf(ctx)
+	graphs, err := r.graphs()
+	if err != nil {
+		return nil, err
+	}
+	p, receipt, err := graphs.Create(ctx, r.graphMeta(input.Justification, input.IdempotencyKey), policy.Creation{
+		Graph: deref(input.Iri), Public: isPublic(input.Visibility),
+		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),
+	})
+	if err != nil {
+		return nil, atInput(err)
+	}
+	return r.graphPayload(p.Graph, receipt), nil
+}
+
+// setGraphPolicy is Mutation.setGraphPolicy.
+func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
+	r := runOf(ctx)
+	graphs, err := r.graphs()
+	if err != nil {
+		return nil, err
+	}
+	m := r.graphMeta(input.Justification, input.IdempotencyKey)
+	if input.ExpectedRevision != nil {
+		m.ExpectedRevision, m.HasExpected = *input.ExpectedRevision, true
+	}
+	p, receipt, err := graphs.Set(ctx, m, policy.Amendment{
+		Graph: graphNamed(input.Iri), Public: isPublic(input.Visibility),
+		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),
+	})
+	if err != nil {
+		return nil, atInput(err)
+	}
+	return r.graphPayload(p.Graph, receipt), nil
+}
+
+// deleteGraph is Mutation.deleteGraph.
+func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
+	r := runOf(ctx)
+	graphs, err := r.graphs()
+	if err != nil {
+		return nil, err
+	}
+	d, err := graphs.Delete(ctx, r.graphMeta(input.Justification, nil), input.Iri)
+	if err != nil {
+		return nil, atInput(err)
+	}
+	r.wrote(d.Receipt)
+	return &DeleteGraphPayload{
+		Removed: int64(d.Removed), Remaining: int64(d.Remaining),
+		Revision: d.Receipt.Revision, Position: Position(r.engine.deps.Store.FormatPosition(d.Receipt.Position)),
+	}, nil
+}
+
+func (r *run) graphMeta(justification, key *string) kg.Meta {
+	return kg.Meta{
+		Principal: r.request.Principal, Actor: r.request.Actor, TaskID: r.request.TaskID, SessionID: r.request.SessionID,
+		Justification: deref(justification), IdempotencyKey: deref(key),
+	}
+}
+
+// atInput says in the input's terms which part of it an error is about.
+func atInput(err error) error {
+	e := *kg.AsError(err)
+	switch e.Field {
+	case "":
+		return err
+	case "graph":
+		e.Field = "iri"
+	}
+	return e.At("input")
+}
+
+func isPublic(v *GraphVisibility) *bool {
+	if v == nil {
+		return nil
+	}
+	public := *v == GraphVisibilityPublic
+	return &public
+}
+
+// grantees is a list that was said, nil for one that was not.
+func grantees(list []string) []policy.Grantee {
+	if list == nil {
+		return nil
+	}
+	out := make([]policy.Grantee, len(list))
+	for i, text := range list {
+		out[i] = policy.Grantee(text)
+	}
+	return out
+}
+
+// wrote notes where following begins behind what a mutation made.
+func (r *run) wrote(receipt kg.Receipt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written = &receipt.Position
+}
+
+func (r *run) graphPayload(graph kg.Term, receipt kg.Receipt) *GraphPayload {
+	r.wrote(receipt)
+	store := r.engine.deps.Store
+	p := &GraphPayload{
+		Graph:    &Graph{term: graph, at: receipt.Revision},
+		Revision: receipt.Revision, Position: Position(store.FormatPosition(receipt.Position)),
+	}
+	if receipt.Committed {
+		id := store.CommitID(receipt.Revision)
+		p.CommitID = &id
+	}
+	return p
+}

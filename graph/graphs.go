@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// DefaultGraphs is how many graphs Query.graphs gives where nothing is said.
+const DefaultGraphs = 100
+
+// Graph is a graph that the caller may read.
+type Graph struct {
+	term kg.Term
+	at   kg.Revision // as of which its statements are counted; 0 for the operation's
+}
+
+// graphs finds who knows the policies.
+func (r *run) graphs() (*policy.Graphs, error) {
+	if r.engine.deps.Graphs == nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "this store keeps no policies of graphs")
+	}
+	return r.engine.deps.Graphs, nil
+}
+
+// readGraphs answers Query.graphs.
+func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
+	r := runOf(ctx)
+	graphs, err := r.graphs()
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.engine.limits.pageSize(first, DefaultGraphs)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openView(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.Graphs()
+	if err != nil {
+		return nil, err
+	}
+	known := graphs.Known(r.request.Principal)
+	for _, c := range held {
+		known = append(known, c.Term)
+	}
+	if graphs.Allowed(r.request.Principal, kg.DefaultGraph, kg.Read) {
+		known = append(known, kg.DefaultGraph)
+	}
+	known = slices.DeleteFunc(known, func(t kg.Term) bool {
+		return kg.IsOwnGraph(t) || after != nil && t.Compare(*after) <= 0
+	})
+	slices.SortFunc(known, kg.Term.Compare)
+	known = slices.Compact(known)
+	out := make([]Graph, 0, min(n, len(known)))
+	for _, t := range known[:min(n, len(known))] {
+		out = append(out, Graph{term: t})
+	}
+	return out, nil
+}
+
+// readGraph answers Query.graph.
+func readGraph(ctx context.Context, name *kg.Term) (*Graph, error) {
+	graphs, err := runOf(ctx).graphs()
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{term: graphNamed(name)}
+	if !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Read) {
+		return nil, nil
+	}
+	if _, stored := graphs.Of(g.term); stored || g.term == kg.DefaultGraph {
+		return g, nil
+	}
+	if n, err := g.Statements(ctx); n == 0 || err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// graphNamed is the graph that an optional name stands for.
+func graphNamed(name *kg.Term) kg.Term {
+	if name == nil {
+		return kg.DefaultGraph
+	}
+	return *name
+}
+
+// Iri is the graph's name, nil for the default graph.
+func (g *Graph) Iri() *kg.Term {
+	if g.term == kg.DefaultGraph {
+		return nil
+	}
+	return &g.term
+}
+
+// Statements counts what the operation sees of it.
+func (g *Graph) Statements(ctx context.Context) (int64, error) {
+	r := runOf(ctx)
+	view, err := r.view(nil)
+	if err != nil {
+		return 0, err
+	}
+	if view.Graphs != nil && !slices.Contains(view.Graphs, g.term) {
+		return 0, nil
+	}
+	view.Graphs = []kg.Term{g.term}
+	if g.at != 0 {
+		view.At = g.at
+	}
+	s, err := r.open(ctx, view)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Count(kg.Pattern{Graph: g.term})
+	return int64(n), err
+}
+
+// Rights lists what the caller may do.
+func (g *Graph) Rights(ctx context.Context) ([]GraphRight, error) {
+	graphs, err := runOf(ctx).graphs()
+	if err != nil {
+		return nil, err
+	}
+	out := []GraphRight{}
+	for _, right := range graphs.Rights(runOf(ctx).request.Principal, g.term) {
+		out = append(out, graphRights[right])
+	}
+	return out, nil
+}
+
+var graphRights = map[kg.Right]GraphRight{
+	kg.Discover: GraphRightDiscover, kg.Read: GraphRightRead, kg.Write: GraphRightWrite, kg.Manage: GraphRightManage,
+}
+
+// Policy is for those who may manage the graph.
+func (g *Graph) Policy(ctx context.Context) (*GraphPolicy, error) {
+	graphs, err := runOf(ctx).graphs()
+	if err != nil || !graphs.Allowed(runOf(ctx).request.Principal, g.term, kg.Manage) {
+		return nil, err
+	}
+	p, stored := graphs.Of(g.term)
+	out := &GraphPolicy{Visibility: GraphVisibilityPrivate, Owners: texts(p.Owners), Writers: texts(p.Writers), Readers: texts(p.Readers)}
+	if p.Public {
+		out.Visibility = GraphVisibilityPublic
+	}
+	if stored {
+		out.Revision = &p.Revision
+	}
+	return out, nil
+}
+
+func texts(list []policy.Grantee) []string {
+	out := make([]string, len(list))
+	for i, g := range list {
+		out[i] = string(g)
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/graph"
+	"koine/internal/operation"
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+var (
+	adminKey = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}
+	doraKey  = kg.Principal{ID: "agent://dora", Method: "key"}
+	eveKey   = kg.Principal{ID: "agent://eve", Roles: []string{"guest"}, Method: "key"}
+)
+
+// newPoliced is a bench whose store has policies.
+func newPoliced(t testing.TB, o policy.Options, configure ...func(*kg.Options)) *bench {
+	t.Helper()
+	policies := policy.New(o)
+	b := newBench(t, graph.Options{}, append(configure, func(o *kg.Options) { o.Access, o.OnSystemChange = policies, policies.Follow })...)
+	if err := policies.Load(context.Background(), b.store); err != nil {
+		t.Fatal(err)
+	}
+	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: prefixes, Graphs: policy.NewGraphs(b.store, policies)}, graph.Options{})
+	return b
+}
+
+// as is the answer to an operation, in short: its data, or the code, field and
+// message of its error.
+func (b *bench) as(who kg.Principal, query string) string {
+	b.t.Helper()
+	r := b.engine.Execute(context.Background(), operation.Request{Query: query, Principal: who})
+	if len(r.Errors) > 0 {
+		e := r.Errors[0]
+		return fmt.Sprint(e.Extensions["code"], " ", e.Extensions["field"], " ", e.Message)
+	}
+	return string(r.Data)
+}
+
+func (b *bench) wantAs(who kg.Principal, query, want string) {
+	b.t.Helper()
+	if got := b.as(who, query); got != want {
+		b.t.Errorf("%s: %s\ngot  %s\nwant %s", who.ID, query, got, want)
+	}
+}
+
+const notes = `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "secret"}, graph: "agent://dora/notes"}}]`
+
+// A graph from its making to its end, as its owner, a reader, a stranger and an
+// administrator see it.
+func TestGraphs(t *testing.T) {
+	b := newPoliced(t, policy.Options{})
+	const all = `{ graphs { iri statements rights policy { visibility owners writers readers revision } } }`
+	const one = `{ graph(iri: "agent://dora/notes") { statements rights } }`
+	const bare = `{"iri":null,"statements":0,"rights":["DISCOVER","READ","WRITE"],"policy":null}`
+	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
+	b.wantAs(doraKey, one, `{"graph":null}`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes", readers: ["role:guest"], justification: "mine"}) { graph { iri statements rights policy { visibility owners readers writers revision } } revision } }`,
+		`{"createGraph":{"graph":{"iri":"agent://dora/notes","statements":0,"rights":["DISCOVER","READ","WRITE","MANAGE"],"policy":{"visibility":"PRIVATE","owners":["agent://dora"],"readers":["role:guest"],"writers":[],"revision":1}},"revision":1}}`)
+	b.wantAs(doraKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `{"applyPatches":{"statementsAffected":1}}`)
+	b.wantAs(eveKey, one, `{"graph":{"statements":1,"rights":["DISCOVER","READ"]}}`)
+	b.wantAs(eveKey, all, `{"graphs":[`+bare+`,{"iri":"agent://dora/notes","statements":1,"rights":["DISCOVER","READ"],"policy":null}]}`)
+	b.wantAs(eveKey, `{ graphs(after: "agent://dora/notes") { iri } }`, `{"graphs":[]}`)
+	b.wantAs(eveKey, `{ graphs(first: 1) { iri } }`, `{"graphs":[{"iri":null}]}`)
+	b.wantAs(eveKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `PERMISSION_DENIED input.patches[0].statement.graph you may read the graph <agent://dora/notes>, not write it`)
+	b.wantAs(eveKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { revision } }`, `PERMISSION_DENIED input.iri only an owner of the graph <agent://dora/notes> may do that`)
+	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { graph { policy { readers revision } } } }`, `{"setGraphPolicy":{"graph":{"policy":{"readers":[],"revision":3}}}}`)
+	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { revision commitId } }`, `{"setGraphPolicy":{"revision":3,"commitId":null}}`)
+	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC, expectedRevision: 2}) { revision } }`, `REVISION_CONFLICT input.expectedRevision a statement that the update is about changed in revision 3, after the expected 2`)
+	b.wantAs(eveKey, one, `{"graph":null}`)
+	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
+	b.wantAs(eveKey, `{ statements(view: {graphs: ["agent://dora/notes"]}) { totalCount } }`, `{"statements":{"totalCount":0}}`)
+	b.wantAs(adminKey, `mutation { setGraphPolicy(input: {visibility: PRIVATE, writers: ["eve"]}) { graph { iri policy { visibility owners writers } } } }`, `{"setGraphPolicy":{"graph":{"iri":null,"policy":{"visibility":"PRIVATE","owners":[],"writers":["agent://eve"]}}}}`)
+	b.wantAs(doraKey, `{ graph { iri } graphs { iri } }`, `{"graph":null,"graphs":[{"iri":"agent://dora/notes"}]}`)
+	b.wantAs(eveKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed } }`, `GRAPH_NOT_FOUND input.iri there is no graph <agent://dora/notes>`)
+	b.wantAs(doraKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed remaining revision } }`, `{"deleteGraph":{"removed":1,"remaining":0,"revision":5}}`)
+	b.wantAs(doraKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed remaining revision } }`, `{"deleteGraph":{"removed":0,"remaining":0,"revision":5}}`)
+	b.wantAs(doraKey, one, `{"graph":null}`)
+	b.wantAs(adminKey, `{ graphs { iri } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`, `{"graphs":[{"iri":null}],"changes":{"nodes":[]}}`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes"}) { revision } }`, `INVALID input.iri there was a graph <agent://dora/notes>, which was deleted: its name is not used again`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "urn:any"}) { revision } }`, `PERMISSION_DENIED input.iri you may not name a graph so`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {owners: ["*"]}) { revision } }`, `INVALID input.owners not everybody can own a graph: name agents or roles`)
+	if got := b.as(doraKey, `mutation { createGraph(input: {}) { graph { iri } } }`); !strings.HasPrefix(got, `{"createGraph":{"graph":{"iri":"urn:uuid:`) {
+		t.Errorf("without a name: %s", got)
+	}
+}
+
+// The two mutations of one operation see what came before them.
+func TestGraphInOneOperation(t *testing.T) {
+	b := newPoliced(t, policy.Options{})
+	b.wantAs(doraKey, `mutation { a: createGraph(input: {iri: "agent://dora/notes"}) { graph { statements } } b: applyPatches(input: {`+notes+`}) { revision } c: setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { graph { statements policy { visibility } } } }`,
+		`{"a":{"graph":{"statements":0}},"b":{"revision":2},"c":{"graph":{"statements":1,"policy":{"visibility":"PUBLIC"}}}}`)
+}
+
+// What is koine's own cannot be forged with patches, by anybody.
+func TestReservedThroughPatches(t *testing.T) {
+	b := newPoliced(t, policy.Options{})
+	for _, patch := range []string{
+		`subject: {id: "agent://dora/notes"}, predicate: {id: "urn:koine:vocab:graphOwner"}, object: {value: "agent://eve"}, graph: "urn:koine:graph:system"`,
+		`subject: {id: "agent://dora/notes"}, predicate: {id: "urn:koine:vocab:graphOwner"}, object: {value: "agent://eve"}`,
+		`subject: {id: "agent://dora/notes", type: "urn:koine:vocab:GraphPolicy"}, predicate: {id: "ex:p"}, object: {value: 1}`,
+		`subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}, graph: "urn:koine:graph:mine"`,
+	} {
+		for _, who := range []kg.Principal{eveKey, adminKey, {ID: "agent://x", Roles: []string{kg.RoleAdmin}, Method: "open"}} {
+			for _, op := range []string{"add", "replace", "remove"} {
+				if op == "remove" && strings.Contains(patch, "type:") {
+					continue // which says nothing then
+				}
+				got := b.as(who, `mutation { applyPatches(input: {patches: [{op: `+op+`, statement: {`+patch+`}}]}) { revision } }`)
+				if !strings.HasPrefix(got, "RESERVED ") {
+					t.Errorf("%s %s by %s: %s", op, patch, who.Method, got)
+				}
+			}
+		}
+	}
+	if r := b.store.Head().Revision; r != 0 {
+		t.Errorf("something was written: revision %d", r)
+	}
+}

@@ -1,0 +1,335 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// A graph that somebody makes is its maker's alone, until its policy says
+// otherwise; every right goes as far as it says and no farther.
+func TestPolicyDecides(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{})
+	b.must(err)
+	g := p.Graph
+	if !strings.HasPrefix(g.Value(), "urn:uuid:") {
+		t.Errorf("made up the name %s", g)
+	}
+	b.must(b.say(dora, g, "one"))
+	for _, row := range []struct {
+		name   string
+		change policy.Amendment
+		who    kg.Principal
+		sees   uint64
+		write  kg.Code
+		manage kg.Code
+	}{
+		{"nothing said, a stranger", policy.Amendment{Owners: []policy.Grantee{"dora"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"nothing said, an administrator", policy.Amendment{Owners: []policy.Grantee{"dora"}}, admin, 1, "", ""},
+		{"a reader", policy.Amendment{Readers: []policy.Grantee{"eve"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"a writer", policy.Amendment{Readers: []policy.Grantee{}, Writers: []policy.Grantee{policy.Agent(eve.ID)}}, eve, 1, "", kg.CodePermissionDenied},
+		{"no longer", policy.Amendment{Writers: []policy.Grantee{}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"public", policy.Amendment{Public: yes()}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"private again", policy.Amendment{Public: no()}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"another role", policy.Amendment{Readers: []policy.Grantee{"role:other"}}, eve, 0, kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{"everybody reads", policy.Amendment{Readers: []policy.Grantee{"*"}}, eve, 1, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{"everybody writes", policy.Amendment{Readers: []policy.Grantee{}, Writers: []policy.Grantee{"*"}}, eve, 1, "", kg.CodePermissionDenied},
+		{"an owner by role", policy.Amendment{Writers: []policy.Grantee{}, Owners: []policy.Grantee{"role:scribe"}}, dora, 1, "", ""},
+	} {
+		b.must(b.set(admin, of(g, row.change)))
+		if got := b.sees(row.who, g); got != row.sees {
+			t.Errorf("%s: sees %d statements, want %d", row.name, got, row.sees)
+		}
+		dry := ask(row.who)
+		dry.DryRun = true
+		_, err := b.store.Update(context.Background(), dry, func(tx *kg.Tx) error {
+			return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("more"), Graph: g}})
+		})
+		wantCode(t, row.name+", writing", err, row.write)
+		_, _, err = b.graphs.Set(context.Background(), dry, policy.Amendment{Graph: g, Public: no()})
+		wantCode(t, row.name+", managing", err, row.manage)
+	}
+}
+
+// What the server is told holds where there is no policy.
+func TestDefaults(t *testing.T) {
+	other, own := iri("urn:other"), iri("agent://dora/notes")
+	for _, row := range []struct {
+		options            policy.Options
+		who                kg.Principal
+		graph              kg.Term
+		read, write, there kg.Code // there: a graph that holds something
+	}{
+		{policy.Options{}, eve, kg.DefaultGraph, "", "", ""},
+		{policy.Options{DefaultGraph: policy.ReadOnly}, eve, kg.DefaultGraph, "", kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{policy.Options{DefaultGraph: policy.Private}, eve, kg.DefaultGraph, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{DefaultGraph: policy.Private}, admin, kg.DefaultGraph, "", "", ""},
+		{policy.Options{}, eve, other, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{NewGraphs: policy.ReadOnly}, eve, other, "", kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{policy.Options{NewGraphs: policy.ReadWrite}, eve, other, "", kg.CodeGraphNotFound, ""},
+		{policy.Options{NewGraphs: policy.ReadWrite}, eve, own, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{}, dora, own, "", "", ""},
+		{policy.Options{}, kg.Principal{ID: "agent://dor", Method: "key"}, own, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{}, kg.Principal{ID: "agent:x", Method: "key"}, iri("agent:x/notes"), "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{}, kg.Principal{ID: "agent://dora/notes", Method: "key"}, iri("agent://dora/notes/more"), "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{}, kg.Principal{ID: "https://example.org", Method: "key"}, iri("https://example.org/g"), "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{}, kg.Principal{ID: "did:web:x", Method: "key"}, iri("did:web:x/g"), "", "", ""},
+		{policy.Options{}, eve, kg.SystemGraph, "hidden", kg.CodeReserved, kg.CodeReserved},
+		{policy.Options{NewGraphs: policy.ReadWrite}, eve, kg.SystemGraph, "hidden", kg.CodeReserved, kg.CodeReserved},
+		{policy.Options{}, admin, kg.SystemGraph, "", kg.CodeReserved, kg.CodeReserved},
+		{policy.Options{}, eve, iri(kg.OwnGraphPrefix + "agents"), "", kg.CodeReserved, kg.CodeReserved},
+		{policy.Options{}, eve, iri(kg.OwnGraphPrefix + "proposal:1"), "hidden", kg.CodeReserved, kg.CodeReserved},
+	} {
+		b := newBench(t, row.options)
+		name := fmt.Sprint(row.options, row.who.ID, row.graph)
+		wantCode(t, name+" absent", b.say(row.who, row.graph, "first"), row.write)
+		b.must(b.say(local, row.graph, "here"))
+		if got, want := b.sees(row.who, row.graph) > 0, row.read == ""; got != want {
+			t.Errorf("%s: reads: %v", name, got)
+		}
+		wantCode(t, name+" there", b.say(row.who, row.graph, "second"), row.there)
+	}
+}
+
+// A hidden graph answers as one that is not there, word for word, whatever is
+// asked of it.
+func TestHiddenIsAbsent(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	hidden, absent := iri("urn:g:hidden"), iri("urn:g:absent")
+	_, _, err := b.graphs.Create(context.Background(), ask(admin), policy.Creation{Graph: hidden})
+	b.must(err)
+	b.must(b.say(admin, hidden, "secret"))
+	head := b.store.Head()
+	for name, do := range map[string]func(kg.Term) error{
+		"add": func(g kg.Term) error { return b.say(eve, g, "x") },
+		"remove": func(g kg.Term) error {
+			return b.apply(eve, kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("secret"), Graph: g}})
+		},
+		"set":    func(g kg.Term) error { return b.set(eve, policy.Amendment{Graph: g, Public: yes()}) },
+		"delete": func(g kg.Term) error { _, err := b.graphs.Delete(context.Background(), ask(eve), g); return err },
+		"create by name": func(g kg.Term) error {
+			_, _, err := b.graphs.Create(context.Background(), ask(eve), policy.Creation{Graph: g})
+			return err
+		},
+		"expected": func(g kg.Term) error {
+			_, err := b.store.Update(context.Background(), kg.Meta{Principal: eve, HasExpected: true}, func(tx *kg.Tx) error {
+				return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("y"), Graph: g}})
+			})
+			return err
+		},
+		"with a key": func(g kg.Term) error {
+			_, err := b.store.Update(context.Background(), kg.Meta{Principal: eve, IdempotencyKey: "k", ContentHash: [32]byte{1}}, func(tx *kg.Tx) error {
+				return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("y"), Graph: g}})
+			})
+			return err
+		},
+	} {
+		say := func(g kg.Term) string {
+			e := kg.AsError(do(g))
+			return strings.ReplaceAll(fmt.Sprint(e.Code, "|", e.Message, "|", e.Field, "|", e.Hint), g.Value(), "G")
+		}
+		if got, want := say(hidden), say(absent); got != want || strings.HasPrefix(got, "|") {
+			t.Errorf("%s: hidden %q, absent %q", name, got, want)
+		}
+	}
+	if b.store.Head() != head {
+		t.Error("something was written")
+	}
+}
+
+// A deleted graph is gone for everybody, its past included, and its name too.
+func TestDelete(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("agent://dora/notes")
+	const many = 2500
+	for from := 0; from < many; from += 500 {
+		var patches []kg.Patch
+		for i := range 500 {
+			patches = append(patches, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.Integer(int64(from + i)), Graph: g}})
+		}
+		b.must(b.apply(dora, patches...))
+	}
+	full := b.store.Head().Revision
+	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodeGraphNotFound {
+		t.Errorf("by a stranger: %v", err)
+	}
+	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{"eve"}}))
+	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodePermissionDenied {
+		t.Errorf("by a reader: %v", err)
+	}
+	d, err := b.graphs.Delete(context.Background(), ask(dora), g)
+	b.must(err)
+	if d.Removed != many || d.Remaining != 0 || d.Receipt.Revision != b.store.Head().Revision {
+		t.Errorf("got %+v at %d", d, b.store.Head().Revision)
+	}
+	for range 2 {
+		for _, who := range []kg.Principal{dora, eve, admin} {
+			if now, then := b.sees(who, g), b.seesAt(who, g, full); now+then != 0 {
+				t.Errorf("%s sees %d statements, and %d of the past", who.ID, now, then)
+			}
+			wantCode(t, "writing", b.say(who, g, "x"), kg.CodeGraphNotFound)
+			wantCode(t, "setting", b.set(who, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+		}
+		for _, who := range []kg.Principal{dora, admin} {
+			_, _, err := b.graphs.Create(context.Background(), ask(who), policy.Creation{Graph: g})
+			wantCode(t, "creating it again", err, kg.CodeInvalid)
+			again, err := b.graphs.Delete(context.Background(), ask(who), g)
+			if err != nil || again.Removed != 0 || again.Receipt.Committed {
+				t.Errorf("deleting it again: %+v, %v", again, err)
+			}
+		}
+		_, err = b.graphs.Delete(context.Background(), ask(eve), g)
+		wantCode(t, "deleting it again by who did not own it", err, kg.CodeGraphNotFound)
+		if got := b.seesAt(local, g, full); got != many {
+			t.Errorf("koine itself sees %d statements of the past", got)
+		}
+		b.close()
+		b.open(policy.Options{})
+	}
+	for _, g := range []kg.Term{kg.DefaultGraph, kg.SystemGraph} {
+		if _, err := b.graphs.Delete(context.Background(), ask(admin), g); err == nil {
+			t.Errorf("%s was deleted", g)
+		}
+	}
+}
+
+// A call removes so many statements; the next goes on. Nobody sees what is left.
+func TestDeleteBound(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("urn:large")
+	const more = 1_500
+	_, err := b.store.Load(context.Background(), kg.Meta{Principal: local}, func(yield func(kg.Quad, error) bool) {
+		for i := range policy.MaxDeleted + more {
+			if !yield(kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.Integer(int64(i)), Graph: g}, nil) {
+				return
+			}
+		}
+	}, kg.LoadOptions{})
+	b.must(err)
+	d, err := b.graphs.Delete(context.Background(), ask(admin), g)
+	if err != nil || d.Removed != policy.MaxDeleted || d.Remaining != more {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	if n := b.sees(admin, g); n != 0 {
+		t.Errorf("sees %d", n)
+	}
+	if d, err = b.graphs.Delete(context.Background(), ask(admin), g); err != nil || d.Removed != more || d.Remaining != 0 {
+		t.Errorf("again: %+v, %v", d, err)
+	}
+}
+
+// A graph keeps an owner, unless an administrator says otherwise.
+func TestLastOwner(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("agent://dora/notes")
+	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g})
+	b.must(err)
+	wantCode(t, "none left", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{}}), kg.CodeInvalid)
+	wantCode(t, "everybody", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{"*"}}), kg.CodeInvalid)
+	wantCode(t, "nothing said", b.set(dora, policy.Amendment{Graph: g}), kg.CodeInvalid)
+	wantCode(t, "another", b.set(dora, policy.Amendment{Graph: g, Owners: []policy.Grantee{"eve"}}), "")
+	wantCode(t, "no longer an owner, and by name it is hers no more", b.set(dora, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+	wantCode(t, "by an administrator", b.set(admin, policy.Amendment{Graph: g, Owners: []policy.Grantee{}}), "")
+	wantCode(t, "then nobody", b.set(eve, policy.Amendment{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+}
+
+// Names are an agent's own under its id, an administrator's anywhere, and koine's
+// nobody's.
+func TestNames(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	for _, row := range []struct {
+		who  kg.Principal
+		name kg.Term
+		code kg.Code
+	}{
+		{dora, iri("agent://dora/notes"), ""},
+		{dora, iri("agent://dora/notes"), kg.CodeInvalid},
+		{dora, iri("agent://dora/"), kg.CodePermissionDenied},
+		{dora, iri("agent://eve/notes"), kg.CodePermissionDenied},
+		{dora, iri("urn:any"), kg.CodePermissionDenied},
+		{dora, iri(kg.OwnGraphPrefix + "mine"), kg.CodeReserved},
+		{dora, kg.DefaultGraph, kg.CodeInvalid},
+		{dora, kg.Blank("b"), kg.CodeInvalid},
+		{admin, iri("urn:any"), ""},
+		{admin, iri("not an iri"), kg.CodeInvalid},
+		{admin, kg.SystemGraph, kg.CodeReserved},
+	} {
+		_, _, err := b.graphs.Create(context.Background(), ask(row.who), policy.Creation{Graph: row.name})
+		wantCode(t, fmt.Sprint(row.who.ID, " ", row.name), err, row.code)
+	}
+}
+
+// The same key gives the same graph, and with another wish none.
+func TestCreateOnce(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	m := ask(dora)
+	m.IdempotencyKey = "k"
+	first, _, err := b.graphs.Create(context.Background(), m, policy.Creation{Public: yes()})
+	b.must(err)
+	again, receipt, err := b.graphs.Create(context.Background(), m, policy.Creation{Public: yes()})
+	if err != nil || again.Graph != first.Graph || !receipt.Replayed {
+		t.Errorf("got %s, %+v, %v, want %s", again.Graph, receipt, err, first.Graph)
+	}
+	_, _, err = b.graphs.Create(context.Background(), m, policy.Creation{Public: no()})
+	wantCode(t, "another wish", err, kg.CodeIdempotencyConflict)
+	theirs := ask(eve)
+	theirs.IdempotencyKey = "k"
+	other, _, err := b.graphs.Create(context.Background(), theirs, policy.Creation{Public: yes()})
+	if err != nil || other.Graph == first.Graph {
+		t.Errorf("somebody else's key: %s, %v", other.Graph, err)
+	}
+}
+
+// Lists have a bound.
+func TestGranteeBounds(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	list := func(n int) (out []policy.Grantee) {
+		for i := range n {
+			out = append(out, policy.Grantee(fmt.Sprint("a", i)))
+		}
+		return out
+	}
+	for _, row := range []struct {
+		readers []policy.Grantee
+		code    kg.Code
+	}{
+		{list(policy.MaxGrantees), ""},
+		{append(list(policy.MaxGrantees), "a1", "agent://a1"), ""},
+		{list(policy.MaxGrantees + 1), kg.CodeLimitExceeded},
+		{[]policy.Grantee{policy.Role(strings.Repeat("r", policy.MaxRoleBytes))}, ""},
+		{[]policy.Grantee{policy.Role(strings.Repeat("r", policy.MaxRoleBytes+1))}, kg.CodeLimitExceeded},
+		{[]policy.Grantee{"role:"}, kg.CodeInvalid},
+		{[]policy.Grantee{"role:two words"}, kg.CodeInvalid},
+		{[]policy.Grantee{""}, kg.CodeInvalid},
+		{[]policy.Grantee{"two words"}, kg.CodeInvalid},
+	} {
+		_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: row.readers})
+		wantCode(t, fmt.Sprint(len(row.readers)), err, row.code)
+	}
+}
+
+// What is in force stays so over a restart.
+func TestPoliciesAreKept(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: []policy.Grantee{"eve", "role:x"}})
+	b.must(err)
+	b.must(b.set(dora, policy.Amendment{Graph: p.Graph, Writers: []policy.Grantee{"bob"}}))
+	b.must(b.set(admin, policy.Amendment{Graph: kg.DefaultGraph, Public: no(), Writers: []policy.Grantee{}}))
+	want, _ := b.graphs.Of(p.Graph)
+	wantDefault, _ := b.graphs.Of(kg.DefaultGraph)
+	b.close()
+	b.open(policy.Options{})
+	got, stored := b.graphs.Of(p.Graph)
+	gotDefault, _ := b.graphs.Of(kg.DefaultGraph)
+	if fmt.Sprint(got) != fmt.Sprint(want) || !stored || len(want.Writers) != 1 {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if fmt.Sprint(gotDefault) != fmt.Sprint(wantDefault) || b.graphs.Allowed(eve, kg.DefaultGraph, kg.Read) {
+		t.Errorf("got %+v, want %+v", gotDefault, wantDefault)
+	}
+}

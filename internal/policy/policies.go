@@ -1,0 +1,231 @@
+package policy
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"koine/kg"
+)
+
+// Policies answers who may do what, from the newest policies. It is a kg.Access,
+// safe for concurrent use, and takes no lock to answer.
+type Policies struct {
+	options Options
+	table   atomic.Pointer[table]
+	lately  lately
+
+	mu sync.Mutex // held while the table is changed
+}
+
+// New makes policies that know of none yet: see Load.
+func New(o Options) *Policies {
+	p := &Policies{options: o.withDefaults()}
+	p.table.Store(new(table))
+	return p
+}
+
+// Load reads the policies that the store holds. It is called once, when the store
+// is open and before anybody else uses it: Follow does the rest.
+func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
+	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
+	for _, predicate := range predicates {
+		for st, err := range s.Match(kg.Pattern{Predicate: predicate, Graph: kg.SystemGraph}) {
+			if err != nil {
+				return err
+			}
+			graph := graphOf(st.Subject)
+			d := drafts[graph]
+			if d == nil {
+				d = draftOf(nil, graph)
+				drafts[graph], first[graph] = d, s.Revision()
+			}
+			since := st.Assertions[0].Revision
+			first[graph] = min(first[graph], since)
+			d.note(st.Predicate, st.Object, true, since)
+		}
+	}
+	var last kg.Revision // in which one was changed
+	for graph, d := range drafts {
+		if !d.Made || d.Revision != first[graph] {
+			last = max(last, d.Revision)
+		}
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.show(drafts)
+	ps.lately.forget(last)
+	return nil
+}
+
+// Follow is kg.Options.OnSystemChange: it takes a commit in.
+func (ps *Policies) Follow(c *kg.Commit) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	drafts := map[kg.Term]*draft{}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.Quad.Graph != kg.SystemGraph || !isPolicy(ch.Quad.Predicate) {
+			continue
+		}
+		graph := graphOf(ch.Quad.Subject)
+		d := drafts[graph]
+		if d == nil {
+			d = draftOf(ps.table.Load().find(graph), graph)
+			drafts[graph] = d
+		}
+		d.note(ch.Quad.Predicate, ch.Quad.Object, len(ch.After) > 0, c.Revision)
+	}
+	before, after := ps.show(drafts)
+	for graph := range drafts {
+		ps.lately.add(change{revision: c.Revision, graph: graph, before: before.find(graph), after: after.find(graph)})
+	}
+	if len(drafts) > 0 {
+		ps.lately.newest.Store(uint64(c.Revision))
+	}
+}
+
+// show puts what the drafts come to into the table.
+func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
+	before = ps.table.Load()
+	changed := make(map[kg.Term]*Policy, len(drafts))
+	for graph, d := range drafts {
+		changed[graph] = d.policy()
+	}
+	after = before.with(changed)
+	ps.table.Store(after)
+	return before, after
+}
+
+// Allowed implements kg.Access.
+func (ps *Policies) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
+	return ps.level(&p, graph, ps.table.Load().find(graph)) >= right
+}
+
+// level is the greatest right of the principal in a graph with this policy, nil
+// for none.
+func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *Policy) kg.Right {
+	admin := isAdmin(who)
+	switch {
+	case who.ID == kg.System && who.Method == kg.MethodLocal:
+		return kg.Manage
+	case p != nil && p.Deleted:
+		return 0
+	case admin:
+		return kg.Manage
+	case p != nil:
+		return p.level(who)
+	case kg.IsOwnGraph(graph):
+		return ownLevel(graph)
+	case graph == kg.DefaultGraph:
+		return ps.options.DefaultGraph.level()
+	}
+	switch ownerByName(graph) {
+	case "":
+		return ps.options.NewGraphs.level()
+	case who.ID:
+		return kg.Manage
+	}
+	return 0
+}
+
+// isAdmin tells whether the principal may do everything with any graph that is
+// not deleted: by its role, or as one who works on the data directory itself.
+func isAdmin(who *kg.Principal) bool {
+	return who.Method == kg.MethodLocal || who.HasRole(kg.RoleAdmin)
+}
+
+// ownLevel is what everybody may do with a graph of koine's own.
+func ownLevel(graph kg.Term) kg.Right {
+	if graph == agentsGraph || graph == shapesGraph {
+		return kg.Read
+	}
+	return 0
+}
+
+var (
+	agentsGraph = kg.IRI(kg.OwnGraphPrefix + "agents")
+	shapesGraph = kg.IRI(kg.OwnGraphPrefix + "shapes")
+)
+
+// ownerByName is the agent that a graph belongs to by its name, "" for none:
+// agent://dora of agent://dora/notes. It is never an agent whose id has a "/" in
+// it, nor one with an id such as "https:": then a name would belong to several,
+// or half the world to one.
+func ownerByName(graph kg.Term) kg.AgentID {
+	name := graph.Value()
+	from := 0
+	switch {
+	case strings.HasPrefix(name, agentScheme):
+		from = len(agentScheme)
+	case !strings.HasPrefix(name, "did:"):
+		return ""
+	}
+	n := strings.IndexByte(name[from:], '/')
+	if n <= 0 || from+n+1 == len(name) {
+		return ""
+	}
+	return kg.AgentID(name[:from+n])
+}
+
+const agentScheme = "agent://"
+
+// prefixOf is what the names of an agent's own graphs begin with, "" if it has
+// none.
+func prefixOf(agent kg.AgentID) string {
+	prefix := string(agent) + "/"
+	if ownerByName(kg.IRI(prefix+"x")) != agent {
+		return ""
+	}
+	return prefix
+}
+
+// Of is the policy of a graph: its own, or what holds without one. stored tells
+// which. That there is a policy does not mean that the graph holds anything.
+func (ps *Policies) Of(graph kg.Term) (p Policy, stored bool) {
+	if p := ps.table.Load().find(graph); p != nil {
+		return *p, true
+	}
+	return ps.byDefault(graph), false
+}
+
+// byDefault is what holds of a graph without a policy.
+func (ps *Policies) byDefault(graph kg.Term) Policy {
+	switch agent := ownerByName(graph); {
+	case kg.IsOwnGraph(graph):
+		return Policy{Graph: graph, Public: ownLevel(graph) >= kg.Read}
+	case graph == kg.DefaultGraph:
+		return ps.options.DefaultGraph.policy(graph)
+	case agent != "":
+		return Policy{Graph: graph, Owners: []Grantee{Grantee(agent)}}
+	}
+	return ps.options.NewGraphs.policy(graph)
+}
+
+// Rights lists what the principal may do with a graph that is there.
+func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
+	level := ps.level(&who, graph, ps.table.Load().find(graph))
+	for _, right := range [...]kg.Right{kg.Discover, kg.Read, kg.Write, kg.Manage} {
+		if level >= right {
+			out = append(out, right)
+		}
+	}
+	return out
+}
+
+// Known lists the graphs with a policy that the principal may discover, in no
+// order.
+func (ps *Policies) Known(who kg.Principal) (out []kg.Term) {
+	ps.table.Load().each(func(p *Policy) {
+		if !p.Deleted && ps.level(&who, p.Graph, p) >= kg.Discover {
+			out = append(out, p.Graph)
+		}
+	})
+	return out
+}

@@ -1,0 +1,57 @@
+package policy
+
+import "koine/kg"
+
+// Write makes the policy that of its graph, within an update of whoever decided
+// that this may be. Deleted and Made are written as they are.
+func Write(tx *kg.Tx, p Policy) error {
+	if err := p.normalise(); err != nil {
+		return err
+	}
+	wanted := map[kg.Quad]bool{}
+	for _, q := range p.statements() {
+		wanted[q] = true
+	}
+	there, err := written(tx, p.Graph)
+	if err != nil {
+		return err
+	}
+	same := len(there) == len(wanted)+1 // and when it changed
+	for _, q := range there {
+		same = same && (wanted[q] || q.Predicate == changedIn)
+	}
+	if same {
+		return nil
+	}
+	for _, q := range there {
+		if wanted[q] {
+			delete(wanted, q)
+			continue
+		}
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
+			return err
+		}
+	}
+	for _, q := range append(p.statements(), statement(p.Graph, changedIn, kg.Integer(int64(tx.Revision())))) {
+		if !wanted[q] && q.Predicate != changedIn {
+			continue
+		}
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written lists the statements of a graph's policy.
+func written(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subjectOf(graph), Graph: kg.SystemGraph}) {
+		if err != nil {
+			return nil, err
+		}
+		if isPolicy(st.Predicate) || st.Predicate == typeOf && st.Object == classTerm {
+			out = append(out, st.Quad)
+		}
+	}
+	return out, nil
+}
