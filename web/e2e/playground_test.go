@@ -19,13 +19,21 @@ import (
 	"time"
 )
 
-// Bounds for a busy machine.
 const (
-	browserTime  = 4 * time.Minute  // a whole walk through the page, whose steps have 90 s each
-	reportTime   = 30 * time.Second // for the walk to say where it was when its time was over
-	buildTime    = 3 * time.Minute
 	shutdownTime = 30 * time.Second
+	reportTime   = 30 * time.Second // for a walk to say where it was when its time was over
 )
+
+// inTime is a context that ends soon enough before the limit of go test for a
+// failure to be told. Nothing else bounds what runs beside it: on a busy machine a
+// build alone may take minutes.
+func inTime(t *testing.T) (context.Context, context.CancelFunc) {
+	limit, ok := t.Deadline()
+	if !ok {
+		return context.WithCancel(t.Context())
+	}
+	return context.WithDeadline(t.Context(), limit.Add(-reportTime-shutdownTime))
+}
 
 // requireTools fails the test where the browser or the node packages are missing.
 func requireTools(t *testing.T) {
@@ -47,7 +55,7 @@ func requireTools(t *testing.T) {
 // KOINE_SCREENSHOTS in the environment it leaves pictures of the steps there.
 func walkPlayground(t *testing.T, address string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
+	ctx, cancel := inTime(t)
 	defer cancel()
 	arguments := []string{"playground.mjs", "--url", address}
 	if directory := os.Getenv("KOINE_SCREENSHOTS"); directory != "" {
@@ -83,7 +91,7 @@ func readFirst(next http.Handler) http.Handler {
 func buildKoine(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "koine")
-	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	ctx, cancel := inTime(t)
 	defer cancel()
 	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "koine/cmd/koine").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
@@ -139,7 +147,7 @@ func stop(t *testing.T, command *exec.Cmd, lines *bufio.Scanner) {
 // npm runs a script of web/package.json.
 func npm(t *testing.T, script string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	ctx, cancel := inTime(t)
 	defer cancel()
 	command := exec.CommandContext(ctx, "npm", "run", "--silent", script)
 	command.Dir = ".."
