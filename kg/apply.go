@@ -170,6 +170,8 @@ type indexTxn struct {
 	at  uint64
 	txn *badger.Txn
 	err error
+
+	floor uint64 // of a checkpoint that is restored: what ended by then is left out
 }
 
 // set writes a key, or deletes it when value is nil; false after an error.

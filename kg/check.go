@@ -83,6 +83,7 @@ type checker struct {
 
 	states map[IDQuad]string // SPOG values
 	past   map[pastKey]string
+	kept   int // of past, those that may still be read
 	last   map[subjectInGraph]Revision
 	counts map[string]uint64 // by catalogue key, as counted here
 }
@@ -283,6 +284,9 @@ func (c *checker) history() error {
 			c.problem("past: %s from %d to %d: %v", c.show(q), from, to, err)
 		}
 		c.past[pastKey{q, from, to}] = string(value)
+		if Revision(to) > c.s.floor() {
+			c.kept++
+		}
 	})
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (m *logModel) apply(commit *Commit) {
 			!known && m.gone[ch.Quad] && len(ch.Before) > 0 {
 			m.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", r, i)
 		}
-		if len(ch.Before) > 0 && ch.Since < r {
+		if len(ch.Before) > 0 && ch.Since < r && r > m.c.s.floor() {
 			m.past[pastQuad{ch.Quad, ch.Since, r}] = ch.Before
 		}
 		if len(ch.After) > 0 {
@@ -147,7 +147,7 @@ func (m *logModel) compare(whole bool) {
 	for _, n := range []struct {
 		what      string
 		got, want int
-	}{{"statements", len(c.states), len(m.states)}, {"intervals of the past", len(c.past), len(m.past)}, {"last changes", len(c.last), len(m.last)}} {
+	}{{"statements", len(c.states), len(m.states)}, {"intervals of the past", c.kept, len(m.past)}, {"last changes", len(c.last), len(m.last)}} {
 		if n.got != n.want {
 			c.problem("index: %d %s, the log makes %d", n.got, n.what, n.want)
 		}

@@ -219,7 +219,10 @@ func (s *Store) checkpoints() ([]string, error) {
 
 // dropCheckpoints removes those that are not kept, and what a stop in the middle
 // of writing one left behind.
-func (s *Store) dropCheckpoints() error {
+func (s *Store) dropCheckpoints() error { return s.dropCheckpointsBut(keptCheckpoints) }
+
+// dropCheckpointsBut keeps so many of the newest.
+func (s *Store) dropCheckpointsBut(kept int) error {
 	remains, err := filepath.Glob(s.dir.join(filepath.Join(checkpointName, "*.tmp")))
 	if err != nil {
 		return err
@@ -228,7 +231,7 @@ func (s *Store) dropCheckpoints() error {
 	if err != nil {
 		return err
 	}
-	for _, p := range append(remains, paths[min(keptCheckpoints, len(paths)):]...) {
+	for _, p := range append(remains, paths[min(kept, len(paths)):]...) {
 		if err := removeFile(p); err != nil {
 			return err
 		}
@@ -285,7 +288,7 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &indexTxn{db: s.db, at: uint64(m.revision)}
+	w := &indexTxn{db: s.db, at: uint64(m.revision), floor: uint64(s.floor())}
 	if err := readRecords(r, w.restore); err != nil {
 		return errors.Join(err, w.err)
 	}
@@ -367,6 +370,11 @@ func readRecords(r io.Reader, restore func(kind byte, key, value []byte) bool) e
 
 // restore writes all keys that a record stands for.
 func (w *indexTxn) restore(kind byte, key, value []byte) bool {
+	if kind == 'P' {
+		if _, to, ok := keys.Interval(append([]byte{byte(keys.SPOG.Past())}, key...)); ok && to <= w.floor {
+			return true // is not kept any more
+		}
+	}
 	for _, sec := range sections {
 		if sec.kind == kind && !w.set(append(slices.Clone(sec.prefix), key...), value) {
 			return false

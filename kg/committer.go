@@ -143,6 +143,9 @@ func (s *Store) commitLoop() {
 			s.settle()
 			fn()
 			s.recently.forget(s.head.Load().revision)
+		case fn := <-s.between:
+			fn()
+			idle.Reset(flushIdle)
 		case err := <-s.flushed:
 			s.endFlush(err)
 			idle.Reset(flushIdle)

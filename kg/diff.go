@@ -52,6 +52,11 @@ func (s *Snapshot) Diff(from Revision, p IDPattern, after *IDQuad) iter.Seq2[Dif
 func (s *Snapshot) diffOf(from Revision, p IDPattern, after *IDQuad, yield func(Difference, error) bool) bool {
 	var d Difference // of the statement at hand
 	flush := func() bool {
+		// Asked after the reading: what is taken away is first made unreadable.
+		if from > 0 && from < s.floor() { // before the first commit nothing stood
+			yield(Difference{}, s.errGone(from))
+			return false
+		}
 		differs := d.Before.From != d.After.From
 		return !differs || yield(d, nil)
 	}

@@ -18,11 +18,13 @@ type Faults struct {
 	LogFiles        types.VFS    // stands in for the file system under the log
 	LogSegmentBytes int          // size of the log's files, so that a test has several
 	AfterAppend     func() error // called when a group is in the log and not yet in the index
+	AfterRetain     func(string) // called after each part of a round of the history option
 }
 
 // WithFaults gives the options with the faults in them.
 func (o Options) WithFaults(f Faults) Options {
 	o.logFiles, o.logSegmentBytes, o.afterAppend = f.LogFiles, f.LogSegmentBytes, f.AfterAppend
+	o.afterRetain = f.AfterRetain
 	return o
 }
 

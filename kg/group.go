@@ -203,6 +203,9 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	if !found || err != nil {
 		return Receipt{}, false, err
 	}
+	if row.millis < g.s.oldestKey(g.now()) {
+		return Receipt{}, false, nil // forgotten
+	}
 	if row.contentHash != m.ContentHash {
 		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
 	}

@@ -63,11 +63,10 @@ func readHistory(path string) (Revision, error) {
 // floor is the oldest revision that can be read, 0 while all can.
 func (s *Store) floor() Revision { return Revision(s.oldest.Load()) }
 
-// errRevisionGone is the error of a read of a revision before the floor.
-func (s *Store) errRevisionGone(r Revision) *Error {
-	floor := s.floor()
-	e := Errorf(CodeRevisionGone, "revision %d is older than the history that is kept: the oldest is %d", r, floor)
-	e.Oldest = &Position{s.dir.epoch, floor, EndOfCommit}
-	e.Hint = "read revision " + strconv.FormatUint(uint64(floor), 10) + " or a newer one"
+// errRevisionGone is the error of a read of a revision before the oldest.
+func errRevisionGone(r Revision, oldest Position) *Error {
+	e := Errorf(CodeRevisionGone, "revision %d is older than the history that is kept: the oldest is %d", r, oldest.Revision)
+	e.Oldest = &oldest
+	e.Hint = "read revision " + strconv.FormatUint(uint64(oldest.Revision), 10) + " or a newer one"
 	return e
 }

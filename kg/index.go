@@ -14,6 +14,8 @@ type indexWriter struct {
 	o      *overlay
 	dict   dictionary // fresh is set
 	deltas deltas     // of the commit at hand
+	// floor is the oldest readable revision: what ended by then is not kept.
+	floor Revision
 }
 
 func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *indexWriter {
@@ -160,7 +162,7 @@ func (w *indexWriter) orders(ids IDQuad, set func(key, value []byte)) {
 
 // past keeps what stood until this revision, unless it came in the same one.
 func (w *indexWriter) past(c *Change, ids IDQuad, revision Revision) error {
-	if len(c.Before) == 0 || c.Since >= revision {
+	if len(c.Before) == 0 || c.Since >= revision || revision <= w.floor {
 		return nil
 	}
 	value, err := w.encode(state{c.Since, c.Before})

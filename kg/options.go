@@ -53,6 +53,10 @@ type Options struct {
 	// GroupCommits bounds how many updates share one fsync.
 	GroupCommits int
 
+	// History is how long the past is kept, at least MinHistory: what is older is
+	// taken away from time to time, see Retain. 0 keeps all of it.
+	History time.Duration
+
 	// ReserveBytes is the free space below which updates are refused with
 	// CodeDiskFull. Running out of space would end the process.
 	ReserveBytes uint64
@@ -86,6 +90,9 @@ type Options struct {
 	bulkQuads, bulkTextBytes int
 	// afterAppend is called between the log and the index; for fault tests.
 	afterAppend func() error
+	// afterRetain is called after each part of Retain with its name; for fault
+	// tests.
+	afterRetain func(part string)
 	// beforeApply sees what is about to be written to the index; for the twins
 	// of benchmarks.
 	beforeApply func(o *overlay)
@@ -99,6 +106,9 @@ const MinMemTableBytes = 8 << 20
 func (o Options) valid() error {
 	if o.MemTableBytes < MinMemTableBytes {
 		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
+	}
+	if o.History != 0 && o.History < MinHistory {
+		return Errorf(CodeInvalid, "History is 0 or at least %s, not %s", MinHistory, o.History)
 	}
 	return nil
 }

@@ -230,11 +230,9 @@ func (s *Store) newReplay() *replayer {
 	base := newBadgerKV(s.db, math.MaxUint64)
 	o := newOverlay(base)
 	o.unsure = true
-	return &replayer{
-		s: s, base: base,
-		w:         newIndexWriter(o, base, s.cache, s.head.Load().nextNumber),
-		catalogue: s.head.Load().catalogue.copy(),
-	}
+	w := newIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
+	w.floor = s.floor()
+	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.copy()}
 }
 
 // flush writes what was gathered and starts anew.

@@ -223,6 +223,10 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 		})
 	} else {
 		st, sc.err = sc.s.loadState(sc.row)
+		if sc.versions && CodeOf(sc.err) == CodeRevisionGone {
+			sc.err = nil
+			return false // a version that is not kept any more
+		}
 	}
 	if sc.err != nil {
 		return false

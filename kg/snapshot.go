@@ -24,7 +24,9 @@ type Snapshot struct {
 	view      View
 	position  Position
 	// past tells that the revision read is older than the one kv stands at.
-	past    bool
+	past bool
+	// oldest is the oldest revision that can be read; nil in an update under way.
+	oldest  *atomic.Uint64
 	release func()
 	// commit reads one of the log; nil in an update under way.
 	commit func(Revision) (*Commit, error)
@@ -252,10 +254,25 @@ func (s *Snapshot) loadState(row Row) (st state, err error) {
 		st, err = parseState(v, s.dict.agent)
 		return err
 	})
+	if err == nil && !found && row.to != 0 && row.to <= s.floor() {
+		return st, s.errGone(row.from) // was taken away meanwhile
+	}
 	if err == nil && !found {
 		err = Errorf(CodeInternal, "an index order holds a quad that SPOG does not: %x", key)
 	}
 	return st, err
+}
+
+// floor is the oldest revision that can be read, 0 while all can.
+func (s *Snapshot) floor() Revision {
+	if s.oldest == nil {
+		return 0
+	}
+	return Revision(s.oldest.Load())
+}
+
+func (s *Snapshot) errGone(r Revision) error {
+	return errRevisionGone(r, Position{s.position.Epoch, s.floor(), EndOfCommit})
 }
 
 // admits tells whether the view shows anything of the graph. A graph whose name

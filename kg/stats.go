@@ -26,6 +26,7 @@ type Stats struct {
 
 	// OldestReadable is the oldest revision that can be read; 0 while all can.
 	OldestReadable Revision
+	History        time.Duration // Options.History
 	// CommitSeconds is how long committed updates took from being queued to their
 	// answer, AppendSeconds how long the log took for a group, its sync included,
 	// and GroupCommits how many commits shared one. Since the store was opened.
@@ -67,7 +68,7 @@ func (s *Store) Stats() Stats {
 		CommitSeconds: s.measures.commit.histogram(latencyBounds, float64(time.Second)),
 		AppendSeconds: s.measures.append.histogram(latencyBounds, float64(time.Second)),
 		GroupCommits:  s.measures.group.histogram(groupBounds, 1),
-		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes, OldestReadable: s.floor(),
+		QueueBound:    s.options.QueueLength, ReserveBytes: s.options.ReserveBytes, OldestReadable: s.floor(), History: s.options.History,
 	}
 	if err := s.Ready(); err != nil {
 		st.Refused = CodeOf(err)

@@ -36,7 +36,8 @@ type Store struct {
 	diskFull atomic.Bool
 
 	queue     chan *update
-	exclusive chan func()   // runs between two groups
+	exclusive chan func()   // runs between two groups, with nothing left in memory
+	between   chan func()   // runs between two groups
 	flushed   chan error    // a write of memory to Badger has ended
 	scrubbed  chan struct{} // closed when the log has been read through
 	stop      chan struct{}
@@ -45,6 +46,7 @@ type Store struct {
 	closeErr  error
 
 	checkpointing sync.Mutex // held while a checkpoint is written
+	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
 	recently recently // the committer's alone
 	measures measures // observed by the committer, read by Stats
@@ -55,6 +57,9 @@ type Store struct {
 	gate   gate
 	closed bool
 	users  sync.WaitGroup // open snapshots; added to under mu
+
+	reads     btree.Map[Revision, int] // revisions of the past that snapshots read
+	readsLeft chan struct{}            // closed when one of reads goes
 
 	holds btree.Map[Revision, int] // log entries from which backups still read on
 
@@ -89,6 +94,8 @@ func Open(dir string, o Options) (*Store, error) {
 		dir:       d,
 		queue:     make(chan *update, o.QueueLength),
 		exclusive: make(chan func()),
+		between:   make(chan func()),
+		readsLeft: make(chan struct{}),
 		flushed:   make(chan error),
 		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),
@@ -101,6 +108,10 @@ func Open(dir string, o Options) (*Store, error) {
 	go s.commitLoop()
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
+	if s.options.History > 0 {
+		s.stopped.Add(1)
+		go s.retainLoop()
+	}
 	s.awaitScrub()
 	return s, nil
 }
@@ -230,11 +241,17 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if v.Now.IsZero() {
 		v.Now = s.options.Clock()
 	}
-	if floor := s.floor(); v.At != 0 && v.At < floor {
-		s.unpin(p)
-		return nil, s.errRevisionGone(v.At)
-	}
 	past := v.At != 0 && v.At < newest
+	release := func() { s.unpin(p) }
+	if past {
+		// Noted before the floor is looked at: what it reads from here on stays.
+		done := s.reading(v.At)
+		release = func() { s.unpin(p); done() }
+	}
+	if v.At != 0 && v.At < s.floor() {
+		release()
+		return nil, errRevisionGone(v.At, Position{s.dir.epoch, s.floor(), EndOfCommit})
+	}
 	if v.At == 0 {
 		v.At = newest
 	}
@@ -245,8 +262,9 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		view:     v,
 		position: Position{s.dir.epoch, v.At, EndOfCommit},
 		past:     past,
+		oldest:   &s.oldest,
 		commit:   s.tailer.commit,
-		release:  sync.OnceFunc(func() { s.unpin(p) }),
+		release:  sync.OnceFunc(release),
 	}, nil
 }
 

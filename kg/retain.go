@@ -1,0 +1,337 @@
+package kg
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"koine/kg/internal/keys"
+)
+
+// Bounds of the history option.
+const (
+	// MinHistory is the least that Options.History may be, if it is set.
+	MinHistory = time.Minute
+	// MinKeyTime is how long an idempotency key is remembered at least.
+	MinKeyTime = 7 * 24 * time.Hour
+	// retainPart is the part of the history's length after which what has become
+	// too old is taken away; the time between two rounds is never below
+	// minRetainTime nor above maxRetainTime.
+	retainPart    = 30
+	minRetainTime = time.Minute
+	maxRetainTime = 24 * time.Hour
+	// pruneStep is how many intervals of the past, or idempotency keys, are taken
+	// away between two groups of the committer.
+	pruneStep = 256
+	// quietPatience is how long a step waits for a moment without updates.
+	quietPatience = 2 * time.Second
+	// readersPatience is how long a round waits for readers of what it takes away.
+	readersPatience = time.Minute
+)
+
+// RetainReport says what a round of the history option did.
+type RetainReport struct {
+	Oldest    Revision // the oldest readable revision from now on; 0 while all are
+	Intervals uint64   // of the past that were taken away
+	Keys      uint64   // idempotency keys that were forgotten
+	Cut       bool     // the log was cut
+}
+
+// Retain takes away what is older than Options.History allows, and nothing when
+// that is not set: it is what the store does by itself from time to time. First
+// older revisions stop being readable, for good; then what had ended before the
+// oldest one leaves the index, in small steps between updates; then a checkpoint
+// is written and the log is cut. Whatever of it a stop leaves undone the next
+// round does.
+func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
+	s.retaining.Lock()
+	defer s.retaining.Unlock()
+	r := RetainReport{Oldest: s.floor()}
+	if s.options.History == 0 {
+		return r, nil
+	}
+	if e := s.refused.Load(); e != nil {
+		return r, e
+	}
+	if err := s.raiseFloor(ctx); err != nil {
+		return r, err
+	}
+	r.Oldest = s.floor()
+	s.retained("floor")
+	var err error
+	if r.Intervals, err = s.prunePast(ctx, r.Oldest); err != nil {
+		return r, err
+	}
+	s.retained("past")
+	if r.Keys, err = s.pruneKeys(ctx); err != nil {
+		return r, err
+	}
+	s.retained("keys")
+	r.Cut, err = s.cutBehind(ctx, r.Oldest)
+	s.retained("cut")
+	return r, err
+}
+
+func (s *Store) retained(part string) {
+	if s.options.afterRetain != nil {
+		s.options.afterRetain(part)
+	}
+}
+
+// raiseFloor makes the newest revision that is older than the history allows the
+// oldest that can be read, and waits for those who read older ones.
+func (s *Store) raiseFloor(ctx context.Context) error {
+	floor, err := s.RevisionAt(ctx, s.options.Clock().Add(-s.options.History))
+	if CodeOf(err) == CodeRevisionGone {
+		floor, err = s.floor(), nil // the log begins later
+	}
+	if err != nil {
+		return err
+	}
+	if floor > s.floor() {
+		// On disk first: what is pruned must never be readable again.
+		if err := writeHistory(s.dir.join(historyName), floor); err != nil {
+			return err
+		}
+		s.oldest.Store(uint64(floor))
+		s.log.Info("history begins later", "oldest revision", floor)
+	}
+	return s.awaitReaders(ctx, s.floor())
+}
+
+// awaitReaders waits until nobody reads a revision before the floor.
+func (s *Store) awaitReaders(ctx context.Context, floor Revision) error {
+	ctx, cancel := context.WithTimeout(ctx, readersPatience)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		oldest, _, reading := s.reads.Min()
+		left := s.readsLeft
+		s.mu.Unlock()
+		if !reading || oldest >= floor {
+			return nil
+		}
+		select {
+		case <-left:
+		case <-s.stop:
+			return errClosed()
+		case <-ctx.Done():
+			return Errorf(CodeTimeout, "revision %d is still being read: what is older goes the next time", oldest)
+		}
+	}
+}
+
+// reading notes that a snapshot reads a revision of the past, until the function
+// that it gives is called.
+func (s *Store) reading(r Revision) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, _ := s.reads.Get(r)
+	s.reads.Set(r, n+1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n, _ := s.reads.Get(r); n > 1 {
+			s.reads.Set(r, n-1)
+			return
+		}
+		s.reads.Delete(r)
+		close(s.readsLeft)
+		s.readsLeft = make(chan struct{})
+	}
+}
+
+// prunePast takes the intervals that ended by the floor out of the index.
+func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err error) {
+	if floor == 0 {
+		return 0, nil
+	}
+	return s.prune(ctx, []byte{byte(keys.SPOG.Past())}, func(key, _ []byte, gone func(keyValue)) bool {
+		q, ok := keys.SPOG.Past().Parse(key)
+		from, to, inOrder := keys.Interval(key)
+		if !ok || !inOrder || to > uint64(floor) {
+			return false
+		}
+		for _, o := range keys.Orders {
+			if o != keys.OSPG || q.Object.IsResource() {
+				gone(keyValue{key: o.AppendPast(nil, q, from, to)})
+			}
+		}
+		return true
+	})
+}
+
+// pruneKeys forgets idempotency keys that do not count any more.
+func (s *Store) pruneKeys(ctx context.Context) (n uint64, err error) {
+	oldest := s.oldestKey(s.options.Clock())
+	return s.prune(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(keyValue)) bool {
+		row, err := parseIdempotencyRow(value)
+		if err != nil || row.millis >= oldest {
+			return false
+		}
+		gone(keyValue{bytes.Clone(key), bytes.Clone(value)})
+		return true
+	})
+}
+
+// oldestKey is the time, in milliseconds, before which an idempotency key is not
+// remembered any more. It decides when an update is executed, by the times in the
+// log alone; when its row leaves the index does not matter.
+func (s *Store) oldestKey(now time.Time) int64 {
+	if s.options.History == 0 {
+		return -1 << 63
+	}
+	return now.Add(-max(MinKeyTime, s.options.History)).UnixMilli()
+}
+
+// prune looks through the keys of a prefix in a snapshot, and takes those away
+// that old names as gone, a step at a time.
+func (s *Store) prune(ctx context.Context, prefix []byte, old func(key, value []byte, gone func(keyValue)) bool) (n uint64, err error) {
+	p, err := s.pin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.unpin(p)
+	c := p.kv.scan(prefix)
+	defer c.close()
+	var step []keyValue
+	rows, steps := 0, 0
+	gone := func(k keyValue) { step = append(step, k) }
+	for ; c.valid(); c.next() {
+		var taken bool
+		if err := c.value(func(v []byte) error { taken = old(c.key(), v, gone); return nil }); err != nil {
+			return n, err
+		}
+		if taken {
+			n, rows = n+1, rows+1
+		}
+		if rows == pruneStep {
+			if err := s.forget(ctx, step); err != nil {
+				return n, err
+			}
+			step, rows = nil, 0
+		}
+		if steps++; steps%checkEvery == 0 {
+			if err := s.goOn(ctx); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, s.forget(ctx, step)
+}
+
+// goOn lets others run, and tells whether the work is still wanted.
+func (s *Store) goOn(ctx context.Context) error {
+	if s.isStopping() {
+		return errClosed()
+	}
+	return ctx.Err()
+}
+
+// forget takes keys out of the index, between two groups of the committer and, if
+// one comes soon, at a moment without updates.
+func (s *Store) forget(ctx context.Context, step []keyValue) error {
+	if len(step) == 0 {
+		return nil
+	}
+	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	select {
+	case s.between <- func() { done <- s.forgetNow(step) }:
+		return <-done
+	case <-s.stop:
+		return errClosed()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// forgetNow deletes keys in the layer that commits are written to; one that is
+// given with its value only if it has that still. Only the committer calls it.
+func (s *Store) forgetNow(step []keyValue) error {
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	base := newBadgerKV(s.db, s.layers.flushed)
+	defer base.close()
+	o := newOverlay(s.layers.over(base, s.layers.mem))
+	for _, k := range step {
+		same := k.value == nil
+		if !same {
+			_, err := o.get(k.key, func(v []byte) error { same = bytes.Equal(v, k.value); return nil })
+			if err != nil {
+				return err
+			}
+		}
+		if same {
+			o.delete(k.key)
+		}
+	}
+	s.mu.Lock()
+	s.layers.memBytes += o.mergeInto(s.layers.mem)
+	s.layers.shared = nil
+	s.mu.Unlock()
+	s.flushIfFull()
+	return nil
+}
+
+// awaitQuiet waits for a moment without updates, not for long.
+func (s *Store) awaitQuiet(ctx context.Context) error {
+	const look = 10 * time.Millisecond
+	for waited := time.Duration(0); len(s.queue) > 0 && waited < quietPatience; waited += look {
+		timer := time.NewTimer(look)
+		select {
+		case <-timer.C:
+		case <-s.stop:
+			timer.Stop()
+			return errClosed()
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// cutBehind cuts the log where the oldest readable revision has been reached, and
+// drops the checkpoints from before the pruning.
+func (s *Store) cutBehind(ctx context.Context, floor Revision) (bool, error) {
+	if floor == 0 {
+		return false, nil
+	}
+	first := Revision(s.wal.First())
+	before := min(floor+1, s.head.Load().revision) // the last entry always stays
+	if before > first {
+		if err := s.CutLog(ctx, before); err != nil {
+			return false, err
+		}
+	}
+	s.checkpointing.Lock()
+	defer s.checkpointing.Unlock()
+	return Revision(s.wal.First()) > first, s.dropCheckpointsBut(1)
+}
+
+// retainLoop applies the history option from time to time.
+func (s *Store) retainLoop() {
+	defer s.stopped.Done()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	every := min(max(s.options.History/retainPart, minRetainTime), maxRetainTime)
+	timer := time.NewTimer(minRetainTime) // soon, to finish what a stop left undone
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			if r, err := s.Retain(ctx); err != nil && CodeOf(err) != CodeClosed {
+				s.log.Warn("what is older than the history that is kept could not be taken away", "error", err)
+			} else if r.Cut || r.Intervals > 0 || r.Keys > 0 {
+				s.log.Info("took away what is older than the history that is kept", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
+			}
+			timer.Reset(every)
+		case <-s.stop:
+			return
+		}
+	}
+}
