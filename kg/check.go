@@ -15,6 +15,9 @@ type CheckOptions struct {
 	// Progress is called now and then with what is being looked at and how many
 	// keys or entries have been; may be nil.
 	Progress func(part string, done uint64)
+	// Checkpoints has the checkpoint files read as well, and makes sure that one
+	// leads on to the log where its head was cut.
+	Checkpoints bool
 }
 
 // DefaultMaxProblems is how many problems a check lists.
@@ -60,7 +63,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 		return c.report, nil // reading on is not safe
 	}
 	for _, part := range []func() error{
-		c.marker, c.dictionary, c.statements, c.orders, c.history, c.lastChanges, c.catalogue, c.log,
+		c.marker, c.dictionary, c.statements, c.orders, c.history, c.lastChanges, c.catalogue, c.log, c.checkpoints,
 	} {
 		if err := part(); err != nil {
 			return nil, err

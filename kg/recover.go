@@ -275,6 +275,7 @@ func (s *Store) rebuildable() error {
 // one is left alone until it is certain that they reach each other.
 func (s *Store) rebuild(why string) error {
 	s.log.Warn("rebuilding the index", "why", why)
+	s.rebuilt = why
 	path, m, err := s.newestCheckpoint()
 	if err != nil {
 		return err

@@ -65,6 +65,7 @@ type Store struct {
 
 	layers   layers // changed by the committer alone, under mu
 	replayed uint64 // commits that opening had to apply again
+	rebuilt  string // why opening had to make the index anew; "" when it did not
 }
 
 // head is the newest revision as readers see it.

@@ -17,15 +17,17 @@ import (
 // checkCommand checks a store.
 type checkCommand struct {
 	target
+	Repair  bool `help:"Make anew what is wrong and follows from the log: the index, checkpoints. Needs --data."`
 	Rebuild bool `help:"First throw the index away and build it again from the newest checkpoint and the log. Needs --data."`
 }
 
 // Help is shown by --help.
 func (checkCommand) Help() string {
-	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --rebuild, which loses nothing that the log has.
+	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --repair. That makes the index and the checkpoints anew where they are wrong, says what it did, and ends with 0 if all is well then; the log, from which they follow, it never touches. A damaged log (LOG_DAMAGED) takes a backup: koine restore. --rebuild makes the index anew in any case.
 
 Examples:
   koine check --data ./koine-data
+  koine check --data ./koine-data --repair
   koine check --data ./koine-data --rebuild
   koine check --url http://127.0.0.1:8080`
 }
@@ -38,6 +40,12 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 	}
 	var report *kg.CheckReport
 	switch {
+	case c.Repair && c.Rebuild:
+		return usageError{errors.New("--repair and --rebuild exclude each other: a repair rebuilds if it has to")}
+	case c.Repair && !offline:
+		return usageError{errors.New("--repair needs --data: stop the server first")}
+	case c.Repair:
+		report, err = c.repair(ctx, t, log)
 	case offline:
 		report, err = c.here(ctx, t, log)
 	case c.Rebuild:
@@ -63,7 +71,25 @@ func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (
 	if err := store.Ready(); err != nil {
 		return nil, err
 	}
-	return store.Check(ctx, kg.CheckOptions{})
+	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})
+}
+
+// repair makes anew what is wrong and says what it did.
+func (c *checkCommand) repair(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
+	if err := c.there(); err != nil {
+		return nil, err
+	}
+	r, err := kg.Repair(ctx, c.Data, kg.Options{Logger: log}, kg.CheckOptions{})
+	for _, done := range r.Done {
+		t.sayf("repaired: %s", done)
+	}
+	if err != nil {
+		return nil, inUse(err)
+	}
+	if len(r.Done) == 0 {
+		t.sayf("There was nothing to repair.")
+	}
+	return r.Check, nil
 }
 
 func (c *checkCommand) remote(ctx context.Context) (*kg.CheckReport, error) {
@@ -89,7 +115,7 @@ func sayReport(t terminal, r *kg.CheckReport) error {
 	for _, p := range r.Problems {
 		fmt.Fprintln(t.out, "fault:", p)
 	}
-	return exitError{fmt.Errorf("%s faults; try koine check --data DIR --rebuild", countText(uint64(r.Total))), exitDamaged}
+	return exitError{fmt.Errorf("%s faults; try koine check --data DIR --repair", countText(uint64(r.Total))), exitDamaged}
 }
 
 // checkPath is where a server checks its store.
@@ -103,7 +129,7 @@ func checkHandler(store *kg.Store) http.Handler {
 			http.Error(w, "a check is asked for with POST", http.StatusMethodNotAllowed)
 			return
 		}
-		report, err := store.Check(r.Context(), kg.CheckOptions{})
+		report, err := store.Check(r.Context(), kg.CheckOptions{Checkpoints: true})
 		if err != nil {
 			http.Error(w, kg.AsError(err).Message, http.StatusServiceUnavailable)
 			return

@@ -43,6 +43,7 @@ type serveCommand struct {
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
+	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
 	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
 	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
 }
@@ -168,6 +169,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 	case c.Data == "":
 		dir.Data = defaultDataDir
 	}
+	o.History = time.Duration(c.History)
 	store, err = dir.open(log, true, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())

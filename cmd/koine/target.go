@@ -44,18 +44,31 @@ func (t *target) client() *client { return newClient(t.URL, t.As) }
 // open opens the data directory. Unless create is set it must be there.
 func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
 	if !create {
-		if _, err := os.Stat(t.Data); err != nil {
-			return nil, usageError{errors.New("there is no data directory " + t.Data)}
+		if err := t.there(); err != nil {
+			return nil, err
 		}
 	}
 	o.Logger = log
 	store, err := kg.Open(t.Data, o)
-	if kg.CodeOf(err) == kg.CodeDataDirInUse {
-		e := *kg.AsError(err)
-		e.Hint = "A server is running on it? Stop it, or use --url instead of --data."
-		return nil, &e
+	return store, inUse(err)
+}
+
+// there is an error unless the data directory is there.
+func (t *target) there() error {
+	if _, err := os.Stat(t.Data); err != nil {
+		return usageError{errors.New("there is no data directory " + t.Data)}
 	}
-	return store, err
+	return nil
+}
+
+// inUse says what to do about a data directory that another process has.
+func inUse(err error) error {
+	if kg.CodeOf(err) != kg.CodeDataDirInUse {
+		return err
+	}
+	e := *kg.AsError(err)
+	e.Hint = "A server is running on it? Stop it, or use --url instead of --data."
+	return &e
 }
 
 // local is who works on a data directory: whoever may open its files may do

@@ -1,0 +1,120 @@
+package kg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// RepairReport says what a repair did, and what a check found afterwards.
+type RepairReport struct {
+	Done  []string // nothing when there was nothing to do
+	Check *CheckReport
+}
+
+// Repair makes what follows from the log anew where it is wrong: the index with
+// its counts, and checkpoints. The log, the secret, the prefixes and all that does
+// not follow from it are never touched; an index is not thrown away that could not
+// be made again. A log that is damaged is CodeLogDamaged: that takes a backup.
+func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r RepairReport, err error) {
+	c.Checkpoints = false // they are looked at below
+	s, err := Open(dir, o)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.rebuilt != "" {
+		r.Done = append(r.Done, "the index was built again: "+s.rebuilt)
+	}
+	if err := s.Ready(); err != nil {
+		return r, err
+	}
+	if r.Check, err = s.Check(ctx, c); err != nil {
+		return r, err
+	}
+	if err := s.Ready(); err != nil { // the check may have come across damage
+		return r, err
+	}
+	if !r.Check.Clean() {
+		faults := r.Check.Total
+		if err := s.Close(); err != nil {
+			s.log.Warn("closing the index that is made anew", "error", err)
+		}
+		o.Rebuild = true
+		again, err := Open(dir, o)
+		if err != nil {
+			return r, err
+		}
+		s = again
+		r.Done = append(r.Done, fmt.Sprintf("the index was built again: it had %d faults", faults))
+		if r.Check, err = s.Check(ctx, c); err != nil || !r.Check.Clean() {
+			return r, err
+		}
+	}
+	done, err := s.repairCheckpoints(ctx)
+	r.Done = append(r.Done, done...)
+	return r, err
+}
+
+// repairCheckpoints removes those that cannot be used, and writes one where the
+// log needs it.
+func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error) {
+	bad, reaches, err := s.lookAtCheckpoints()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bad {
+		if err := removeFile(b.path); err != nil {
+			return done, err
+		}
+		done = append(done, fmt.Sprintf("the checkpoint %s was removed: %v", filepath.Base(b.path), b.err))
+	}
+	if !reaches { // after that: it may have the name of one that was removed
+		r, err := s.Checkpoint(ctx)
+		if err != nil {
+			return done, err
+		}
+		done = append(done, fmt.Sprintf("a checkpoint of revision %d was written: none led on to the log", r))
+	}
+	return done, nil
+}
+
+type badCheckpoint struct {
+	path string
+	err  error
+}
+
+// lookAtCheckpoints reads all of them. reaches tells that the log is whole, or
+// that one that is whole leads on to it.
+func (s *Store) lookAtCheckpoints() (bad []badCheckpoint, reaches bool, err error) {
+	s.checkpointing.Lock()
+	defer s.checkpointing.Unlock()
+	first := Revision(s.wal.First())
+	reaches = first <= 1
+	paths, err := s.checkpoints()
+	for _, path := range paths {
+		m, err := s.verifyCheckpoint(path)
+		if err != nil {
+			bad = append(bad, badCheckpoint{path, err})
+		} else if m.revision+1 >= first {
+			reaches = true
+		}
+	}
+	return bad, reaches, err
+}
+
+// checkpoints is the part of a check that reads the checkpoint files.
+func (c *checker) checkpoints() error {
+	if !c.options.Checkpoints {
+		return nil
+	}
+	bad, reaches, err := c.s.lookAtCheckpoints()
+	for _, b := range bad {
+		c.problem("checkpoint %s: %v", filepath.Base(b.path), b.err)
+	}
+	if !reaches {
+		c.problem("checkpoints: none leads on to the log, which begins at %d", c.s.wal.First())
+	}
+	return err
+}
