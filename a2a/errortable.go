@@ -58,6 +58,7 @@ var errorTable = []struct {
 	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
 }
 
 // defaultRetryAfter is when to come back to a server that is overloaded and

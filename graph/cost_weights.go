@@ -34,6 +34,7 @@ var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
+	"Query.apiKeys": true, "Query.agents": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.

@@ -36,6 +36,60 @@ type Term interface {
 	IsTerm()
 }
 
+// What is known of an agent that has been here.
+type Agent struct {
+	// Its id.
+	ID string `json:"id"`
+	// What people call it.
+	Name *string `json:"name"`
+	// The agent that answers for it.
+	Owner *string `json:"owner"`
+	// The roles that its credentials have brought so far. What counts in a request are those of the request's credential.
+	Roles []string `json:"roles"`
+	// Whether it is let in.
+	Status AgentStatus `json:"status"`
+	// When its record was made.
+	Since time.Time `json:"since"`
+}
+
+// An API key, without its secret.
+type APIKey struct {
+	// Its id: the part of the key between mode and secret.
+	ID string `json:"id"`
+	// What it is for.
+	Mode APIKeyMode `json:"mode"`
+	// What people call it.
+	Name *string `json:"name"`
+	// Whose key it is.
+	Agent string `json:"agent"`
+	// The roles that it gives.
+	Roles []string `json:"roles"`
+	// The agents that it may act for; `*` is everybody.
+	ActFor []string `json:"actFor"`
+	// Whether it is good.
+	State APIKeyState `json:"state"`
+	// When it was made.
+	CreatedAt time.Time `json:"createdAt"`
+	// Who made it.
+	CreatedBy string `json:"createdBy"`
+	// When it stops being good. Null: never.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	// When it was revoked. Null if it was not.
+	RevokedAt *time.Time `json:"revokedAt"`
+	// The id of the key that took its place in a rotation.
+	ReplacedBy *string `json:"replacedBy"`
+}
+
+// A key that was made.
+type APIKeyPayload struct {
+	// The key.
+	Key *APIKey `json:"key"`
+	// All of it, secret included. It is told this once and kept nowhere.
+	Secret string `json:"secret"`
+	// The key that it takes the place of, with its new end.
+	Replaced *APIKey `json:"replaced"`
+}
+
 // What to do, and why. A null member is as good as none.
 type ApplyPatchesInput struct {
 	// 1 to 10,000 patches, applied in this order.
@@ -153,6 +207,22 @@ type Commit struct {
 	SessionID *string `json:"sessionId"`
 	// The message that it came with.
 	MessageID *string `json:"messageId"`
+}
+
+// A key that is to be made.
+type CreateAPIKeyInput struct {
+	// Whose key it is; a bare id `x` is the same as `agent://x`.
+	Agent string `json:"agent"`
+	// What people call it.
+	Name *string `json:"name"`
+	// The roles that it gives: `admin`, `reviewer`, or words of your own.
+	Roles []string `json:"roles"`
+	// The agents that it may act for, or `*` for everybody.
+	ActFor []string `json:"actFor"`
+	// What it is for. LIVE if not said.
+	Mode *APIKeyMode `json:"mode"`
+	// How many seconds it is good; for ever if not said.
+	LifetimeSeconds *int64 `json:"lifetimeSeconds"`
 }
 
 // A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
@@ -691,6 +761,22 @@ type MatchStep struct {
 	StatementsRead int64 `json:"statementsRead"`
 }
 
+// Who is calling, as the server sees it.
+type Me struct {
+	// The agent that was authenticated; in open mode, the one that the caller says it is.
+	ID string `json:"id"`
+	// The agent for which the request acts: `id`, unless it said another.
+	ActingFor string `json:"actingFor"`
+	// What it is, beside itself.
+	Roles []string `json:"roles"`
+	// The agents that it may act for; `*` is everybody.
+	ActFor []string `json:"actFor"`
+	// How it was authenticated: `open` (not at all), `key`, `jwt` or `local`.
+	Method string `json:"method"`
+	// Its record. Null if there is none.
+	Agent *Agent `json:"agent"`
+}
+
 // How the graph is changed.
 type Mutation struct {
 }
@@ -896,6 +982,14 @@ type RevisionFilter struct {
 	Gt *kg.Revision `json:"gt"`
 	// A newer one, or this.
 	Gte *kg.Revision `json:"gte"`
+}
+
+// A key that is to be rotated.
+type RotateAPIKeyInput struct {
+	// Its id.
+	ID string `json:"id"`
+	// How many seconds it goes on beside the new one: 0 if not said, 30 days at the most.
+	OverlapSeconds *int64 `json:"overlapSeconds"`
 }
 
 // What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before.
@@ -1228,6 +1322,18 @@ func (UpToDate) IsEntityEvent() {}
 
 func (UpToDate) IsMatchEvent() {}
 
+// What is to be different in an agent's record. What is not said stays.
+type UpdateAgentInput struct {
+	// Which one.
+	ID string `json:"id"`
+	// What people call it; "" for nothing.
+	Name *string `json:"name"`
+	// The agent that answers for it; "" for nobody.
+	Owner *string `json:"owner"`
+	// Whether it is let in.
+	Status *AgentStatus `json:"status"`
+}
+
 // A condition on a value, the object of a statement. All the operators that are given must hold.
 //
 // Values are compared by what they mean, not by how they are written: a number with every numeric
@@ -1319,6 +1425,50 @@ type ViewInput struct {
 	BelievedBy []string `json:"believedBy"`
 }
 
+// Whether an agent is let in.
+type AgentStatus string
+
+const (
+	// It is.
+	AgentStatusActive AgentStatus = "ACTIVE"
+	// It is not, whatever it brings; its streams have ended.
+	AgentStatusSuspended AgentStatus = "SUSPENDED"
+)
+
+var AllAgentStatus = []AgentStatus{
+	AgentStatusActive,
+	AgentStatusSuspended,
+}
+
+func (e AgentStatus) IsValid() bool {
+	switch e {
+	case AgentStatusActive, AgentStatusSuspended:
+		return true
+	}
+	return false
+}
+
+func (e AgentStatus) String() string {
+	return string(e)
+}
+
+func (e *AgentStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AgentStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AgentStatus", str)
+	}
+	return nil
+}
+
+func (e AgentStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // Something to compute.
 type AggregateFunction string
 
@@ -1372,6 +1522,97 @@ func (e *AggregateFunction) UnmarshalGQL(v any) error {
 }
 
 func (e AggregateFunction) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What a key is for. It stands in the key, so that people and scanners see it.
+type APIKeyMode string
+
+const (
+	// A key for work: `ak_live_…`.
+	APIKeyModeLive APIKeyMode = "LIVE"
+	// A key for trying things: `ak_test_…`. A server can be told to take none.
+	APIKeyModeTest APIKeyMode = "TEST"
+)
+
+var AllAPIKeyMode = []APIKeyMode{
+	APIKeyModeLive,
+	APIKeyModeTest,
+}
+
+func (e APIKeyMode) IsValid() bool {
+	switch e {
+	case APIKeyModeLive, APIKeyModeTest:
+		return true
+	}
+	return false
+}
+
+func (e APIKeyMode) String() string {
+	return string(e)
+}
+
+func (e *APIKeyMode) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = APIKeyMode(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ApiKeyMode", str)
+	}
+	return nil
+}
+
+func (e APIKeyMode) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Whether a key is good.
+type APIKeyState string
+
+const (
+	// It is.
+	APIKeyStateActive APIKeyState = "ACTIVE"
+	// Its time is over.
+	APIKeyStateExpired APIKeyState = "EXPIRED"
+	// It was revoked.
+	APIKeyStateRevoked APIKeyState = "REVOKED"
+)
+
+var AllAPIKeyState = []APIKeyState{
+	APIKeyStateActive,
+	APIKeyStateExpired,
+	APIKeyStateRevoked,
+}
+
+func (e APIKeyState) IsValid() bool {
+	switch e {
+	case APIKeyStateActive, APIKeyStateExpired, APIKeyStateRevoked:
+		return true
+	}
+	return false
+}
+
+func (e APIKeyState) String() string {
+	return string(e)
+}
+
+func (e *APIKeyState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = APIKeyState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ApiKeyState", str)
+	}
+	return nil
+}
+
+func (e APIKeyState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -10,6 +10,26 @@ import (
 	"koine/kg"
 )
 
+// CreateAPIKey is the resolver for the createApiKey field.
+func (r *mutationResolver) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
+	return createAPIKey(ctx, input)
+}
+
+// RotateAPIKey is the resolver for the rotateApiKey field.
+func (r *mutationResolver) RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error) {
+	return rotateAPIKey(ctx, input)
+}
+
+// RevokeAPIKey is the resolver for the revokeApiKey field.
+func (r *mutationResolver) RevokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
+	return revokeAPIKey(ctx, id)
+}
+
+// UpdateAgent is the resolver for the updateAgent field.
+func (r *mutationResolver) UpdateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+	return updateAgent(ctx, input)
+}
+
 // ApplyPatches is the resolver for the applyPatches field.
 func (r *mutationResolver) ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	return applyPatches(ctx, input)
@@ -78,6 +98,26 @@ func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *
 // Vocabulary is the resolver for the vocabulary field.
 func (r *queryResolver) Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
 	return vocabulary(ctx, view)
+}
+
+// Me is the resolver for the me field.
+func (r *queryResolver) Me(ctx context.Context) (*Me, error) {
+	return readMe(ctx)
+}
+
+// Agents is the resolver for the agents field.
+func (r *queryResolver) Agents(ctx context.Context, first *int, after *string) ([]Agent, error) {
+	return readAgents(ctx, first, after)
+}
+
+// Agent is the resolver for the agent field.
+func (r *queryResolver) Agent(ctx context.Context, id string) (*Agent, error) {
+	return readAgent(ctx, id)
+}
+
+// APIKeys is the resolver for the apiKeys field.
+func (r *queryResolver) APIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {
+	return readAPIKeys(ctx, agent, ended, first, after)
 }
 
 // Stats is the resolver for the stats field.

@@ -40,7 +40,7 @@ const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }
 const updatesInMixed = 10
 
 func (c *benchCommand) load(ctx context.Context) (*workload, error) {
-	server := newClient(c.URL, c.As)
+	server := newClient(c.URL, c.as)
 	transport := server.http.Transport.(*http.Transport)
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{

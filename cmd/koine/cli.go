@@ -25,6 +25,7 @@ type cli struct {
 	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
 	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
+	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 }

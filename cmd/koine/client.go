@@ -17,12 +17,12 @@ const maxAnswerBytes = 256 << 20
 
 // client talks to a server.
 type client struct {
-	base  string
-	agent string
-	http  *http.Client
+	base string
+	as   as
+	http *http.Client
 }
 
-func newClient(url, agent string) *client {
+func newClient(url string, as as) *client {
 	if url == "" {
 		url = defaultURL
 	}
@@ -32,14 +32,17 @@ func newClient(url, agent string) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true // exports pass it through as they want
 	transport.ResponseHeaderTimeout = 0 // a load answers when it is done
-	return &client{base: strings.TrimRight(url, "/"), agent: agent, http: &http.Client{Transport: transport}}
+	return &client{base: strings.TrimRight(url, "/"), as: as, http: &http.Client{Transport: transport}}
 }
 
 // header is that of every request.
 func (c *client) header() http.Header {
 	h := http.Header{"User-Agent": {"koine/" + versionText()}}
-	if c.agent != "" {
-		h.Set("X-Agent-ID", c.agent)
+	if c.as.As != "" {
+		h.Set("X-Agent-ID", c.as.As)
+	}
+	if c.as.Key != "" {
+		h.Set("Authorization", "Bearer "+c.as.Key)
 	}
 	return h
 }
@@ -81,9 +84,13 @@ func refusalOf(response *http.Response) error {
 		return err
 	}
 	var p struct {
-		Error *rpcError `json:"error"`
+		Error  *rpcError      `json:"error"`
+		Errors []graphqlError `json:"errors"`
 	}
-	if json.Unmarshal(body, &p) != nil || p.Error == nil || p.Error.Message == "" {
+	if json.Unmarshal(body, &p) == nil && len(p.Errors) > 0 && p.Errors[0].Message != "" {
+		return p.Errors[0].error()
+	}
+	if p.Error == nil || p.Error.Message == "" {
 		return exitError{fmt.Errorf("the server answered %s: %s", response.Status, bytes.TrimSpace(body[:min(len(body), 500)])), exitFailure}
 	}
 	return p.Error

@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
+			"keyfrom": keyFrom,
 			"serve":   serve,
 			"signal":  signalServer,
 			"sorted":  sorted,

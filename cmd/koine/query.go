@@ -46,7 +46,7 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	result, err := newClient(c.URL, c.As).call(ctx, "knowledge/query", c.params(text))
+	result, err := newClient(c.URL, c.as).call(ctx, "knowledge/query", c.params(text))
 	if err != nil {
 		return err
 	}

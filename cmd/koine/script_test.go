@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,20 @@ func private(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s has mode %v", name, st.Mode())
 		}
 	}
+}
+
+// keyFrom NAME FILE finds an API key in a file and sets $NAME to it, and $NAME_ID
+// to its id.
+func keyFrom(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: keyfrom NAME FILE")
+	}
+	key := regexp.MustCompile(`ak_(?:live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{43}`).FindStringSubmatch(ts.ReadFile(args[1]))
+	if key == nil {
+		ts.Fatalf("there is no key in %s", args[1])
+	}
+	ts.Setenv(args[0], key[0])
+	ts.Setenv(args[0]+"_ID", key[1])
 }
 
 type serversKey struct{}

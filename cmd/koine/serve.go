@@ -34,6 +34,7 @@ type serveCommand struct {
 	Demo      bool   `help:"Load a small graph to look around in, if the store is empty."`
 	PublicURL string `help:"The address under which clients reach the server, for the agent card; otherwise the one that it is asked at." placeholder:"URL" name:"public-url"`
 	Insecure  bool   `help:"Listen on any address although everybody who reaches it may do anything."`
+	identityFlags
 	prefixFlags
 	trustedFlags
 	limitFlags
@@ -50,7 +51,7 @@ type serveCommand struct {
 
 // Help is shown by --help.
 func (serveCommand) Help() string {
-	return `The server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only.
+	return `Without --auth the server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only. With --auth keys it lets in who brings an API key (koine keys), with --auth jwt who brings a token of the provider that --jwks, --jwt-issuer and --jwt-audience name.
 
 A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
 
@@ -61,6 +62,7 @@ Ctrl-C ends it at once; nothing that was acknowledged is lost.
 Examples:
   koine serve --demo
   koine serve --data /var/lib/koine --listen 127.0.0.1:9090 --prefix ex=https://example.org/
+  koine serve --data /var/lib/koine --auth keys --listen :8080
   koine serve --only-trusted-documents --trusted-documents documents.json
   KOINE_LOG_FORMAT=json koine serve --config koine.yaml`
 }
@@ -83,13 +85,18 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	who, err := c.identity(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer who.close()
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
-	limiter, err := c.throttle(true, counters, trail)
+	limiter, err := c.throttle(!who.known(), counters, trail)
 	if err != nil {
 		return err
 	}
 	// The address first: nothing is opened for a server that cannot be one.
-	listener, err := httpd.Listen(c.Listen, c.Insecure)
+	listener, err := httpd.Listen(c.Listen, c.Insecure || who.known())
 	if err != nil {
 		return listenError(err)
 	}
@@ -102,13 +109,16 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	judge := &shapes.Set{Logger: log}
 	options := kg.Options{
 		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate,
-		Access: policies, Verifier: judge, OnSystemChange: all(policies.Follow, judge.Follow),
+		Access: policies, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow),
 	}
 	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close(), forget()) }()
+	defer func() { who.close(); err = errors.Join(err, store.Close(), forget()) }()
+	if err := who.load(ctx, t, store); err != nil {
+		return err
+	}
 	registry, err := c.prefixes(store)
 	if err != nil {
 		return err
@@ -118,28 +128,28 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies)}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Admit: who.admit()})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
 	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall}
 	server.HandleRPC(a2a.NewHandler(deps, rpc))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/")})
-	server.Handle("GET /.well-known/agent-card.json", httpd.Plain, card)
-	server.Handle("GET /.well-known/agent.json", httpd.Plain, card)
-	server.Handle("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
+	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
+	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
+	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Admit: server.AdmitOperation, Observe: counters.Operation})
-	server.Handle("/graphql", httpd.GraphQL, graphql)
-	server.Handle("/graphql/schema", httpd.GraphQL, graphql)
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: server.Connect, Admit: server.AdmitOperation, Observe: counters.Operation})
+	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
+	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 
 	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log}, rdfdata.Options{}))
 	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
 	server.Handle(backupPath, httpd.Plain, administrators(backupHandler(store, log)))
 
 	page := web.Handler()
-	server.Handle("/playground", httpd.Plain, page)
-	server.Handle("/playground/", httpd.Plain, page)
+	server.HandlePublic("/playground", httpd.Plain, page)
+	server.HandlePublic("/playground/", httpd.Plain, page)
 
 	defer watchCertificate(ctx, certificate)()
 	c.welcome(t, log, listener.Addr(), store)

@@ -24,7 +24,8 @@ type target struct {
 
 // as is in whose name a command talks to a server.
 type as struct {
-	As string `help:"The agent that asks (X-Agent-ID)." placeholder:"AGENT"`
+	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT"`
+	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY"`
 }
 
 // offline tells whether the target is a directory. What stands on the command
@@ -39,7 +40,7 @@ func (t *target) offline(command *kong.Context) (bool, error) {
 	return t.Data != "" && t.URL == "", nil
 }
 
-func (t *target) client() *client { return newClient(t.URL, t.As) }
+func (t *target) client() *client { return newClient(t.URL, t.as) }
 
 // open opens the data directory. Unless create is set it must be there.
 func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {

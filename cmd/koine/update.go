@@ -183,7 +183,7 @@ func (c *updateFlags) send(ctx context.Context, t terminal, mutations []any) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	result, err := newClient(c.URL, c.As).call(ctx, "knowledge/update", params)
+	result, err := newClient(c.URL, c.as).call(ctx, "knowledge/update", params)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (c *watchCommand) ended(ctx context.Context, t terminal, position string, e
 	if parse := (*url.Error)(nil); errors.As(err, &parse) && parse.Op == "parse" {
 		return usageError{err}
 	}
-	return newClient(c.URL, c.As).unreachable(err)
+	return newClient(c.URL, c.as).unreachable(err)
 }
 
 func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
@@ -133,7 +133,7 @@ func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
 	if err != nil {
 		return sse.ClientOptions{}, err
 	}
-	server := newClient(c.URL, c.As)
+	server := newClient(c.URL, c.as)
 	header := server.header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")

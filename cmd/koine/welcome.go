@@ -13,12 +13,15 @@ func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, stor
 	if err := store.Ready(); err != nil {
 		log.Warn("the store takes no updates", "reason", err)
 	}
-	log.Info("listening", "url", url, "version", versionText(), "mode", "open")
-	if !c.Demo {
-		t.sayf(plainWelcome, url)
-		return
+	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
+	text := plainWelcome
+	if c.Demo {
+		text = demoWelcome
 	}
-	t.sayf(demoWelcome, url)
+	if c.Auth == "open" {
+		text += openWelcome
+	}
+	t.sayf(text, url)
 }
 
 const plainWelcome = `
@@ -31,7 +34,9 @@ koine is at        %[1]s
   RDF in and out   %[1]s/data
 
 Load a file:       koine load --url %[1]s FILE
-Without credentials it answers on this machine only, and everybody on it may do anything.
+`
+
+const openWelcome = `Without credentials it answers on this machine only, and everybody on it may do anything.
 `
 
 const demoWelcome = `
@@ -60,6 +65,5 @@ Try, in another terminal:
   # all of it as RDF
   curl -s %[1]s/data -H 'Accept: application/trig'
 
-The demo's data is gone when the server ends, unless it has a --data directory. Without credentials it answers
-on this machine only, and everybody on it may do anything.
+The demo's data is gone when the server ends, unless it has a --data directory.
 `

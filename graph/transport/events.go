@@ -119,7 +119,10 @@ func (h *Handler) token(at kg.Position) string {
 // resume. No `complete` follows: there is more to come, on another connection.
 func lastEvent(reason error, last string) (sse.Event, bool) {
 	code, message := string(kg.CodeInternal), "internal error"
+	var ended *kg.Error
 	switch {
+	case errors.As(reason, &ended) && (ended.Code == kg.CodeUnauthenticated || ended.Code == kg.CodePermissionDenied):
+		code, message = string(ended.Code), ended.Message
 	case errors.Is(reason, sse.ErrSlowConsumer):
 		code, message = "SLOW_CONSUMER", "the events were not taken in time"
 	case errors.Is(reason, sse.ErrShutdown):

@@ -44,8 +44,9 @@ type Options struct {
 	Observe func(kind, outcome string, took time.Duration)
 	// Connect says whose the operations of a socket are, from who opened it and
 	// the payload of its connection_init (nil if it had none). An error forbids
-	// the connection. Nil: they are of who opened it, whatever the payload says.
-	Connect func(ctx context.Context, opened caller.Caller, payload json.RawMessage) (caller.Caller, error)
+	// the connection. ctx is that of the socket, which end ends. Nil: they are of
+	// who opened it, whatever the payload says.
+	Connect func(ctx context.Context, end func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error)
 }
 
 // Defaults and bounds of a Handler.

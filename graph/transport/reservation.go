@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type reservation struct {
 	owner      caller.Caller
 	place      *sse.Stream
 	ctx        context.Context
-	cancel     context.CancelFunc
+	cancel     context.CancelCauseFunc
 	operations *operations
 	out        chan event // not buffered: an operation waits for its stream
 	opened     bool
@@ -55,7 +56,7 @@ func newReservations(h *Handler) *reservations {
 // reserve makes a reservation, which lives until its stream ends, and without a
 // stream for a short time. The error is a *sse.Refused.
 func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &reservation{
 		token: rand.Text(), owner: caller.From(ctx), cancel: cancel, out: make(chan event),
 		operations: newOperations(all.handler.options.MaxOperations),
@@ -63,12 +64,12 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.waiting >= all.handler.options.MaxReservations {
-		cancel()
+		cancel(nil)
 		return nil, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter}
 	}
 	place, err := all.handler.streams.Open(ctx, sse.StreamOptions{})
 	if err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
 	r.place, r.ctx = place, place.Context()
@@ -108,7 +109,7 @@ func (all *reservations) expire(r *reservation) {
 	opened := r.opened
 	all.mu.Unlock()
 	if !opened {
-		r.cancel()
+		r.cancel(nil)
 	}
 }
 
@@ -116,6 +117,14 @@ func (all *reservations) get(token string) *reservation {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.byToken[token]
+}
+
+// isOf tells whether the caller has exactly the rights of who reserved the stream,
+// by that credential or by another: operations are done with the rights of that
+// one.
+func (r *reservation) isOf(c caller.Caller) bool {
+	a, b := &r.owner.Principal, &c.Principal
+	return a.ID == b.ID && r.owner.Acting() == c.Acting() && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.ActFor, b.ActFor)
 }
 
 // open makes the caller the one that serves the reservation's stream: there is
@@ -134,9 +143,9 @@ func (all *reservations) open(r *reservation) bool {
 
 // serve is the stream of an opened reservation.
 func (r *reservation) serve(w http.ResponseWriter, req *http.Request) error {
-	defer context.AfterFunc(req.Context(), r.cancel)()
+	defer context.AfterFunc(req.Context(), func() { r.cancel(context.Cause(req.Context())) })()
 	defer r.operations.wait()
-	defer r.cancel()
+	defer r.cancel(nil)
 	return r.place.Serve(w, req, r.events())
 }
 
@@ -150,7 +159,7 @@ func (r *reservation) events() iter.Seq2[sse.Event, error] {
 					return
 				}
 			case <-r.ctx.Done():
-				yield(sse.Event{}, r.ctx.Err())
+				yield(sse.Event{}, context.Cause(r.ctx))
 				return
 			}
 		}

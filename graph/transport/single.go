@@ -84,7 +84,7 @@ func (h *Handler) reserved(r *http.Request, token string) (*reservation, *httpEr
 	switch {
 	case reserved == nil:
 		return nil, noStream()
-	case reserved.owner.Principal.ID != caller.From(r.Context()).Principal.ID:
+	case !reserved.isOf(caller.From(r.Context())):
 		return nil, &httpError{status: http.StatusUnauthorized, code: kg.CodePermissionDenied, message: "the stream was reserved by somebody else"}
 	}
 	return reserved, nil

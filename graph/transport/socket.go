@@ -14,6 +14,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/kg"
 )
 
 // socket is one connection of graphql-transport-ws. One goroutine reads, one
@@ -143,11 +144,9 @@ func (s *socket) initialise(m message) error {
 		return &closing{closeManyInits, "Too many initialisation requests"}
 	}
 	if connect := s.handler.options.Connect; connect != nil {
-		ctx, cancel := context.WithTimeout(s.ctx, s.handler.options.InitTimeout)
-		defer cancel()
-		who, err := connect(ctx, s.who, m.payload)
+		who, err := connect(s.ctx, s.cancel, s.who, m.payload)
 		if err != nil {
-			return &closing{closeForbidden, "Forbidden"}
+			return notConnected(err)
 		}
 		s.who = who
 	}
@@ -181,6 +180,14 @@ func (s *socket) subscribe(m message) error {
 		s.perform(op, m)
 	}()
 	return nil
+}
+
+// notConnected is how a socket closes whose caller is not let in, or not any more.
+func notConnected(err error) *closing {
+	if kg.CodeOf(err) == kg.CodeUnauthenticated {
+		return &closing{closeUnauthorized, "Unauthorized"}
+	}
+	return &closing{closeForbidden, "Forbidden"}
 }
 
 // maxCloseReason is what a close frame has room for.
@@ -297,8 +304,11 @@ func (s *socket) beat() error {
 // close tells the client why, if it can be told.
 func (s *socket) close() {
 	var told *closing
+	var ended *kg.Error
 	switch cause := context.Cause(s.ctx); {
 	case errors.As(cause, &told):
+	case errors.As(cause, &ended) && (ended.Code == kg.CodeUnauthenticated || ended.Code == kg.CodePermissionDenied):
+		told = notConnected(ended)
 	case errors.Is(cause, sse.ErrShutdown):
 		told = &closing{websocket.StatusGoingAway, "SERVER_SHUTDOWN"}
 	case errors.Is(cause, sse.ErrSlowConsumer):

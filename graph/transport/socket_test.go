@@ -273,7 +273,7 @@ func TestSocketInitTimeout(t *testing.T) {
 // The payload of connection_init may say who it is; nobody else gets in.
 func TestSocketConnect(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	connect := func(_ context.Context, opened caller.Caller, payload json.RawMessage) (caller.Caller, error) {
+	connect := func(_ context.Context, _ func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error) {
 		var p struct{ Agent kg.AgentID }
 		if json.Unmarshal(payload, &p) != nil || p.Agent == "" {
 			return opened, errors.New("who are you?")

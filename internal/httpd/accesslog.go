@@ -25,7 +25,10 @@ func (s *Server) finish(w *response, r *http.Request, began time.Time) {
 		return
 	}
 	c := caller.From(ctx)
-	s.log.LogAttrs(ctx, level, "request", slog.String("request", w.Header().Get("X-Request-ID")), slog.String("agent", string(c.Principal.ID)),
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status),
-		slog.Int64("bytes", w.bytes), slog.Duration("took", took))
+	attrs := []slog.Attr{slog.String("request", w.Header().Get("X-Request-ID")), slog.String("agent", string(c.Principal.ID))}
+	if c.Actor != "" {
+		attrs = append(attrs, slog.String("actor", string(c.Actor)))
+	}
+	s.log.LogAttrs(ctx, level, "request", append(attrs, slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status),
+		slog.Int64("bytes", w.bytes), slog.Duration("took", took))...)
 }

@@ -2,12 +2,10 @@ package httpd
 
 import (
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"time"
 
 	"koine/internal/caller"
-	"koine/kg"
 )
 
 // Handler is everything that Serve answers with: the routes and what stands
@@ -39,31 +37,25 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, refused)
 		return r
 	}
-	agent, err := agentOf(r.Header)
-	if err != nil {
-		s.refuse(w, r, invalidAgent(err))
-		return r
-	}
-	if refused := s.limitPrincipal(r, agent); refused != nil {
+	seen, leave, refused := s.identify(r, caller.Caller{Address: from, RequestID: id})
+	if refused != nil {
 		s.refuse(w, r, refused)
 		return r
 	}
+	defer leave()
+	if refused := s.limitPrincipal(seen); refused != nil {
+		s.refuse(w, r, refused)
+		return seen
+	}
 	if !s.enter() {
 		s.refuse(w, r, overloaded)
-		return r
+		return seen
 	}
 	w.left = s.leave
 	defer w.leave()
-	seen = calledBy(r, agent, from, id)
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
-}
-
-func calledBy(r *http.Request, agent kg.AgentID, from netip.Addr, id string) *http.Request {
-	return r.WithContext(caller.With(r.Context(), caller.Caller{
-		Principal: openPrincipal(agent), Address: from, RequestID: id,
-	}))
 }
 
 // enter takes one of the places for requests under way. A request gives it back

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"koine/internal/caller"
 	"koine/kg"
 )
 
@@ -22,12 +23,14 @@ func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 	return limited(s.options.Throttle.Address(from))
 }
 
-// limitPrincipal takes a request from the caller's share.
-func (s *Server) limitPrincipal(r *http.Request, who kg.AgentID) *refusal {
-	if probes[r.URL.Path] {
+// limitPrincipal takes a request from the caller's share. Those who are nobody
+// share nothing.
+func (s *Server) limitPrincipal(r *http.Request) *refusal {
+	who := caller.From(r.Context()).Principal
+	if probes[r.URL.Path] || who.Method == MethodNone {
 		return nil
 	}
-	return limited(s.options.Throttle.Request(who))
+	return limited(s.options.Throttle.Request(who.ID))
 }
 
 func limited(err error) *refusal {

@@ -14,7 +14,7 @@ func Listen(addr string, insecure bool) (net.Listener, error) {
 	}
 	if !insecure && !tcp.IP.IsLoopback() {
 		return nil, fmt.Errorf("%s is not a loopback address: without credentials everybody who reaches it could do anything; "+
-			"listen on 127.0.0.1, or say --insecure if a network that you trust is all that reaches it", addr)
+			"listen on 127.0.0.1, know callers by --auth keys, or say --insecure if a network that you trust is all that reaches it", addr)
 	}
 	return net.ListenTCP("tcp", tcp)
 }

@@ -62,6 +62,9 @@ type Options struct {
 	// not the host that they ask for; "" for none.
 	PublicOrigin string
 
+	// Admit lets callers in by their credential. Nil is open mode: the caller says
+	// who it is, and may do everything.
+	Admit Admit
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.
 	Insecure bool

@@ -29,6 +29,8 @@ type refusal struct {
 	message string
 	hint    string
 	retry   int // seconds after which to try again; 0 for none
+	// challenge is WWW-Authenticate, "" for none (RFC 6750, section 3).
+	challenge string
 }
 
 // The codes of JSON-RPC, and of koine's own range beside it, that refusals have.
@@ -47,6 +49,13 @@ var (
 		message: "pages of other sites may not use this server"}
 	overloaded = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
 		message: "too many requests are under way", hint: "Try again later.", retry: 1}
+	noCredential = &refusal{status: http.StatusUnauthorized, rpc: rpcPermissionDenied, reason: string(kg.CodeUnauthenticated),
+		message: "this server wants to know who is calling", challenge: challenge,
+		hint: "Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}
+	sourceForbidden = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodeSourceForbidden),
+		message: "you may not act for the agent in X-Agent-ID"}
+	notForYou = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodePermissionDenied),
+		message: "this is for administrators"}
 	broken = &refusal{status: http.StatusInternalServerError, rpc: rpcInternal, reason: string(kg.CodeInternal),
 		message: "Internal error", hint: "It was logged under the request id."}
 )
@@ -54,6 +63,30 @@ var (
 func invalidAgent(err error) *refusal {
 	return &refusal{status: http.StatusBadRequest, rpc: rpcInvalidRequest, reason: string(kg.CodeInvalid),
 		message: "X-Agent-ID: " + kg.AsError(err).Message}
+}
+
+const challenge = `Bearer realm="koine"`
+
+// badCredential is a credential that was not sent as one is.
+func badCredential(message string) *refusal {
+	f := *noCredential
+	f.message, f.challenge = message, challenge+`, error="invalid_request"`
+	return &f
+}
+
+// notAdmitted is a credential that is no good, or an agent that is not let in.
+func notAdmitted(err error) *refusal {
+	switch e := kg.AsError(err); e.Code {
+	case kg.CodeUnauthenticated:
+		f := *noCredential
+		f.message, f.hint, f.challenge = e.Message, "", challenge+`, error="invalid_token"`
+		return &f
+	case kg.CodePermissionDenied:
+		f := *notForYou
+		f.message = e.Message
+		return &f
+	}
+	return broken
 }
 
 type (
@@ -105,6 +138,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
 	s.metrics.refused.WithLabelValues(f.reason).Inc()
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
+	}
+	if f.challenge != "" {
+		w.Header().Set("WWW-Authenticate", f.challenge)
 	}
 	writeJSON(w, f.status, f.body(s.forms[pattern]))
 }

@@ -18,8 +18,12 @@ type Server struct {
 	log     *slog.Logger
 	mux     *http.ServeMux
 	forms   map[string]Form // of the patterns
-	metrics *metrics
-	ids     requestIDs
+	// The patterns that need no credential, those that open sockets, and those
+	// that only administrators and one role more may use.
+	public, sockets map[string]bool
+	restricted      map[string]string
+	metrics         *metrics
+	ids             requestIDs
 
 	underWay atomic.Int64
 	stopping atomic.Bool
@@ -28,12 +32,13 @@ type Server struct {
 // New makes a server with the routes of its own: /healthz, /readyz, /metrics.
 func New(options Options) *Server {
 	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), forms: map[string]Form{}, ids: newRequestIDs()}
+	s.public, s.sockets, s.restricted = map[string]bool{}, map[string]bool{}, map[string]string{}
 	s.log = s.options.Logger
 	s.metrics = newMetrics(s)
-	s.Handle("GET /healthz", Plain, http.HandlerFunc(s.healthz))
-	s.Handle("GET /readyz", Plain, http.HandlerFunc(s.readyz))
-	s.Handle("GET /metrics", Plain, s.metrics.handler())
-	s.Handle("/", Plain, http.HandlerFunc(notFound))
+	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
+	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
+	s.HandleAdmin("GET /metrics", RoleMetrics, Plain, s.metrics.handler())
+	s.HandlePublic("/", Plain, http.HandlerFunc(notFound))
 	return s
 }
 
@@ -42,6 +47,28 @@ func New(options Options) *Server {
 func (s *Server) Handle(pattern string, form Form, handler http.Handler) {
 	s.mux.Handle(pattern, handler)
 	s.forms[pattern] = form
+}
+
+// HandlePublic adds a route that needs no credential, whatever the server knows.
+// The caller of one is nobody.
+func (s *Server) HandlePublic(pattern string, form Form, handler http.Handler) {
+	s.Handle(pattern, form, handler)
+	s.public[pattern] = true
+}
+
+// HandleAdmin adds a route for administrators, and for those who have the role
+// unless it is "".
+func (s *Server) HandleAdmin(pattern, role string, form Form, handler http.Handler) {
+	s.Handle(pattern, form, handler)
+	s.restricted[pattern] = role
+}
+
+// HandleSocket adds a route of which a WebSocket may be opened without a
+// credential. The handler must see to it that nothing is done on such a socket
+// before its caller (MethodNone) has said who it is.
+func (s *Server) HandleSocket(pattern string, form Form, handler http.Handler) {
+	s.Handle(pattern, form, handler)
+	s.sockets[pattern] = true
 }
 
 // HandleRPC adds the JSON-RPC endpoint, at / and /a2a, each also with a

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"koine/internal/agents"
+	"koine/internal/auth"
+	"koine/internal/auth/jwt"
+	"koine/internal/caller"
+	"koine/internal/httpd"
+	"koine/kg"
+)
+
+// identityFlags say by what the server knows its callers.
+type identityFlags struct {
+	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" enum:"open,keys,jwt,keys\\,jwt,jwt\\,keys" placeholder:"HOW"`
+
+	JWKS           string            `help:"The key set that tokens are signed with: a URL, or a file." placeholder:"URL|FILE" name:"jwks"`
+	JWTIssuer      string            `help:"The issuer of the tokens." placeholder:"ISS" name:"jwt-issuer"`
+	JWTAudience    []string          `help:"Whom the tokens must be for; one of them is enough." placeholder:"AUD" name:"jwt-audience"`
+	JWTSkew        time.Duration     `help:"How far the issuer's clock may be from ours." default:"30s" name:"jwt-skew"`
+	JWTAgentClaim  string            `help:"The claim that names the agent." default:"sub" name:"jwt-agent-claim" placeholder:"CLAIM"`
+	JWTRolesClaim  string            `help:"The claim with the roles; dots lead into objects." default:"roles" name:"jwt-roles-claim" placeholder:"CLAIM"`
+	JWTActForClaim string            `help:"The claim with the agents that it may act for." default:"actFor" name:"jwt-act-for-claim" placeholder:"CLAIM"`
+	JWTAlgorithm   []string          `help:"The algorithms that are taken (default: those with a pair of keys). HS256, HS384 and HS512 need a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
+	RoleActFor     map[string]string `help:"Whom those who have a role may act for: agents with spaces between them, or *. May be repeated." placeholder:"ROLE=AGENTS"`
+	RefuseTestKeys bool              `help:"Take no ak_test_ keys."`
+}
+
+// identity is what a server knows of its callers; in open mode, nothing.
+type identity struct {
+	flags  *identityFlags
+	log    *slog.Logger
+	gate   *auth.Gate // nil in open mode
+	keys   *auth.Table
+	agents *agents.Registry
+	tokens *jwt.Verifier
+	close  func()
+}
+
+// identity checks the flags and begins to fetch what they name.
+func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identity, error) {
+	who := &identity{flags: f, log: log, close: func() {}}
+	if f.Auth == "open" {
+		return who, nil
+	}
+	byRole, err := f.roleActFor()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	options := auth.Options{RoleActFor: byRole, RefuseTestKeys: f.RefuseTestKeys}
+	if strings.Contains(f.Auth, "jwt") {
+		if who.tokens, err = f.tokens(ctx, log); err != nil {
+			return nil, usageError{fmt.Errorf("--auth %s: %w", f.Auth, err)}
+		}
+		options.Tokens = who.tokens
+	}
+	who.keys, who.agents = auth.NewTable(), agents.NewRegistry(log)
+	options.Agents = who.agents
+	if strings.Contains(f.Auth, "keys") {
+		options.Keys = who.keys
+	}
+	who.gate = auth.NewGate(options)
+	who.agents.Changed = who.gate.Recheck
+	who.close = sync.OnceFunc(func() {
+		who.agents.Close()
+		if who.tokens != nil {
+			who.tokens.Close()
+		}
+	})
+	return who, nil
+}
+
+func (f *identityFlags) tokens(ctx context.Context, log *slog.Logger) (*jwt.Verifier, error) {
+	return jwt.Open(ctx, jwt.Options{
+		Keys: f.JWKS, Issuer: f.JWTIssuer, Audience: f.JWTAudience, Skew: f.JWTSkew,
+		AgentClaim: f.JWTAgentClaim, RolesClaim: f.JWTRolesClaim, ActForClaim: f.JWTActForClaim,
+		Algorithms: f.JWTAlgorithm, Logger: log,
+	})
+}
+
+func (f *identityFlags) roleActFor() (map[string][]kg.AgentID, error) {
+	out := map[string][]kg.AgentID{}
+	for role, list := range f.RoleActFor {
+		if !auth.ValidRole(role) {
+			return nil, fmt.Errorf("--role-act-for: %q is not a role", role)
+		}
+		for _, name := range strings.Fields(list) {
+			agent := kg.Anybody
+			if name != string(kg.Anybody) {
+				var err error
+				if agent, err = caller.ParseAgent(name); err != nil {
+					return nil, fmt.Errorf("--role-act-for %s: %w", role, err)
+				}
+			}
+			out[role] = append(out[role], agent)
+		}
+	}
+	return out, nil
+}
+
+// known tells whether the server knows credentials at all.
+func (w *identity) known() bool { return w.gate != nil }
+
+// follow takes a commit to koine's own graphs. Agents come first: who is
+// suspended is refused with any key.
+func (w *identity) follow(c *kg.Commit) {
+	if w.known() {
+		w.agents.Follow(c)
+		w.keys.Follow(c)
+	}
+}
+
+// load reads what the store knows of keys and agents, and makes the first key of
+// an administrator where there is none.
+func (w *identity) load(ctx context.Context, t terminal, store *kg.Store) error {
+	if !w.known() {
+		return nil
+	}
+	if err := w.agents.Load(ctx, store); err != nil {
+		return err
+	}
+	if err := w.keys.Load(ctx, store); err != nil {
+		return err
+	}
+	if !strings.Contains(w.flags.Auth, "keys") || w.keys.HasAdmin(time.Now()) {
+		return nil
+	}
+	made, err := auth.NewKeys(store).Create(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "first key of an administrator"},
+		auth.NewKey{Agent: firstAdmin, Label: "first administrator", Roles: []string{kg.RoleAdmin}})
+	if err != nil {
+		return err
+	}
+	t.sayf(firstKey, made.Agent, made.Secret)
+	return nil
+}
+
+const firstAdmin kg.AgentID = "agent://admin"
+
+const firstKey = `
+There was no administrator's key, so here is one, for %s. It is shown this once:
+
+  %s
+
+Others are made with: koine keys create --url URL --key KEY --agent NAME
+`
+
+// admit is what the HTTP server asks; nil in open mode.
+func (w *identity) admit() httpd.Admit {
+	if !w.known() {
+		return nil
+	}
+	return w.gate.Admit
+}

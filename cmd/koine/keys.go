@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"koine/internal/auth"
+	"koine/kg"
+)
+
+// keysCommand keeps the API keys.
+type keysCommand struct {
+	Create createKey `cmd:"" help:"Make a key. It is printed this once."`
+	List   listKeys  `cmd:"" help:"List the keys, without their secrets."`
+	Rotate rotateKey `cmd:"" help:"Make a key like another, which goes on for a while."`
+	Revoke revokeKey `cmd:"" help:"End a key at once."`
+}
+
+// Help is shown by --help.
+func (keysCommand) Help() string {
+	return `With --data they work on a data directory that no server has open, otherwise on a running server, as an administrator whose key KOINE_KEY holds: others on the machine can see what stands on a command line.
+
+Examples:
+  koine keys create --data ./koine-data --agent dora --role reviewer --name "Dora's laptop"
+  koine keys list --url http://127.0.0.1:8080
+  koine keys rotate 5mZq0RkT8bXa --overlap 24h
+  koine keys revoke 5mZq0RkT8bXa`
+}
+
+// createKey makes a key.
+type createKey struct {
+	target
+	Agent  string        `help:"Whose key it is." placeholder:"AGENT" required:""`
+	Name   string        `help:"What people call it." placeholder:"TEXT"`
+	Role   []string      `help:"A role that it gives: admin, reviewer, or a word of your own; may be repeated." placeholder:"ROLE"`
+	ActFor []string      `help:"An agent that it may act for, or * for everybody; may be repeated." placeholder:"AGENT"`
+	Test   bool          `help:"Make an ak_test_ key."`
+	Life   time.Duration `help:"How long it is good (720h); for ever if not said." name:"expires" placeholder:"TIME"`
+}
+
+// Run makes it. The key alone goes to standard output.
+func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	mode := auth.Live
+	if c.Test {
+		mode = auth.Test
+	}
+	wish := auth.NewKey{Agent: kg.AgentID(c.Agent), Label: c.Name, Roles: c.Role, Mode: mode, Lifetime: c.Life}
+	for _, agent := range c.ActFor {
+		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
+	}
+	return c.run(ctx, command, log, true, func(keys *auth.Keys, m kg.Meta) error {
+		made, err := keys.Create(ctx, m, wish)
+		if err != nil {
+			return err
+		}
+		return sayKey(t, wireOf(&made.Key), made.Secret)
+	}, func(ctx context.Context, client *client) error {
+		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": wish.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
+		if s := int64(c.Life / time.Second); s > 0 {
+			input["lifetimeSeconds"] = s
+		}
+		var answer struct{ Made madeKey }
+		err := client.graphql(ctx, `mutation($input: CreateApiKeyInput!) { made: createApiKey(input: $input) { key `+keyFields+` secret } }`, map[string]any{"input": input}, &answer)
+		if err != nil {
+			return err
+		}
+		return sayKey(t, answer.Made.Key, answer.Made.Secret)
+	})
+}
+
+// listKeys lists them.
+type listKeys struct {
+	target
+	Agent string `help:"Only those of this agent." placeholder:"AGENT"`
+	Ended bool   `help:"Also those that were revoked or have expired."`
+	JSON  bool   `help:"Print JSON, one key a line."`
+}
+
+// Run prints a table.
+func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+		list, err := keys.List(ctx, m.Principal, kg.AgentID(c.Agent), c.Ended)
+		if err != nil {
+			return err
+		}
+		out := make([]wireKey, len(list))
+		for i := range list {
+			out[i] = wireOf(&list[i])
+		}
+		return c.print(t, out)
+	}, func(ctx context.Context, client *client) error {
+		var all []wireKey
+		variables := map[string]any{"ended": c.Ended}
+		if c.Agent != "" {
+			variables["agent"] = c.Agent
+		}
+		for {
+			var answer struct{ Keys []wireKey }
+			err := client.graphql(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, ended: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
+			if err != nil {
+				return err
+			}
+			if all = append(all, answer.Keys...); len(answer.Keys) < 500 {
+				return c.print(t, all)
+			}
+			variables["after"] = all[len(all)-1].ID
+		}
+	})
+}
+
+func (c *listKeys) print(t terminal, list []wireKey) error {
+	if c.JSON {
+		for _, k := range list {
+			line, err := json.Marshal(k)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t.out, "%s\n", line)
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tMODE\tSTATE\tAGENT\tROLES\tEXPIRES\tNAME")
+	for _, k := range list {
+		expires := "never"
+		if k.ExpiresAt != nil {
+			expires = k.ExpiresAt.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, strings.ToLower(k.Mode), strings.ToLower(k.State), k.Agent, strings.Join(k.Roles, ","), expires, k.Name)
+	}
+	return w.Flush()
+}
+
+// rotateKey makes a key in another's place.
+type rotateKey struct {
+	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
+	target
+	Overlap time.Duration `help:"How long the old key goes on beside the new one." default:"0s"`
+}
+
+// Run makes it. The key alone goes to standard output.
+func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+		made, old, err := keys.Rotate(ctx, m, c.ID, c.Overlap)
+		if err != nil {
+			return err
+		}
+		t.sayf("%s is good until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
+		return sayKey(t, wireOf(&made.Key), made.Secret)
+	}, func(ctx context.Context, client *client) error {
+		input := map[string]any{"id": c.ID}
+		if s := int64(c.Overlap / time.Second); s > 0 {
+			input["overlapSeconds"] = s
+		}
+		var answer struct{ Made madeKey }
+		err := client.graphql(ctx, `mutation($input: RotateApiKeyInput!) { made: rotateApiKey(input: $input) { key `+keyFields+` secret replaced `+keyFields+` } }`, map[string]any{"input": input}, &answer)
+		if err != nil {
+			return err
+		}
+		t.sayf("%s is good until %s.", answer.Made.Replaced.ID, answer.Made.Replaced.ExpiresAt.UTC().Format(time.RFC3339))
+		return sayKey(t, answer.Made.Key, answer.Made.Secret)
+	})
+}
+
+// revokeKey ends a key.
+type revokeKey struct {
+	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
+	target
+}
+
+// Run ends it.
+func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+		_, err := keys.Revoke(ctx, m, c.ID)
+		return err
+	}, func(ctx context.Context, client *client) error {
+		return client.graphql(ctx, `mutation($id: ID!) { revokeApiKey(id: $id) { id } }`, map[string]any{"id": c.ID}, new(json.RawMessage))
+	})
+}
+
+// run works on the data directory, which is made if create is set, or on the
+// server.
+func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, create bool, here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client) error) error {
+	offline, err := t.offline(command)
+	if err != nil {
+		return err
+	}
+	if !offline {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return there(ctx, t.client())
+	}
+	store, err := t.open(log, create, kg.Options{ReserveBytes: 1})
+	if err != nil {
+		return err
+	}
+	err = here(auth.NewKeys(store), kg.Meta{Principal: t.local()})
+	return cmp.Or(err, store.Close())
+}
+
+// wireKey is a key as GraphQL has it.
+type wireKey struct {
+	ID        string     `json:"id"`
+	Mode      string     `json:"mode"`
+	State     string     `json:"state"`
+	Agent     string     `json:"agent"`
+	Name      string     `json:"name"`
+	Roles     []string   `json:"roles"`
+	ActFor    []string   `json:"actFor"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+}
+
+const keyFields = `{ id mode state agent name roles actFor expiresAt }`
+
+type madeKey struct {
+	Key      wireKey
+	Secret   string
+	Replaced wireKey
+}
+
+func wireOf(k *auth.Key) wireKey {
+	w := wireKey{ID: k.Name, Mode: strings.ToUpper(string(k.Mode)), State: string(k.StateAt(time.Now())), Agent: string(k.Agent), Name: k.Label, Roles: k.Roles}
+	for _, agent := range k.ActFor {
+		w.ActFor = append(w.ActFor, string(agent))
+	}
+	if !k.Expires.IsZero() {
+		w.ExpiresAt = &k.Expires
+	}
+	return w
+}
+
+// sayKey prints a key that was made: itself to standard output, for scripts, and
+// what is to be known of it beside.
+func sayKey(t terminal, k wireKey, secret string) error {
+	t.sayf("Key %s of %s. It is shown this once:", k.ID, k.Agent)
+	_, err := fmt.Fprintln(t.out, secret)
+	return err
+}
+
+// graphql runs an operation on /graphql and reads its data.
+func (c *client) graphql(ctx context.Context, query string, variables map[string]any, data any) error {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return err
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
+	response, err := c.do(ctx, http.MethodPost, "/graphql", header, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Data   json.RawMessage `json:"data"`
+		Errors []graphqlError  `json:"errors"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&answer); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	if len(answer.Errors) > 0 {
+		return answer.Errors[0].error()
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+type graphqlError struct {
+	Message    string `json:"message"`
+	Extensions struct {
+		Code  string `json:"code"`
+		Field string `json:"field"`
+		Hint  string `json:"hint"`
+	} `json:"extensions"`
+}
+
+func (e *graphqlError) error() error {
+	out := &rpcError{Message: e.Message}
+	out.Data.Reason, out.Data.Field, out.Data.Hint = e.Extensions.Code, e.Extensions.Field, e.Extensions.Hint
+	return out
+}

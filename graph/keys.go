@@ -1,0 +1,146 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"koine/internal/auth"
+	"koine/kg"
+)
+
+// The fields about API keys. What they do, and who may, is package auth's.
+
+func (r *run) keys() *auth.Keys { return auth.NewKeys(r.engine.deps.Store) }
+
+// ownMeta is the Meta of a mutation that has no words for it.
+func (r *run) ownMeta() kg.Meta {
+	return kg.Meta{Principal: r.request.Principal, Actor: r.request.Actor, TaskID: r.request.TaskID, SessionID: r.request.SessionID}
+}
+
+func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
+	r := runOf(ctx)
+	lifetime, err := seconds(input.LifetimeSeconds)
+	if err != nil {
+		return nil, kg.AsError(err).At("lifetimeSeconds").At("input")
+	}
+	wish := auth.NewKey{Agent: kg.AgentID(input.Agent), Label: deref(input.Name), Roles: slices.Clone(input.Roles), Mode: auth.Live, Lifetime: lifetime}
+	if deref(input.Mode) == APIKeyModeTest {
+		wish.Mode = auth.Test
+	}
+	for _, agent := range input.ActFor {
+		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
+	}
+	made, err := r.keys().Create(ctx, r.ownMeta(), wish)
+	if err != nil {
+		return nil, inInput(err)
+	}
+	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret}, nil
+}
+
+func rotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error) {
+	r := runOf(ctx)
+	overlap, err := seconds(input.OverlapSeconds)
+	if err != nil {
+		return nil, kg.AsError(err).At("overlapSeconds").At("input")
+	}
+	made, old, err := r.keys().Rotate(ctx, r.ownMeta(), input.ID, overlap)
+	if err != nil {
+		return nil, inInput(err)
+	}
+	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret, Replaced: apiKey(&old)}, nil
+}
+
+func revokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
+	r := runOf(ctx)
+	gone, err := r.keys().Revoke(ctx, r.ownMeta(), id)
+	if err != nil {
+		return nil, err
+	}
+	return apiKey(&gone), nil
+}
+
+func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {
+	r := runOf(ctx)
+	n, err := r.engine.limits.pageSize(first, DefaultPageSize)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.keys().List(ctx, r.request.Principal, kg.AgentID(deref(agent)), ended)
+	if err != nil {
+		return nil, err
+	}
+	if after != nil {
+		i := slices.IndexFunc(list, func(k auth.Key) bool { return k.Name == *after })
+		if i < 0 {
+			return nil, kg.Errorf(kg.CodeInvalid, "there is no such key in the list").At("after")
+		}
+		list = list[i+1:]
+	}
+	out := make([]APIKey, min(n, len(list)))
+	for i := range out {
+		out[i] = *apiKey(&list[i])
+	}
+	return out, nil
+}
+
+func apiKey(k *auth.Key) *APIKey {
+	return &APIKey{
+		ID: k.Name, Mode: modes[k.Mode], Name: some(k.Label), Agent: string(k.Agent), Roles: notNil(k.Roles), ActFor: agentTexts(k.ActFor),
+		State: APIKeyState(k.StateAt(time.Now())), CreatedAt: k.Created, CreatedBy: string(k.CreatedBy),
+		ExpiresAt: someTime(k.Expires), RevokedAt: someTime(k.Revoked), ReplacedBy: some(k.ReplacedBy),
+	}
+}
+
+var modes = map[auth.Mode]APIKeyMode{auth.Live: APIKeyModeLive, auth.Test: APIKeyModeTest}
+
+// maxSeconds bounds a span to what a Duration holds.
+const maxSeconds = int64(1<<63-1) / int64(time.Second)
+
+func seconds(n *int64) (time.Duration, error) {
+	if n == nil {
+		return 0, nil
+	}
+	if *n < 1 || *n > maxSeconds {
+		return 0, kg.Errorf(kg.CodeInvalid, "must be at least 1")
+	}
+	return time.Duration(*n) * time.Second, nil
+}
+
+// inInput places an error of the domain in the mutation's input.
+func inInput(err error) error {
+	if e := kg.AsError(err); e.Field != "" {
+		return e.At("input")
+	}
+	return err
+}
+
+func some(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func someTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// notNil is a list that GraphQL does not take for null.
+func notNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func agentTexts(list []kg.AgentID) []string {
+	out := make([]string, len(list))
+	for i, agent := range list {
+		out[i] = string(agent)
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package agents
+
+import (
+	"slices"
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Graph holds the records.
+var Graph = kg.IRI(kg.OwnGraphPrefix + "agents")
+
+// Status tells whether an agent is let in.
+type Status string
+
+// The states.
+const (
+	Active    Status = "ACTIVE"
+	Suspended Status = "SUSPENDED"
+)
+
+// Record is what is known of an agent.
+type Record struct {
+	ID kg.AgentID
+	// Name is what people call it, Owner the agent that answers for it.
+	Name  string
+	Owner kg.AgentID
+	// Roles are those that its credentials have brought so far.
+	Roles  []string
+	Status Status
+	// Since is when the record was made.
+	Since time.Time
+}
+
+const (
+	agentClass = "Agent"
+	propName   = "agentName"
+	propOwner  = "agentOwner"
+	propRole   = "agentRole"
+	propStatus = "agentStatus"
+	propSince  = "agentSince"
+)
+
+func subjectOf(id kg.AgentID) kg.Term { return kg.IRI(string(id)) }
+
+// recordOf reads a record; nil for one that is none of an agent.
+func recordOf(subject kg.Term, r records.Record) *Record {
+	if !r.Is(agentClass) {
+		return nil
+	}
+	return &Record{
+		ID: kg.AgentID(subject.Value()), Name: r.Text(propName), Owner: kg.AgentID(r.Text(propOwner)),
+		Roles: r.Texts(propRole), Status: Status(r.Text(propStatus)), Since: r.Time(propSince),
+	}
+}
+
+// Ensure makes the record of an agent if there is none, and notes roles that are
+// new. The packages that give out credentials call it in their own update.
+func Ensure(tx *kg.Tx, wish Record) error {
+	subject := subjectOf(wish.ID)
+	found, err := records.Read(tx.MatchOwn, Graph, subject)
+	if err != nil {
+		return err
+	}
+	r := records.Record{}
+	known := recordOf(subject, found)
+	if known == nil {
+		class, of := records.Class(agentClass)
+		r[class], r[propStatus], r[propSince] = of, texts(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		if wish.Name != "" {
+			r[propName] = texts(wish.Name)
+		}
+		if wish.Owner != "" {
+			r[propOwner] = texts(string(wish.Owner))
+		}
+		known = &Record{}
+	}
+	roles := slices.Concat(known.Roles, wish.Roles)
+	slices.Sort(roles)
+	if roles = slices.Compact(roles); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
+		r[propRole] = texts(roles...)
+	}
+	return records.Write(tx, Graph, subject, r)
+}
+
+func texts(list ...string) []kg.Term {
+	out := make([]kg.Term, 0, len(list))
+	for _, text := range list {
+		out = append(out, kg.String(text))
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package agents
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Registry knows in memory who is suspended, and writes the records of agents
+// that come with a token, behind the requests and not in their way.
+type Registry struct {
+	table  *records.Table
+	status sync.Map // kg.AgentID → Status, of all that have a record
+	// Changed is called when the status of an agent has changed; it must not
+	// block. To be set before Load.
+	Changed func()
+
+	log   *slog.Logger
+	queue chan kg.Principal
+	// asked holds the agents that are in the queue or were refused a place.
+	asked  sync.Map
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// queueLength bounds the agents that wait for their record. One that finds no
+// room gets it at a later visit.
+const queueLength = 256
+
+// NewRegistry makes an empty registry.
+func NewRegistry(log *slog.Logger) *Registry {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	g := &Registry{Changed: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.table = records.NewTable(Graph, "", g.set, propStatus)
+	return g
+}
+
+// Load reads what stands in the store, once, and begins to write records there
+// until Close.
+func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
+	if err := g.table.Load(ctx, store); err != nil {
+		return err
+	}
+	g.done.Go(func() { g.write(store) })
+	return nil
+}
+
+// Close ends the writing of records, and waits for it. Call it before the store
+// is closed.
+func (g *Registry) Close() {
+	g.cancel()
+	g.done.Wait()
+}
+
+// Follow takes a commit (kg.Options.OnSystemChange).
+func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
+
+func (g *Registry) set(subject kg.Term, r records.Record) {
+	id, now := kg.AgentID(subject.Value()), Status(r.Text(propStatus))
+	if now == "" {
+		g.status.Delete(id)
+	} else {
+		g.status.Store(id, now)
+	}
+	if now == Suspended {
+		g.Changed()
+	}
+}
+
+// Suspended tells whether the agent is refused.
+func (g *Registry) Suspended(id kg.AgentID) bool {
+	status, ok := g.status.Load(id)
+	return ok && status.(Status) == Suspended
+}
+
+// Seen sees to it that the agent gets a record. It never blocks.
+func (g *Registry) Seen(p kg.Principal) {
+	if _, known := g.status.Load(p.ID); known {
+		return
+	}
+	if _, waits := g.asked.LoadOrStore(p.ID, nil); waits {
+		return
+	}
+	select {
+	case g.queue <- p:
+	default:
+		g.asked.Delete(p.ID)
+	}
+}
+
+// writeTimeout bounds the writing of one record.
+const writeTimeout = 10 * time.Second
+
+func (g *Registry) write(store records.Store) {
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case p := <-g.queue:
+			if err := g.writeOne(store, p); err != nil && g.ctx.Err() == nil {
+				g.log.Warn("an agent got no record yet", "agent", p.ID, "error", err)
+			}
+			g.asked.Delete(p.ID)
+		}
+	}
+}
+
+func (g *Registry) writeOne(store records.Store, p kg.Principal) error {
+	if g.table.Len() >= MaxAgents {
+		return kg.Errorf(kg.CodeLimitExceeded, "there are %d agents on record already", MaxAgents)
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
+	defer cancel()
+	return records.Update(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "agent seen for the first time"}, func(tx *kg.Tx) error {
+		return Ensure(tx, Record{ID: p.ID, Roles: p.Roles})
+	})
+}

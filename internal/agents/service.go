@@ -1,0 +1,155 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Service reads and changes records. Its methods may be called concurrently.
+type Service struct{ store records.Store }
+
+// NewService works on the records in the store.
+func NewService(store records.Store) *Service { return &Service{store} }
+
+// Bounds on records.
+const (
+	MaxAgents    = 50_000 // beyond them, bearers of tokens get none
+	MaxNameBytes = 256
+	MaxRoles     = 100
+)
+
+// Get gives the record of an agent, nil if there is none.
+func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
+	snapshot, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	subject := subjectOf(kg.CanonicalAgent(string(id)))
+	r, err := records.Read(snapshot.Match, Graph, subject)
+	return recordOf(subject, r), err
+}
+
+// List gives up to first records in the order of the ids, those behind after, and
+// whether there are more.
+func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page []Record, more bool, err error) {
+	snapshot, err := s.open(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer snapshot.Close()
+	subjects, err := records.Subjects(snapshot.Match, Graph, agentClass)
+	if err != nil {
+		return nil, false, err
+	}
+	slices.SortFunc(subjects, kg.Term.Compare)
+	for _, subject := range subjects {
+		if strings.Compare(subject.Value(), string(after)) <= 0 {
+			continue
+		}
+		if len(page) == first {
+			return page, true, nil
+		}
+		r, err := records.Read(snapshot.Match, Graph, subject)
+		if err != nil {
+			return nil, false, err
+		}
+		page = append(page, *recordOf(subject, r))
+	}
+	return page, false, nil
+}
+
+func (s *Service) open(ctx context.Context) (*kg.Snapshot, error) {
+	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
+}
+
+// Change is what is to be different in a record; nil leaves a part as it is.
+type Change struct {
+	Name   *string
+	Owner  *kg.AgentID // "" for nobody
+	Status *Status
+}
+
+// Update changes a record. An administrator may change all of it, an agent its
+// own name. What the agent was let in with ends when it is suspended.
+func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change Change) (now Record, err error) {
+	id = kg.CanonicalAgent(string(id))
+	if err := change.allowed(m.Principal, id); err != nil {
+		return now, err
+	}
+	properties, err := change.record()
+	if err != nil {
+		return now, err
+	}
+	m.Justification = cmp.Or(m.Justification, "agent changed")
+	err = records.Update(ctx, s.store, m, func(tx *kg.Tx) error {
+		subject := subjectOf(id)
+		found, err := records.Read(tx.MatchOwn, Graph, subject)
+		if err != nil {
+			return err
+		}
+		if recordOf(subject, found) == nil {
+			return kg.Errorf(kg.CodeNotFound, "there is no agent %s", id).At("id")
+		}
+		if err := records.Write(tx, Graph, subject, properties); err != nil {
+			return err
+		}
+		if found, err = records.Read(tx.MatchOwn, Graph, subject); err == nil {
+			now = *recordOf(subject, found)
+		}
+		return err
+	})
+	return now, err
+}
+
+func (c *Change) allowed(p kg.Principal, id kg.AgentID) error {
+	admin := p.HasRole(kg.RoleAdmin) || p.Method == kg.MethodLocal
+	switch {
+	case !admin && p.ID != id:
+		return kg.Errorf(kg.CodePermissionDenied, "the records of other agents are the business of administrators")
+	case !admin && (c.Owner != nil || c.Status != nil):
+		return kg.Errorf(kg.CodePermissionDenied, "an agent changes its own name; the rest is the business of administrators")
+	case p.ID == id && c.Status != nil && *c.Status == Suspended:
+		return kg.Errorf(kg.CodeInvalid, "you cannot suspend yourself").At("status")
+	}
+	return nil
+}
+
+// record checks the change, and gives it as properties.
+func (c *Change) record() (records.Record, error) {
+	r := records.Record{}
+	if c.Name != nil {
+		if len(*c.Name) > MaxNameBytes || !utf8.ValidString(*c.Name) || strings.ContainsFunc(*c.Name, unicode.IsControl) {
+			return nil, kg.Errorf(kg.CodeInvalid, "a name is plain text of at most %d bytes", MaxNameBytes).At("name")
+		}
+		r[propName] = someText(*c.Name)
+	}
+	if c.Owner != nil {
+		owner := kg.CanonicalAgent(string(*c.Owner))
+		if err := owner.Valid(); owner != "" && err != nil {
+			return nil, kg.AsError(err).At("owner")
+		}
+		r[propOwner] = someText(string(owner))
+	}
+	if c.Status != nil {
+		if *c.Status != Active && *c.Status != Suspended {
+			return nil, kg.Errorf(kg.CodeInvalid, "an agent is active or suspended").At("status")
+		}
+		r[propStatus] = texts(string(*c.Status))
+	}
+	return r, nil
+}
+
+func someText(text string) []kg.Term {
+	if text == "" {
+		return nil
+	}
+	return texts(text)
+}

@@ -1,0 +1,304 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Claims are what a bearer token says of its bearer.
+type Claims struct {
+	Agent  kg.AgentID
+	Roles  []string
+	ActFor []kg.AgentID
+	// Expires is when it stops being good. Every token has an end.
+	Expires time.Time
+}
+
+// Tokens checks bearer tokens (jwt.Verifier). Errors are *kg.Error with
+// CodeUnauthenticated and hold nothing of the token.
+type Tokens interface {
+	Verify(token string) (Claims, error)
+}
+
+// Agents knows the agents' records (agents.Registry). Neither method may block.
+type Agents interface {
+	// Suspended tells whether the agent is refused.
+	Suspended(kg.AgentID) bool
+	// Seen is told of each bearer of a token.
+	Seen(kg.Principal)
+}
+
+// Options of a Gate. Without Keys no key is good, without Tokens no token.
+type Options struct {
+	Keys   *Table
+	Tokens Tokens
+	Agents Agents // nil: nobody is suspended
+	// RoleActFor lists, for a role, the agents that who has it may act for.
+	RoleActFor map[string][]kg.AgentID
+	// RefuseTestKeys makes ak_test_ keys no good here.
+	RefuseTestKeys bool
+}
+
+// Gate lets callers in by their credential, and ends what they do when it is no
+// longer good. It is safe for concurrent use.
+type Gate struct {
+	options Options
+
+	mu       sync.Mutex // guards what follows, and what sessions say of themselves
+	sessions map[*session]struct{}
+}
+
+// session is something that goes on under a credential.
+type session struct {
+	holder holder
+	end    func(error)
+	timer  *time.Timer // fires at the credential's end; nil without one
+}
+
+// holder is whose a credential is.
+type holder struct {
+	principal kg.Principal
+	key       string // the name of the key, "" for a token
+	expires   time.Time
+}
+
+// NewGate makes a gate. There is one for each Table.
+func NewGate(options Options) *Gate {
+	g := &Gate{options: options, sessions: map[*session]struct{}{}}
+	if options.Keys != nil {
+		options.Keys.changed = g.Recheck
+	}
+	return g
+}
+
+// Admit says whose the credential is. end is called at most once, with a
+// *kg.Error, when it stops being good before release was called; it must not
+// block. The error is a *kg.Error with CodeUnauthenticated, or with
+// CodePermissionDenied for an agent that is suspended.
+func (g *Gate) Admit(_ context.Context, credential string, end func(error)) (p kg.Principal, release func(), err error) {
+	h, err := g.holderOf(credential)
+	if err != nil {
+		return p, nil, err
+	}
+	if release, err = g.hold(h, end); err != nil {
+		return p, nil, err
+	}
+	return h.principal, release, nil
+}
+
+// Narrow gives what is left of a caller's rights under a further credential: the
+// roles, and the agents to act for, that both have. The credential of another
+// agent, for which the caller must be allowed to act, makes it act for that one;
+// whose graphs may be read stays as it is. end and release are those of Admit.
+func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end func(error)) (n caller.Caller, release func(), err error) {
+	h, err := g.holderOf(credential)
+	if err != nil {
+		return n, nil, err
+	}
+	further := h.principal
+	if !c.Principal.MayActFor(further.ID) {
+		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token is that of an agent that you may not act for")
+	}
+	if c.Actor != "" && !further.MayActFor(c.Actor) {
+		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token does not let you act for %s", c.Actor)
+	}
+	n = c
+	n.Principal.Roles = common(c.Principal.Roles, further.Roles)
+	n.Principal.ActFor = commonAgents(c.Principal, further)
+	if c.Actor == "" && further.ID != c.Principal.ID {
+		n.Actor = further.ID
+	}
+	if release, err = g.hold(h, end); err != nil {
+		return caller.Caller{}, nil, err
+	}
+	return n, release, nil
+}
+
+func common(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(role string) bool { return !slices.Contains(b, role) })
+}
+
+// commonAgents lists the agents that both may act for, beside the first itself.
+func commonAgents(p, further kg.Principal) []kg.AgentID {
+	var out []kg.AgentID
+	for _, agent := range append(slices.Clone(p.ActFor), append(further.ActFor, further.ID)...) {
+		switch {
+		case slices.Contains(out, agent):
+		case agent == kg.Anybody && !(slices.Contains(p.ActFor, agent) && slices.Contains(further.ActFor, agent)):
+		case agent == kg.Anybody || p.MayActFor(agent) && further.MayActFor(agent):
+			out = append(out, agent)
+		}
+	}
+	return out
+}
+
+var errInvalid = kg.Errorf(kg.CodeUnauthenticated, "the credential is not valid")
+
+// holderOf checks a credential.
+func (g *Gate) holderOf(credential string) (h holder, err error) {
+	if IsKey(credential) {
+		h, err = g.holderOfKey(credential)
+	} else {
+		h, err = g.holderOfToken(credential)
+	}
+	if err == nil {
+		err = g.refuses(h)
+	}
+	return h, err
+}
+
+// nobody is what an unknown key is compared with, so that it takes as long.
+var nobody = &Key{hash: hashOf("")}
+
+func (g *Gate) holderOfKey(text string) (h holder, err error) {
+	name, ok := nameOf(text)
+	if !ok || g.options.Keys == nil {
+		return h, errInvalid
+	}
+	key := g.options.Keys.named(name)
+	if key == nil {
+		key = nobody
+	}
+	if !sameHash(hashOf(text), key.hash) || key == nobody {
+		return h, errInvalid
+	}
+	p := kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: "key"}
+	return holder{p, name, key.Expires}, nil
+}
+
+func (g *Gate) holderOfToken(text string) (h holder, err error) {
+	if g.options.Tokens == nil {
+		return h, errInvalid
+	}
+	claims, err := g.options.Tokens.Verify(text)
+	if err != nil {
+		return h, err
+	}
+	if mayHaveCredential(claims.Agent) != nil {
+		return h, errInvalid
+	}
+	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: "jwt"}, "", claims.Expires}
+	if g.options.Agents != nil {
+		g.options.Agents.Seen(h.principal)
+	}
+	return h, nil
+}
+
+// actFor adds to a credential's own agents those that its roles bring.
+func (g *Gate) actFor(own []kg.AgentID, roles []string) []kg.AgentID {
+	if len(g.options.RoleActFor) == 0 {
+		return own
+	}
+	out := slices.Clone(own)
+	for _, role := range roles {
+		out = append(out, g.options.RoleActFor[role]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// refuses says what keeps a holder out at this moment, nil if nothing does.
+func (g *Gate) refuses(h holder) error {
+	now := time.Now()
+	if h.key != "" {
+		key := g.options.Keys.named(h.key)
+		switch {
+		case key == nil:
+			return errInvalid
+		case g.options.RefuseTestKeys && key.Mode == Test:
+			return kg.Errorf(kg.CodeUnauthenticated, "test keys are not taken here")
+		case key.StateAt(now) == Revoked:
+			return kg.Errorf(kg.CodeUnauthenticated, "the key was revoked")
+		case key.StateAt(now) == Expired:
+			return kg.Errorf(kg.CodeUnauthenticated, "the key has expired")
+		}
+	} else if !now.Before(h.expires) {
+		return kg.Errorf(kg.CodeUnauthenticated, "the token has expired")
+	}
+	if g.options.Agents != nil && g.options.Agents.Suspended(h.principal.ID) {
+		return kg.Errorf(kg.CodePermissionDenied, "the agent %s is suspended", h.principal.ID)
+	}
+	return nil
+}
+
+// hold watches over a session until it is released.
+func (g *Gate) hold(h holder, end func(error)) (release func(), err error) {
+	s := &session{holder: h, end: end}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// Asked again under the lock: what changed before this was not told to us,
+	// what changes from now on is.
+	if err := g.refuses(h); err != nil {
+		return nil, err
+	}
+	g.sessions[s] = struct{}{}
+	g.arm(s)
+	return func() { g.release(s) }, nil
+}
+
+// arm sets the session's timer by what its credential says now.
+func (g *Gate) arm(s *session) {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	expires := s.holder.expires
+	if s.holder.key != "" {
+		if key := g.options.Keys.named(s.holder.key); key != nil {
+			expires = key.Expires
+		}
+	}
+	if !expires.IsZero() {
+		s.timer = time.AfterFunc(time.Until(expires), g.Recheck)
+	}
+}
+
+func (g *Gate) release(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget(s)
+}
+
+func (g *Gate) forget(s *session) {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	delete(g.sessions, s)
+}
+
+// Recheck ends the sessions whose credential is no longer good. It is called when
+// keys or agents have changed.
+func (g *Gate) Recheck() {
+	type ended struct {
+		s   *session
+		why error
+	}
+	var gone []ended
+	g.mu.Lock()
+	for s := range g.sessions {
+		if err := g.refuses(s.holder); err != nil {
+			g.forget(s)
+			gone = append(gone, ended{s, err})
+			continue
+		}
+		if s.holder.key != "" {
+			g.arm(s) // a rotation gives a key another end
+		}
+	}
+	g.mu.Unlock()
+	for _, e := range gone {
+		e.s.end(e.why)
+	}
+}
+
+// Sessions is how many there are.
+func (g *Gate) Sessions() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.sessions)
+}

@@ -1,0 +1,96 @@
+package jwt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lestrrat-go/jwx/v3/jwt"
+
+	"koine/internal/auth"
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+func intersect(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// claims reads whose the token is.
+func (v *Verifier) claims(token jwt.Token) (c auth.Claims, err error) {
+	ends, ok := token.Expiration()
+	if !ok {
+		return c, errToken
+	}
+	c.Expires = ends.Add(v.options.Skew)
+	name, _ := claim(token, v.options.AgentClaim).(string)
+	if c.Agent, err = caller.ParseAgent(name); err != nil {
+		return c, refused("the token names no agent in %s", v.options.AgentClaim)
+	}
+	if c.Roles, ok = texts(claim(token, v.options.RolesClaim), auth.MaxRoles); !ok {
+		return c, refused("the token's %s are not a list of roles", v.options.RolesClaim)
+	}
+	c.Roles = slices.DeleteFunc(c.Roles, func(role string) bool { return !auth.ValidRole(role) })
+	others, ok := texts(claim(token, v.options.ActForClaim), auth.MaxActFor)
+	if !ok {
+		return c, refused("the token's %s is not a list of agents", v.options.ActForClaim)
+	}
+	for _, text := range others {
+		agent := kg.Anybody
+		if text != string(kg.Anybody) {
+			if agent, err = caller.ParseAgent(text); err != nil {
+				return c, refused("the token's %s is not a list of agents", v.options.ActForClaim)
+			}
+		}
+		c.ActFor = append(c.ActFor, agent)
+	}
+	return c, nil
+}
+
+// claim is the value under a path, nil if there is none. A claim whose own name
+// has dots in it is found first.
+func claim(token jwt.Token, path string) any {
+	var value any
+	if token.Get(path, &value) == nil {
+		return value
+	}
+	first, rest, _ := strings.Cut(path, ".")
+	if rest == "" || token.Get(first, &value) != nil {
+		return nil
+	}
+	for rest != "" {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		if whole, ok := object[rest]; ok {
+			return whole
+		}
+		first, rest, _ = strings.Cut(rest, ".")
+		value = object[first]
+	}
+	return value
+}
+
+// texts reads a list of words, which may also be written with spaces between
+// them (RFC 8693, section 4.2). Absent is empty.
+func texts(value any, most int) (out []string, ok bool) {
+	switch value := value.(type) {
+	case nil:
+		return nil, true
+	case string:
+		out = strings.Fields(value)
+	case []string:
+		out = slices.Clone(value)
+	case []any:
+		for _, item := range value {
+			text, ok := item.(string)
+			if !ok {
+				return nil, false
+			}
+			out = append(out, text)
+		}
+	default:
+		return nil, false
+	}
+	return out, len(out) <= most
+}

@@ -1,0 +1,71 @@
+package httpd
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Connect says whose the operations of a WebSocket are (transport.Options), from
+// who opened it and the payload of its first message. Browsers cannot give a
+// WebSocket headers, so the payload may have them: as members of its own, or below
+// "headers". end is called when the credential stops being good before ctx ends.
+// In open mode the payload says nothing.
+func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error) {
+	if s.options.Admit == nil {
+		return opened, nil
+	}
+	header := headersIn(payload)
+	credential, refused := credentialOf(header)
+	if refused == nil && credential == "" && opened.Principal.Method == MethodNone {
+		refused = noCredential
+	}
+	if refused != nil {
+		return opened, refused.error()
+	}
+	who := opened
+	if credential != "" {
+		p, release, err := s.options.Admit(ctx, credential, end)
+		if err != nil {
+			return opened, err
+		}
+		context.AfterFunc(ctx, release)
+		who.Principal, who.Actor = p, ""
+	}
+	if refused := actFor(header, &who); refused != nil {
+		return opened, refused.error()
+	}
+	return who, nil
+}
+
+// error is the refusal for who answers otherwise than with a response.
+func (f *refusal) error() error { return kg.Errorf(kg.Code(f.reason), "%s", f.message) }
+
+// headersIn takes the headers out of a payload; what is none is left.
+func headersIn(payload json.RawMessage) http.Header {
+	header := http.Header{}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(payload, &members) != nil {
+		return header
+	}
+	addHeaders(header, members)
+	for name, value := range members {
+		var below map[string]json.RawMessage
+		if http.CanonicalHeaderKey(name) == "Headers" && json.Unmarshal(value, &below) == nil {
+			addHeaders(header, below)
+		}
+	}
+	return header
+}
+
+func addHeaders(header http.Header, members map[string]json.RawMessage) {
+	for name, value := range members {
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			header.Add(name, text)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package httpd
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Admit says whose a credential is (auth.Gate). end is called, at most once and
+// without blocking, when it stops being good before release was called. The
+// error is a *kg.Error.
+type Admit func(ctx context.Context, credential string, end func(error)) (p kg.Principal, release func(), err error)
+
+// MethodNone is that of a caller on a public path, and of one who opens a socket
+// and has yet to say who it is: nobody was authenticated, and it has no rights.
+const MethodNone = "none"
+
+// identify finds out who is calling, and adds that to what is known of it
+// already. The request that it gives ends when the
+// credential does; leave is called when it was answered.
+func (s *Server) identify(r *http.Request, who caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
+	ctx, leave := r.Context(), func() {}
+	if s.options.Admit == nil {
+		agent, err := agentOf(r.Header)
+		if err != nil {
+			return nil, nil, invalidAgent(err)
+		}
+		who.Principal = openPrincipal(agent)
+	} else if ctx, leave, refused = s.known(ctx, r, &who); refused != nil {
+		return nil, nil, refused
+	}
+	return r.WithContext(caller.With(ctx, who)), leave, nil
+}
+
+// known finds out who is calling a server that knows credentials.
+func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller) (context.Context, func(), *refusal) {
+	_, pattern := s.mux.Handler(r)
+	if s.isPublic(pattern, r.Method) {
+		who.Principal = nobody
+		return ctx, func() {}, nil
+	}
+	credential, refused := credentialOf(r.Header)
+	if refused == nil && credential == "" {
+		if s.sockets[pattern] && isUpgrade(r) {
+			who.Principal = nobody
+			return ctx, func() {}, nil
+		}
+		refused = noCredential
+	}
+	if refused != nil {
+		return nil, nil, refused
+	}
+	ctx, leave, refused := s.authenticate(ctx, credential, who)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	if refused = actFor(r.Header, who); refused == nil {
+		refused = s.mayUse(pattern, who)
+	}
+	if refused != nil {
+		leave()
+		return nil, nil, refused
+	}
+	return ctx, leave, nil
+}
+
+var nobody = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
+
+// authenticate asks whose the credential is.
+func (s *Server) authenticate(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p, release, err := s.options.Admit(ctx, credential, cancel)
+	if err != nil {
+		cancel(nil)
+		return nil, nil, notAdmitted(err)
+	}
+	who.Principal = p
+	return ctx, func() { release(); cancel(nil) }, nil
+}
+
+// credentialOf is the credential that a request brings, "" if it brings none.
+func credentialOf(header http.Header) (string, *refusal) {
+	bearer, keys := header.Values("Authorization"), header.Values("X-API-Key")
+	if len(bearer)+len(keys) > 1 {
+		return "", badCredential("one credential is enough: Authorization or X-API-Key, once")
+	}
+	if len(keys) == 1 {
+		return strings.TrimSpace(keys[0]), nil
+	}
+	if len(bearer) == 0 {
+		return "", nil
+	}
+	scheme, credential, _ := strings.Cut(bearer[0], " ")
+	if credential = strings.TrimSpace(credential); !strings.EqualFold(scheme, "Bearer") || credential == "" {
+		return "", badCredential("the Authorization header is: Bearer, a space, and an API key or a token")
+	}
+	return credential, nil
+}
+
+// actFor takes the agent that a caller acts for from X-Agent-ID.
+func actFor(header http.Header, who *caller.Caller) *refusal {
+	agent, err := agentOf(header)
+	if err != nil {
+		return invalidAgent(err)
+	}
+	if _, said := header["X-Agent-Id"]; !said || agent == who.Principal.ID {
+		return nil
+	}
+	if !who.Principal.MayActFor(agent) {
+		return sourceForbidden
+	}
+	who.Actor = agent
+	return nil
+}
+
+// isPublic tells whether everybody may have what the request is for.
+func (s *Server) isPublic(pattern, method string) bool {
+	if pattern == "/{$}" { // the page for browsers; a POST is a call
+		return method == http.MethodGet || method == http.MethodHead
+	}
+	return s.public[pattern]
+}
+
+// isUpgrade tells whether the request opens a socket whose first message may
+// bring the credential: a browser cannot send it with the request.
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// RoleMetrics is the role that may read /metrics, beside administrators: the
+// numbers are those of all graphs together.
+const RoleMetrics = "metrics"
+
+// mayUse refuses what of the server's own is not for everybody.
+func (s *Server) mayUse(pattern string, who *caller.Caller) *refusal {
+	role, restricted := s.restricted[pattern]
+	if !restricted || who.Principal.HasRole(kg.RoleAdmin) || role != "" && who.Principal.HasRole(role) {
+		return nil
+	}
+	return notForYou
+}
