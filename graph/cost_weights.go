@@ -35,6 +35,7 @@ var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true,
+	"Query.violations": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.

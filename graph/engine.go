@@ -15,6 +15,7 @@ import (
 
 	"koine/internal/operation"
 	"koine/internal/policy"
+	"koine/internal/shapes"
 	"koine/kg"
 )
 
@@ -26,6 +27,8 @@ type Deps struct {
 	// Graphs makes and deletes graphs and knows who may do what with them; nil for a
 	// store without policies.
 	Graphs *policy.Graphs
+	// Shapes are those that Store judges by; nil for none.
+	Shapes *shapes.Set
 }
 
 // Options of an engine. The zero value works.

@@ -54,6 +54,8 @@ type MutationResolver interface {
 	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
 	SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error)
 	DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error)
+	SetShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
+	RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
@@ -74,6 +76,8 @@ type QueryResolver interface {
 	Revision(ctx context.Context) (*kg.Revision, error)
 	Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error)
 	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
+	Shapes(ctx context.Context) ([]Shape, error)
+	Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error)
 }
 type SubscriptionResolver interface {
 	StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
@@ -525,6 +529,22 @@ type Query {
     "Its name."
     iri: IRI
   ): Graph
+
+  "The shapes that updates are judged by, in the order of their names. As RDF they are in the graph urn:koine:graph:shapes."
+  shapes: [Shape!]
+
+  """
+  What stands against the shapes: a validation report as SHACL has them, over what the view shows. It
+  is bounded by ` + "`" + `first` + "`" + ` and by a budget of its own; ` + "`" + `complete` + "`" + ` tells whether either ended it.
+  """
+  violations(
+    "How many at most: 100 if not said, 1000 at the most."
+    first: Int
+    "Only those of this shape."
+    shape: IRI
+    "What this read sees. It narrows the view of the operation."
+    view: ViewInput
+  ): ValidationReport
 }
 
 "How the graph is changed."
@@ -582,6 +602,30 @@ type Mutation {
     "Which graph."
     input: DeleteGraphInput!
   ): DeleteGraphPayload
+
+  """
+  Keeps shapes (SHACL core) that later updates are judged by. A shape of the document replaces the kept
+  one of the same name with all that it is made of; the others stay. Shapes that do not compile are
+  refused as a whole. Administrators only.
+  """
+  setShapes(
+    "The shapes, in Turtle with its own prefixes. Each has an IRI; what it is made of may be blank nodes."
+    turtle: String!
+    "Only check them."
+    dryRun: Boolean
+    "Why, for the log."
+    justification: String
+  ): ApplyPatchesPayload
+
+  "Takes shapes away with all that they alone are made of. Administrators only."
+  removeShapes(
+    "Their names. One that is not there is an error."
+    shapes: [IRI!]!
+    "Only say what would go."
+    dryRun: Boolean
+    "Why, for the log."
+    justification: String
+  ): ApplyPatchesPayload
 }
 
 "What can be followed. One event per change; ` + "`" + `extensions.position` + "`" + ` tells where to resume from."
@@ -2154,6 +2198,60 @@ type ApplyPatchesPayload {
   commitId: ID
 }
 
+"A shape: what is asked of the nodes that it is for."
+type Shape {
+  "Its name."
+  iri: IRI!
+  "sh:Violation refuses an update; sh:Warning and sh:Info are only told."
+  severity: IRI!
+  "What is said instead of the messages of its constraints."
+  message: String
+  "Whether it is switched off."
+  deactivated: Boolean!
+  "It is for the instances of these classes and of those below them …"
+  targetClasses: [IRI!]!
+  "… for these nodes …"
+  targetNodes: [String!]!
+  "… for the subjects of these properties …"
+  targetSubjectsOf: [IRI!]!
+  "… and for their objects."
+  targetObjectsOf: [IRI!]!
+}
+
+"What stands against the shapes (sh:ValidationReport)."
+type ValidationReport {
+  "Whether nothing was found in all that was judged."
+  conforms: Boolean!
+  "Whether everything was judged and all that was found is listed."
+  complete: Boolean!
+  "How many nodes were judged, once for each shape that they are a target of."
+  judged: Long!
+  "The revision that was judged."
+  revision: Revision!
+  "What was found, shape by shape."
+  results: [ValidationResult!]!
+}
+
+"A value that violates a shape (sh:ValidationResult)."
+type ValidationResult {
+  "The shape by whose target it was found."
+  shape: IRI!
+  "The node that was looked at: an IRI, \"_:\" and a label, or a text."
+  focusNode: String!
+  "The way from there to the values, in the notation of SPARQL. Null for the node itself."
+  path: String
+  "What is wrong, in the notation of N-Triples. Null where it is all values together."
+  value: String
+  "The shape with the constraint, which may be one inside of the other."
+  sourceShape: IRI!
+  "The kind of constraint, such as sh:MinCountConstraintComponent."
+  sourceConstraintComponent: IRI!
+  "That of the shape with the constraint."
+  severity: IRI!
+  "What it says to people."
+  message: String!
+}
+
 "What a subscription to changes of statements sends."
 union StatementEvent = StatementChange | UpToDate | Resync
 
@@ -2908,6 +3006,28 @@ func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourceRecord", field.Name)
 }
 
+func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "iri":
+		return ec.fieldContext_Shape_iri(ctx, field)
+	case "severity":
+		return ec.fieldContext_Shape_severity(ctx, field)
+	case "message":
+		return ec.fieldContext_Shape_message(ctx, field)
+	case "deactivated":
+		return ec.fieldContext_Shape_deactivated(ctx, field)
+	case "targetClasses":
+		return ec.fieldContext_Shape_targetClasses(ctx, field)
+	case "targetNodes":
+		return ec.fieldContext_Shape_targetNodes(ctx, field)
+	case "targetSubjectsOf":
+		return ec.fieldContext_Shape_targetSubjectsOf(ctx, field)
+	case "targetObjectsOf":
+		return ec.fieldContext_Shape_targetObjectsOf(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Shape", field.Name)
+}
+
 func (ec *executionContext) childFields_Statement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -3072,6 +3192,44 @@ func (ec *executionContext) childFields_TermCount(ctx context.Context, field gra
 		return ec.fieldContext_TermCount_count(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TermCount", field.Name)
+}
+
+func (ec *executionContext) childFields_ValidationReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "conforms":
+		return ec.fieldContext_ValidationReport_conforms(ctx, field)
+	case "complete":
+		return ec.fieldContext_ValidationReport_complete(ctx, field)
+	case "judged":
+		return ec.fieldContext_ValidationReport_judged(ctx, field)
+	case "revision":
+		return ec.fieldContext_ValidationReport_revision(ctx, field)
+	case "results":
+		return ec.fieldContext_ValidationReport_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValidationReport", field.Name)
+}
+
+func (ec *executionContext) childFields_ValidationResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shape":
+		return ec.fieldContext_ValidationResult_shape(ctx, field)
+	case "focusNode":
+		return ec.fieldContext_ValidationResult_focusNode(ctx, field)
+	case "path":
+		return ec.fieldContext_ValidationResult_path(ctx, field)
+	case "value":
+		return ec.fieldContext_ValidationResult_value(ctx, field)
+	case "sourceShape":
+		return ec.fieldContext_ValidationResult_sourceShape(ctx, field)
+	case "sourceConstraintComponent":
+		return ec.fieldContext_ValidationResult_sourceConstraintComponent(ctx, field)
+	case "severity":
+		return ec.fieldContext_ValidationResult_severity(ctx, field)
+	case "message":
+		return ec.fieldContext_ValidationResult_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValidationResult", field.Name)
 }
 
 func (ec *executionContext) childFields_Vocabulary(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3698,6 +3856,36 @@ func (ec *executionContext) field_Mutation_deleteGraph_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_removeShapes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
+		func(ctx context.Context, v any) ([]kg.Term, error) {
+			return ec.unmarshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["shapes"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "dryRun",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["dryRun"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "justification",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["justification"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_revokeApiKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3737,6 +3925,36 @@ func (ec *executionContext) field_Mutation_setGraphPolicy_args(ctx context.Conte
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setShapes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "turtle",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["turtle"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "dryRun",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["dryRun"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "justification",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["justification"] = arg2
 	return args, nil
 }
 
@@ -4321,6 +4539,36 @@ func (ec *executionContext) field_Query_stats_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["view"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_violations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "shape",
+		func(ctx context.Context, v any) (*kg.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["shape"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg2
 	return args, nil
 }
 
@@ -9156,6 +9404,94 @@ func (ec *executionContext) fieldContext_Mutation_deleteGraph(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setShapes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setShapes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetShapes(ctx, fc.Args["turtle"].(string), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ApplyPatchesPayload) graphql.Marshaler {
+			return ec.marshalOApplyPatchesPayload2ᚖkoineᚋgraphᚐApplyPatchesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setShapes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ApplyPatchesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setShapes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeShapes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeShapes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveShapes(ctx, fc.Args["shapes"].([]kg.Term), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ApplyPatchesPayload) graphql.Marshaler {
+			return ec.marshalOApplyPatchesPayload2ᚖkoineᚋgraphᚐApplyPatchesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeShapes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ApplyPatchesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeShapes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10342,6 +10678,82 @@ func (ec *executionContext) fieldContext_Query_graph(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_shapes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_shapes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Shapes(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Shape) graphql.Marshaler {
+			return ec.marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_shapes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shape(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_violations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_violations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Violations(ctx, fc.Args["first"].(*int), fc.Args["shape"].(*kg.Term), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ValidationReport) graphql.Marshaler {
+			return ec.marshalOValidationReport2ᚖkoineᚋgraphᚐValidationReport(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_violations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValidationReport(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_violations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10485,6 +10897,190 @@ func (ec *executionContext) _Resync_oldest(ctx context.Context, field graphql.Co
 }
 func (ec *executionContext) fieldContext_Resync_oldest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Resync", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_iri(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Iri, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_iri(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_severity(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_severity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Severity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_severity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_message(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_deactivated(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_deactivated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deactivated, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_deactivated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_targetClasses(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_targetClasses(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TargetClasses, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_targetClasses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_targetNodes(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_targetNodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TargetNodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_targetNodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_targetSubjectsOf(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_targetSubjectsOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TargetSubjectsOf, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_targetSubjectsOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_targetObjectsOf(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_targetObjectsOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TargetObjectsOf, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_targetObjectsOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
 }
 
 func (ec *executionContext) _Statement_id(ctx context.Context, field graphql.CollectedField, obj *Statement) (ret graphql.Marshaler) {
@@ -12091,6 +12687,314 @@ func (ec *executionContext) _UpToDate_revision(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_UpToDate_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("UpToDate", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_conforms(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_conforms(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Conforms, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_conforms(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_complete(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_judged(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_judged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Judged, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_judged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_revision(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_results(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ValidationResult) graphql.Marshaler {
+			return ec.marshalNValidationResult2ᚕkoineᚋgraphᚐValidationResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ValidationReport",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValidationResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ValidationResult_shape(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_shape(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shape, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_shape(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_focusNode(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_focusNode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FocusNode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_focusNode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_path(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_value(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_sourceShape(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_sourceShape(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SourceShape, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_sourceShape(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_sourceConstraintComponent(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_sourceConstraintComponent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SourceConstraintComponent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_sourceConstraintComponent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_severity(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_severity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Severity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_severity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationResult_message(ctx context.Context, field graphql.CollectedField, obj *ValidationResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationResult_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationResult_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationResult", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Vocabulary_prefixes(ctx context.Context, field graphql.CollectedField, obj *Vocabulary) (ret graphql.Marshaler) {
@@ -18263,6 +19167,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "setShapes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setShapes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeShapes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeShapes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -18950,6 +19868,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "shapes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_shapes(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "violations":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_violations(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -19043,6 +20005,79 @@ func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, o
 		case "oldest":
 			out.Values[i] = ec._Resync_oldest(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shapeImplementors = []string{"Shape"}
+
+func (ec *executionContext) _Shape(ctx context.Context, sel ast.SelectionSet, obj *Shape) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shapeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Shape")
+		case "iri":
+			out.Values[i] = ec._Shape_iri(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "severity":
+			out.Values[i] = ec._Shape_severity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._Shape_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deactivated":
+			out.Values[i] = ec._Shape_deactivated(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "targetClasses":
+			out.Values[i] = ec._Shape_targetClasses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "targetNodes":
+			out.Values[i] = ec._Shape_targetNodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "targetSubjectsOf":
+			out.Values[i] = ec._Shape_targetSubjectsOf(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "targetObjectsOf":
+			out.Values[i] = ec._Shape_targetObjectsOf(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -19737,6 +20772,137 @@ func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "revision":
 			out.Values[i] = ec._UpToDate_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var validationReportImplementors = []string{"ValidationReport"}
+
+func (ec *executionContext) _ValidationReport(ctx context.Context, sel ast.SelectionSet, obj *ValidationReport) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, validationReportImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ValidationReport")
+		case "conforms":
+			out.Values[i] = ec._ValidationReport_conforms(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._ValidationReport_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "judged":
+			out.Values[i] = ec._ValidationReport_judged(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._ValidationReport_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "results":
+			out.Values[i] = ec._ValidationReport_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var validationResultImplementors = []string{"ValidationResult"}
+
+func (ec *executionContext) _ValidationResult(ctx context.Context, sel ast.SelectionSet, obj *ValidationResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, validationResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ValidationResult")
+		case "shape":
+			out.Values[i] = ec._ValidationResult_shape(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "focusNode":
+			out.Values[i] = ec._ValidationResult_focusNode(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "path":
+			out.Values[i] = ec._ValidationResult_path(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "value":
+			out.Values[i] = ec._ValidationResult_value(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "sourceShape":
+			out.Values[i] = ec._ValidationResult_sourceShape(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sourceConstraintComponent":
+			out.Values[i] = ec._ValidationResult_sourceConstraintComponent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "severity":
+			out.Values[i] = ec._ValidationResult_severity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._ValidationResult_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -21294,6 +22460,10 @@ func (ec *executionContext) unmarshalNSetGraphPolicyInput2koineᚋgraphᚐSetGra
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNShape2koineᚋgraphᚐShape(ctx context.Context, sel ast.SelectionSet, v Shape) graphql.Marshaler {
+	return ec._Shape(ctx, sel, &v)
+}
+
 func (ec *executionContext) unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx context.Context, v any) (SortDirection, error) {
 	var res SortDirection
 	err := res.UnmarshalGQL(v)
@@ -21592,6 +22762,26 @@ func (ec *executionContext) unmarshalNTriplePattern2koineᚋgraphᚐTriplePatter
 func (ec *executionContext) unmarshalNUpdateAgentInput2koineᚋgraphᚐUpdateAgentInput(ctx context.Context, v any) (UpdateAgentInput, error) {
 	res, err := ec.unmarshalInputUpdateAgentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNValidationResult2koineᚋgraphᚐValidationResult(ctx context.Context, sel ast.SelectionSet, v ValidationResult) graphql.Marshaler {
+	return ec._ValidationResult(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNValidationResult2ᚕkoineᚋgraphᚐValidationResultᚄ(ctx context.Context, sel ast.SelectionSet, v []ValidationResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNValidationResult2koineᚋgraphᚐValidationResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNVariableFilter2koineᚋgraphᚐVariableFilter(ctx context.Context, v any) (VariableFilter, error) {
@@ -22854,6 +24044,25 @@ func (ec *executionContext) unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevision
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx context.Context, sel ast.SelectionSet, v []Shape) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNShape2koineᚋgraphᚐShape(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOStatement2ᚖkoineᚋgraphᚐStatement(ctx context.Context, sel ast.SelectionSet, v *Statement) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -23087,6 +24296,13 @@ func (ec *executionContext) unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePat
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOValidationReport2ᚖkoineᚋgraphᚐValidationReport(ctx context.Context, sel ast.SelectionSet, v *ValidationReport) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ValidationReport(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx context.Context, v any) (*ValueFilter, error) {

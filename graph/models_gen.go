@@ -1012,6 +1012,26 @@ type SetGraphPolicyInput struct {
 	Justification *string `json:"justification"`
 }
 
+// A shape: what is asked of the nodes that it is for.
+type Shape struct {
+	// Its name.
+	Iri kg.Term `json:"iri"`
+	// sh:Violation refuses an update; sh:Warning and sh:Info are only told.
+	Severity kg.Term `json:"severity"`
+	// What is said instead of the messages of its constraints.
+	Message *string `json:"message"`
+	// Whether it is switched off.
+	Deactivated bool `json:"deactivated"`
+	// It is for the instances of these classes and of those below them …
+	TargetClasses []kg.Term `json:"targetClasses"`
+	// … for these nodes …
+	TargetNodes []string `json:"targetNodes"`
+	// … for the subjects of these properties …
+	TargetSubjectsOf []kg.Term `json:"targetSubjectsOf"`
+	// … and for their objects.
+	TargetObjectsOf []kg.Term `json:"targetObjectsOf"`
+}
+
 // One statement of a graph: subject, predicate, object. It is backed by one or more assertions.
 type Statement struct {
 	// The id, for `node`: the same wherever this subject, predicate, object and graph come together.
@@ -1332,6 +1352,40 @@ type UpdateAgentInput struct {
 	Owner *string `json:"owner"`
 	// Whether it is let in.
 	Status *AgentStatus `json:"status"`
+}
+
+// What stands against the shapes (sh:ValidationReport).
+type ValidationReport struct {
+	// Whether nothing was found in all that was judged.
+	Conforms bool `json:"conforms"`
+	// Whether everything was judged and all that was found is listed.
+	Complete bool `json:"complete"`
+	// How many nodes were judged, once for each shape that they are a target of.
+	Judged int64 `json:"judged"`
+	// The revision that was judged.
+	Revision kg.Revision `json:"revision"`
+	// What was found, shape by shape.
+	Results []ValidationResult `json:"results"`
+}
+
+// A value that violates a shape (sh:ValidationResult).
+type ValidationResult struct {
+	// The shape by whose target it was found.
+	Shape kg.Term `json:"shape"`
+	// The node that was looked at: an IRI, "_:" and a label, or a text.
+	FocusNode string `json:"focusNode"`
+	// The way from there to the values, in the notation of SPARQL. Null for the node itself.
+	Path *string `json:"path"`
+	// What is wrong, in the notation of N-Triples. Null where it is all values together.
+	Value *string `json:"value"`
+	// The shape with the constraint, which may be one inside of the other.
+	SourceShape kg.Term `json:"sourceShape"`
+	// The kind of constraint, such as sh:MinCountConstraintComponent.
+	SourceConstraintComponent kg.Term `json:"sourceConstraintComponent"`
+	// That of the shape with the constraint.
+	Severity kg.Term `json:"severity"`
+	// What it says to people.
+	Message string `json:"message"`
 }
 
 // A condition on a value, the object of a statement. All the operators that are given must hold.

@@ -50,6 +50,16 @@ func (r *mutationResolver) DeleteGraph(ctx context.Context, input DeleteGraphInp
 	return deleteGraph(ctx, input)
 }
 
+// SetShapes is the resolver for the setShapes field.
+func (r *mutationResolver) SetShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+	return setShapes(ctx, turtle, dryRun, justification)
+}
+
+// RemoveShapes is the resolver for the removeShapes field.
+func (r *mutationResolver) RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+	return removeShapes(ctx, shapes, dryRun, justification)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -138,6 +148,16 @@ func (r *queryResolver) Graphs(ctx context.Context, first *int, after *kg.Term) 
 // Graph is the resolver for the graph field.
 func (r *queryResolver) Graph(ctx context.Context, iri *kg.Term) (*Graph, error) {
 	return readGraph(ctx, iri)
+}
+
+// Shapes is the resolver for the shapes field.
+func (r *queryResolver) Shapes(ctx context.Context) ([]Shape, error) {
+	return readShapes(ctx), nil
+}
+
+// Violations is the resolver for the violations field.
+func (r *queryResolver) Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error) {
+	return readViolations(ctx, first, shape, view)
 }
 
 // StatementChanged is the resolver for the statementChanged field.

@@ -26,6 +26,7 @@ type cli struct {
 	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
 	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
+	Shapes  shapesCommand  `cmd:"" help:"Keep, list and check the shapes that updates are judged by."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 }

@@ -125,7 +125,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies)}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Admit: who.admit()})

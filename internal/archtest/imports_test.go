@@ -81,7 +81,7 @@ var law = []layer{
 		"the law stands beside the packages"},
 
 	{"koine/graph", []string{"koine/internal/belief", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",
-		"koine/internal/auth", "koine/internal/agents"}, nil,
+		"koine/internal/auth", "koine/internal/agents", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse"}, nil,
 		"a transport knows the engine through the interface that it declares: it must serve any other as well"},

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"koine/internal/shapes"
+	"koine/kg"
+)
+
+// shapesCommand is about the shapes that updates are judged by.
+type shapesCommand struct {
+	Put    shapesPutCommand    `cmd:"" help:"Keep shapes, in place of those of the same names."`
+	List   shapesListCommand   `cmd:"" help:"List the shapes that are kept."`
+	Remove shapesRemoveCommand `cmd:"" help:"Take shapes away."`
+	Check  shapesCheckCommand  `cmd:"" help:"List what stands against the shapes."`
+}
+
+// Help is shown by --help.
+func (shapesCommand) Help() string {
+	return `Shapes are SHACL core. An update that brings a violation is refused; what violates a shape already is left alone, and found by check. To see the shapes as RDF: koine export --graph urn:koine:graph:shapes --format turtle
+
+Examples:
+  koine shapes put people.ttl
+  koine shapes list
+  koine shapes check
+  koine shapes remove https://example.org/PersonShape`
+}
+
+// shapesPutCommand keeps shapes.
+type shapesPutCommand struct {
+	target
+	Files  []string `arg:"" name:"file" help:"Turtle; - reads standard input."`
+	DryRun bool     `help:"Only check them."`
+	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
+}
+
+// Run keeps the shapes of each file, one after the other.
+func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	d, err := c.shapesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	for _, name := range c.Files {
+		text, err := textOf(t, "", name)
+		if err != nil {
+			return err
+		}
+		n, err := d.put(text, c.DryRun, c.Why)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if c.DryRun {
+			t.sayf("%s: good; %s changes would be made", name, countText(uint64(n)))
+			continue
+		}
+		t.sayf("%s: %s changes", name, countText(uint64(n)))
+	}
+	return nil
+}
+
+// shapesRemoveCommand takes shapes away.
+type shapesRemoveCommand struct {
+	target
+	Shapes []string `arg:"" name:"shape" help:"The IRI of a shape."`
+	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
+}
+
+// Run takes all of them away, or none.
+func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	d, err := c.shapesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	n, err := d.remove(c.Shapes, c.Why)
+	if err != nil {
+		return err
+	}
+	t.sayf("%s changes", countText(uint64(n)))
+	return nil
+}
+
+// shapesListCommand lists shapes.
+type shapesListCommand struct{ target }
+
+// Run writes one line for each.
+func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	d, err := c.shapesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	list, err := d.list()
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if _, err := fmt.Fprintln(t.out, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapesCheckCommand reports violations.
+type shapesCheckCommand struct {
+	target
+	Shape string `help:"Only this shape." placeholder:"IRI"`
+	First int    `help:"How many to list at most." default:"100"`
+}
+
+// Run writes one line for each violation.
+func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	d, err := c.shapesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	r, err := d.report(c.Shape, c.First)
+	if err != nil {
+		return err
+	}
+	for _, line := range r.lines {
+		fmt.Fprintln(t.out, line)
+	}
+	switch {
+	case len(r.lines) > 0 && !r.complete:
+		return exitError{errors.New("there may be more: raise --first, or check one --shape"), exitFailure}
+	case len(r.lines) > 0:
+		return exitError{fmt.Errorf("%d found", len(r.lines)), exitFailure}
+	case !r.complete:
+		return exitError{errors.New("there is too much to check at a time: check one --shape, or the data directory itself with --data"), exitFailure}
+	}
+	t.sayf("nothing stands against the shapes")
+	return nil
+}
+
+// shapesDoor is how the commands get at the shapes of a target.
+func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slog.Logger) (shapesDoor, error) {
+	offline, err := t.offline(command)
+	if err != nil {
+		return nil, err
+	}
+	if !offline {
+		return &shapesRemote{ctx, t.client()}, nil
+	}
+	store, err := t.open(log, false, kg.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &shapesHere{ctx, store, t.local()}, nil
+}
+
+type shapesDoor interface {
+	put(turtle string, dryRun bool, why string) (changes int64, err error)
+	remove(ids []string, why string) (changes int64, err error)
+	list() ([]string, error)
+	report(shape string, first int) (shapesReport, error)
+	close() error
+}
+
+type shapesReport struct {
+	lines    []string
+	complete bool
+}
+
+// shapesHere works on a data directory.
+type shapesHere struct {
+	ctx   context.Context
+	store *kg.Store
+	who   kg.Principal
+}
+
+func (h *shapesHere) close() error { return h.store.Close() }
+
+func (h *shapesHere) put(turtle string, dryRun bool, why string) (int64, error) {
+	quads, err := shapes.Parse(turtle)
+	if err != nil {
+		return 0, err
+	}
+	r, err := shapes.Put(h.ctx, h.store, kg.Meta{Principal: h.who, DryRun: dryRun, Justification: why}, quads)
+	return int64(r.Affected), err
+}
+
+func (h *shapesHere) remove(ids []string, why string) (int64, error) {
+	terms := make([]kg.Term, len(ids))
+	for i, id := range ids {
+		var err error
+		if terms[i], err = kg.ParseIRI(id); err != nil {
+			return 0, err
+		}
+	}
+	r, err := shapes.Remove(h.ctx, h.store, kg.Meta{Principal: h.who, Justification: why}, terms)
+	return int64(r.Affected), err
+}
+
+func (h *shapesHere) set() (*shapes.Set, error) {
+	set := &shapes.Set{}
+	return set, set.Load(h.ctx, h.store)
+}
+
+func (h *shapesHere) list() ([]string, error) {
+	set, err := h.set()
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, s := range set.List() {
+		lines = append(lines, shapeLine(s.ID.Name(), s.Deactivated))
+	}
+	return lines, nil
+}
+
+func shapeLine(id string, deactivated bool) string {
+	if deactivated {
+		return id + " (deactivated)"
+	}
+	return id
+}
+
+// Budget of a check of a data directory, where nobody else waits.
+var offlineBudget = shapes.Budget{Steps: 1_000_000_000, Time: time.Hour}
+
+func (h *shapesHere) report(shape string, first int) (shapesReport, error) {
+	set, err := h.set()
+	if err != nil {
+		return shapesReport{}, err
+	}
+	o := shapes.ReportOptions{Limit: first, Budget: offlineBudget}
+	if shape != "" {
+		if o.Shape, err = kg.ParseIRI(shape); err != nil {
+			return shapesReport{}, err
+		}
+	}
+	snapshot, err := h.store.View(h.ctx, kg.View{Principal: h.who})
+	if err != nil {
+		return shapesReport{}, err
+	}
+	defer snapshot.Close()
+	r, err := set.Report(h.ctx, snapshot, o)
+	if err != nil {
+		return shapesReport{}, err
+	}
+	out := shapesReport{complete: r.Complete}
+	for i := range r.Findings {
+		out.lines = append(out.lines, r.Findings[i].String())
+	}
+	return out, nil
+}
+
+// shapesRemote asks a server.
+type shapesRemote struct {
+	ctx    context.Context
+	client *client
+}
+
+func (*shapesRemote) close() error { return nil }
+
+// graphql runs an operation and decodes its one field.
+func (r *shapesRemote) graphql(query string, variables map[string]any, field string, into any) error {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	result, err := r.client.call(ctx, "knowledge/query", map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Data map[string]json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(result, &answer); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	return json.Unmarshal(answer.Data[field], into)
+}
+
+// shapesChange is the answer to both mutations.
+type shapesChange struct {
+	StatementsAffected int64
+	Success            bool
+	VerificationStatus string
+}
+
+func (c shapesChange) count() (int64, error) {
+	if !c.Success {
+		return 0, errors.New(c.VerificationStatus)
+	}
+	return c.StatementsAffected, nil
+}
+
+func (r *shapesRemote) put(turtle string, dryRun bool, why string) (int64, error) {
+	var c shapesChange
+	err := r.graphql(`mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`,
+		map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}, "setShapes", &c)
+	if err != nil {
+		return 0, err
+	}
+	return c.count()
+}
+
+func (r *shapesRemote) remove(ids []string, why string) (int64, error) {
+	var c shapesChange
+	err := r.graphql(`mutation($shapes: [IRI!]!, $why: String) { removeShapes(shapes: $shapes, justification: $why) { success statementsAffected verificationStatus } }`,
+		map[string]any{"shapes": ids, "why": why}, "removeShapes", &c)
+	if err != nil {
+		return 0, err
+	}
+	return c.count()
+}
+
+func (r *shapesRemote) list() ([]string, error) {
+	var list []struct {
+		IRI         string
+		Deactivated bool
+	}
+	if err := r.graphql(`{ shapes { iri deactivated } }`, nil, "shapes", &list); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, s := range list {
+		lines = append(lines, shapeLine(s.IRI, s.Deactivated))
+	}
+	return lines, nil
+}
+
+func (r *shapesRemote) report(shape string, first int) (shapesReport, error) {
+	var answer struct {
+		Complete bool
+		Results  []struct{ Shape, FocusNode, Path, Value, Message string }
+	}
+	variables := map[string]any{"first": first}
+	if shape != "" {
+		variables["shape"] = shape
+	}
+	err := r.graphql(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete results { shape focusNode path value message } } }`,
+		variables, "violations", &answer)
+	if err != nil {
+		return shapesReport{}, err
+	}
+	out := shapesReport{complete: answer.Complete}
+	for _, x := range answer.Results {
+		parts := []string{x.FocusNode}
+		for _, p := range []string{x.Path, x.Value} {
+			if p != "" {
+				parts = append(parts, p)
+			}
+		}
+		out.lines = append(out.lines, strings.Join(parts, ", ")+": "+x.Message+" (shape "+x.Shape+")")
+	}
+	return out, nil
+}

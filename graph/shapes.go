@@ -1,0 +1,110 @@
+package graph
+
+import (
+	"context"
+
+	"koine/internal/shapes"
+	"koine/kg"
+)
+
+// shapeSet is the shapes that the store judges by, none where it does not.
+func (e *Engine) shapeSet() *shapes.Set {
+	if e.deps.Shapes == nil {
+		return &shapes.Set{}
+	}
+	return e.deps.Shapes
+}
+
+// readShapes is Query.shapes.
+func readShapes(ctx context.Context) []Shape {
+	list := runOf(ctx).engine.shapeSet().List()
+	out := make([]Shape, len(list))
+	for i, s := range list {
+		out[i] = Shape{
+			Iri: s.ID, Severity: s.Severity, Message: orNil(s.Message), Deactivated: s.Deactivated,
+			TargetClasses: s.Classes, TargetNodes: nodeNames(s.Nodes), TargetSubjectsOf: s.SubjectsOf, TargetObjectsOf: s.ObjectsOf,
+		}
+	}
+	return out
+}
+
+func nodeNames(terms []kg.Term) []string {
+	out := make([]string, len(terms))
+	for i, t := range terms {
+		out[i] = t.Name()
+	}
+	return out
+}
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// readViolations is Query.violations.
+func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error) {
+	snapshot, err := openView(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	o := shapes.ReportOptions{Shape: deref(shape)}
+	if first != nil {
+		if *first < 1 {
+			return nil, kg.Errorf(kg.CodeInvalid, "at least 1 has to be asked for").At("first")
+		}
+		o.Limit = *first
+	}
+	r, err := runOf(ctx).engine.shapeSet().Report(ctx, snapshot, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &ValidationReport{Conforms: r.Conforms, Complete: r.Complete, Judged: int64(r.Judged), Revision: snapshot.Revision(), Results: make([]ValidationResult, len(r.Findings))}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		out.Results[i] = ValidationResult{
+			Shape: f.Shape, FocusNode: f.Focus.Name(), Path: orNil(f.Path), SourceShape: f.Source,
+			SourceConstraintComponent: kg.IRI(f.Component), Severity: f.Severity, Message: f.Message,
+		}
+		if !f.Value.IsZero() {
+			out.Results[i].Value = orNil(f.Value.String())
+		}
+	}
+	return out, nil
+}
+
+// setShapes is Mutation.setShapes.
+func setShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+	quads, err := shapes.Parse(turtle)
+	if err != nil {
+		return nil, kg.AsError(err).At("turtle")
+	}
+	r := runOf(ctx)
+	receipt, err := shapes.Put(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), quads)
+	return r.shapesPayload(receipt, err)
+}
+
+// removeShapes is Mutation.removeShapes.
+func removeShapes(ctx context.Context, ids []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+	r := runOf(ctx)
+	receipt, err := shapes.Remove(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), ids)
+	return r.shapesPayload(receipt, err)
+}
+
+func (r *run) shapesMeta(dryRun *bool, justification *string) kg.Meta {
+	return kg.Meta{
+		Principal: r.request.Principal, Actor: r.request.Actor, TaskID: r.request.TaskID, SessionID: r.request.SessionID,
+		Justification: deref(justification), DryRun: deref(dryRun),
+	}
+}
+
+func (r *run) shapesPayload(receipt kg.Receipt, err error) (*ApplyPatchesPayload, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.written = &receipt.Position
+	r.mu.Unlock()
+	return r.payload(receipt), nil
+}
