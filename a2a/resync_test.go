@@ -3,6 +3,7 @@ package a2a_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"koine/a2a"
@@ -52,4 +53,38 @@ func TestSlowSubscriberOfACutLog(t *testing.T) {
 	if e, want := s.subscribe(t, resume(oldest)).event(), fmt.Sprintf("urn:%d", n-1); e.Statement.Subject.ID != want {
 		t.Errorf("from the oldest position: got %s, want %s", e.say(), want)
 	}
+}
+
+// turning is an Access whose answers become others at a revision.
+type turning struct{ at *atomic.Uint64 }
+
+func (turning) Allowed(kg.Principal, kg.Term, kg.Right) bool { return true }
+
+func (a turning) ReadChanged(_ kg.Principal, after kg.Revision) (bool, kg.Revision) {
+	at := kg.Revision(a.at.Load())
+	return at > after, max(at, after)
+}
+
+// When what a subscriber may see has changed, its stream ends with RESYNC and the
+// cause, and shows nothing of the commit that changed it; so does the plain feed.
+func TestSubscriberWhoseSightChanges(t *testing.T) {
+	access := turning{new(atomic.Uint64)}
+	s := newTestServerWith(t, kg.Options{Access: access}, sse.Options{}, a2a.Options{})
+	sub := s.subscribe(t, `{}`)
+	s.set(t, kg.Add, "urn:a", kg.String("x"), "agent://x")
+	if e := sub.event(); e.Statement.Subject.ID != "urn:a" {
+		t.Fatalf("got %s", e.say())
+	}
+	access.at.Store(2)
+	s.set(t, kg.Add, "urn:b", kg.String("x"), "agent://x")
+	e := sub.event()
+	if e.say() != "-32012 RESYNC" || e.Error.Data["cause"] != "ACCESS_CHANGED" || e.Error.Data["position"] != nil ||
+		e.Error.Data["oldestPosition"] != s.store.FormatPosition(s.store.Oldest()) {
+		t.Errorf("got %s %v", e.say(), e.Error.Data)
+	}
+	if block := sub.block(); block != "" {
+		t.Errorf("behind the last event: %q", block)
+	}
+	// Who begins with a snapshot sees it all anew.
+	s.subscribe(t, `{"snapshot":true}`).expect("add urn:a x", "add urn:b x")
 }

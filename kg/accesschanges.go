@@ -33,8 +33,10 @@ func (s *Store) accessChanges() AccessChanges {
 	}
 }
 
-func errAccessChanged() *Error {
+func (s *Store) errAccessChanged() *Error {
 	e := Errorf(CodeAccessChanged, "what you may see has changed")
 	e.Hint = "read anew, then follow from there"
+	oldest := s.Oldest()
+	e.Oldest = &oldest
 	return e
 }

@@ -197,7 +197,7 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 func (w *Watcher) checkAccess() error {
 	changed, upTo := w.access.ReadChanged(w.filter.View.Principal, w.sighted)
 	if changed {
-		return errAccessChanged()
+		return w.s.errAccessChanged()
 	}
 	w.sighted = upTo
 	return nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,4 +221,33 @@ func TestStreamsRefused(t *testing.T) {
 		reply: refusal("there are too many streams", "TOO_MANY_STREAMS"), headers: map[string]string{"Retry-After": "5"},
 	})
 	w.cancel()
+}
+
+// turning is an access policy whose answers become others at a revision.
+type turning struct{ at *atomic.Uint64 }
+
+func (turning) Allowed(kg.Principal, kg.Term, kg.Right) bool { return true }
+
+func (a turning) ReadChanged(_ kg.Principal, after kg.Revision) (bool, kg.Revision) {
+	at := kg.Revision(a.at.Load())
+	return at > after, max(at, after)
+}
+
+// When what the subscriber may see has changed, its last event is Resync.
+func TestStreamsEndWhenAccessChanges(t *testing.T) {
+	access := turning{new(atomic.Uint64)}
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = access })
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	w := b.stream(t, server.URL, following("latest"), nil)
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	w.want(changed)
+	access.at.Store(2)
+	b.update(add(iri("s"), iri("p"), kg.Integer(2)))
+	oldest := b.store.FormatPosition(b.store.Oldest())
+	w.want(`event: next
+data: {"data":{"e":{"__typename":"Resync","reason":"ACCESS_CHANGED","oldest":"` + oldest + `"}},"extensions":{}}
+
+`)
+	w.want(completed)
+	w.want("")
 }

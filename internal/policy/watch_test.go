@@ -1,0 +1,168 @@
+package policy_test
+
+import (
+	"context"
+	"testing"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// watched is what a watcher told: the texts of what was said, and how it ended.
+type watched struct {
+	texts []string
+	err   error
+}
+
+// watch follows as the principal until the text "end" comes or the watcher ends.
+func (b *bench) watch(ctx context.Context, who kg.Principal, f kg.Filter, from kg.Position) (<-chan watched, *kg.Watcher) {
+	b.t.Helper()
+	f.View.Principal = who
+	w, err := b.store.Watch(ctx, f, from)
+	b.must(err)
+	b.t.Cleanup(w.Close)
+	out := make(chan watched, 1)
+	go func() {
+		var all watched
+		defer func() { out <- all }()
+		for e, err := range w.Events() {
+			if err != nil {
+				all.err = err
+				return
+			}
+			all.texts = append(all.texts, e.Statement.Object.Value())
+			if e.Statement.Object.Value() == "end" {
+				return
+			}
+		}
+	}()
+	return out, w
+}
+
+func (b *bench) ended(what string, c <-chan watched, code kg.Code, texts ...string) {
+	b.t.Helper()
+	select {
+	case got := <-c:
+		if kg.CodeOf(got.err) != code {
+			b.t.Errorf("%s: ended with %v, want %q", what, got.err, code)
+		}
+		if len(got.texts) != len(texts) {
+			b.t.Errorf("%s: got %q, want %q", what, got.texts, texts)
+		}
+	case <-within(b.t).Done():
+		b.t.Fatalf("%s: nothing came", what)
+	}
+}
+
+// A stream ends with the commit that changes what its principal may read, even if
+// nothing that it follows changes, and tells no more of what is hidden; the
+// streams of others go on.
+func TestStreamsLearnOfPolicies(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("agent://dora/notes")
+	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
+	b.must(err)
+	nothing := kg.Filter{Patterns: []kg.Pattern{{Subject: iri("urn:never")}}}
+	ctx := within(t)
+	from := b.store.Head()
+	bob := kg.Principal{ID: "agent://bob", Method: "key"}
+	hers, _ := b.watch(ctx, eve, kg.Filter{}, from)
+	still, _ := b.watch(ctx, eve, nothing, from)
+	owners, _ := b.watch(ctx, dora, kg.Filter{}, from)
+	others, _ := b.watch(ctx, bob, kg.Filter{}, from)
+	admins, _ := b.watch(ctx, admin, kg.Filter{}, from)
+
+	// What somebody makes changes nobody's sight, public or not.
+	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{Public: yes()})
+	b.must(err)
+	b.must(b.say(dora, g, "seen"))
+	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{}}))
+	b.must(b.say(dora, g, "hidden"))
+	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	b.ended("a reader", hers, kg.CodeAccessChanged, "seen")
+	b.ended("a reader of nothing that changes", still, kg.CodeAccessChanged)
+	b.ended("the owner", owners, "", "seen", "hidden", "end")
+	b.ended("one who never saw it", others, "", "end")
+	b.ended("an administrator", admins, "", "seen", "hidden", "end")
+
+	// To come back from before the change is to be told, from behind it is not.
+	resumed, _ := b.watch(ctx, eve, kg.Filter{}, from)
+	b.ended("resumed from before", resumed, kg.CodeAccessChanged)
+	again, _ := b.watch(ctx, eve, kg.Filter{}, b.store.Oldest())
+	b.ended("from the oldest position: a replay, under the newest policy", again, "", "end")
+	from = b.store.Head()
+	b.must(b.say(eve, kg.DefaultGraph, "end"))
+	behind, _ := b.watch(ctx, eve, kg.Filter{}, from)
+	b.ended("resumed from behind", behind, "", "end")
+
+	// What one may read from now on changes it as well.
+	gains, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
+	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{"bob"}}))
+	b.must(b.say(dora, g, "end"))
+	b.ended("one who may read it now", gains, kg.CodeAccessChanged)
+
+	// And its end does.
+	last, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
+	gone, _ := b.watch(ctx, dora, kg.Filter{}, b.store.Head())
+	root, _ := b.watch(ctx, admin, kg.Filter{}, b.store.Head())
+	_, err = b.graphs.Delete(context.Background(), ask(dora), g)
+	b.must(err)
+	b.ended("a reader of a graph that is deleted", last, kg.CodeAccessChanged)
+	b.ended("its owner", gone, kg.CodeAccessChanged)
+	b.ended("an administrator", root, kg.CodeAccessChanged)
+}
+
+// Who comes back after a restart is told of what changed behind its position,
+// though what exactly is forgotten; graphs that were made meanwhile are no change.
+func TestResumeAfterRestart(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("agent://dora/notes")
+	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
+	b.must(err)
+	before := b.store.Head()
+	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{}}))
+	behind := b.store.Head()
+	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{})
+	b.must(err)
+	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	b.close()
+	b.open(policy.Options{})
+	c, _ := b.watch(within(t), eve, kg.Filter{}, before)
+	b.ended("from before", c, kg.CodeAccessChanged)
+	c, _ = b.watch(within(t), eve, kg.Filter{}, behind)
+	b.ended("from behind", c, "", "end")
+}
+
+// So many changes are remembered, and past them all that is known is that there
+// were some.
+func TestKeptChanges(t *testing.T) {
+	ps := policy.New(policy.Options{})
+	follow := func(r kg.Revision) {
+		g := iri("urn:g")
+		c := &kg.Commit{Revision: r}
+		for _, object := range []string{"public", "private"} {
+			after := []kg.Assertion{{}}
+			if (r%2 == 0) != (object == "public") {
+				after = nil
+			}
+			c.Changes = append(c.Changes, kg.Change{Quad: kg.Quad{Subject: g, Predicate: iri(kg.OwnVocabulary + "graphVisibility"), Object: kg.String(object), Graph: kg.SystemGraph}, After: after})
+		}
+		ps.Follow(c)
+	}
+	for r := range kg.Revision(policy.KeptChanges) {
+		follow(r + 1)
+	}
+	changed, upTo := ps.ReadChanged(admin, 0)
+	if changed || upTo != policy.KeptChanges {
+		t.Errorf("all are remembered: got %v, %d", changed, upTo)
+	}
+	follow(policy.KeptChanges + 1)
+	for after, want := range map[kg.Revision]bool{0: true, 1: false} {
+		if changed, _ := ps.ReadChanged(admin, after); changed != want {
+			t.Errorf("after %d: got %v, want %v", after, changed, want)
+		}
+	}
+	if changed, _ := ps.ReadChanged(eve, policy.KeptChanges); !changed {
+		t.Error("a change of sight was not told")
+	}
+}
