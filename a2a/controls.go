@@ -27,15 +27,18 @@ type controls struct {
 	expected       kg.Revision
 	hasExpected    bool
 	dryRun         bool
+
+	metadata []byte // the whole of it, as it was sent; nil if absent
 }
 
 // readControls takes the controls that the method knows out of params'
 // metadata. One that it does not know is an error under metadata.koine, and
 // somebody else's business beside it.
 func readControls(params *object, known ...string) controls {
+	raw := params.peek("metadata")
 	metadata, _ := params.object("metadata")
 	own, _ := metadata.object("koine")
-	var c controls
+	c := controls{metadata: raw}
 	for _, name := range known {
 		own.know(name)
 		from := &own

@@ -90,6 +90,16 @@ func (o *object) take(name string) []byte {
 	return nil
 }
 
+// peek gives a member's value and leaves it; nil if absent.
+func (o *object) peek(name string) []byte {
+	for i := range o.members {
+		if o.members[i].name == name && !isAbsent(o.members[i].value) {
+			return o.members[i].value
+		}
+	}
+	return nil
+}
+
 // know keeps a name that the object may have.
 func (o *object) know(name string) {
 	if o.asked < maxKnown {

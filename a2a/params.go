@@ -31,6 +31,7 @@ func (c *call) readOperation(params *object, queryName string, controls ...strin
 	p.SessionID, _ = params.text("sessionId")
 	p.View.MinCertainty, _ = params.certainty("requiredCertainty")
 	p.controls = readControls(params, controls...)
+	p.Method, p.Metadata = c.method, p.controls.metadata
 	p.Principal, p.Actor = c.caller.Principal, c.caller.Actor
 	p.View.Principal = c.caller.Principal
 	p.View.Recorded = p.controls.recordedAt

@@ -20,7 +20,7 @@ func queryError(failed gqlerror.List) error {
 	}
 	first := readExtensions(failed[0])
 	switch first.code {
-	case kg.CodeRateLimited, kg.CodeOverloaded, kg.CodeConstraintViolation:
+	case kg.CodeRateLimited, kg.CodeOverloaded, kg.CodeConstraintViolation, kg.CodeAlignmentViolation:
 		return &kg.Error{Code: first.code, Message: failed[0].Message, Hint: first.hint, RetryAfter: first.retryAfter}
 	case "":
 		first.code = kg.CodeInvalid

@@ -24,6 +24,7 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	req.Meta.IdempotencyKey = controls.idempotencyKey
 	req.Meta.ExpectedRevision, req.Meta.HasExpected = controls.expected, controls.hasExpected
 	req.Meta.DryRun = controls.dryRun
+	req.Meta.Method, req.Meta.Metadata = c.method, controls.metadata
 	patches, _ := params.array("mutations")
 	params.done()
 	req.Mutations = h.readMutations(f, patches)
@@ -92,6 +93,7 @@ type wireUpdate struct {
 	CommitID            *string     `json:"commitId"` // null: there is no commit
 	Replayed            bool        `json:"replayed,omitempty"`
 	DryRun              bool        `json:"dryRun,omitempty"`
+	ProposalID          string      `json:"proposalId,omitempty"` // of one that is held
 }
 
 func (h *Handler) updateResult(r kg.Receipt) wireUpdate {
@@ -102,6 +104,9 @@ func (h *Handler) updateResult(r kg.Receipt) wireUpdate {
 	}
 	for _, s := range r.Subjects {
 		out.AffectedIDs = append(out.AffectedIDs, s.ExternalID())
+	}
+	if r.Verdict.Outcome == kg.Held {
+		out.VerificationStatus, out.ProposalID = kg.ReasonHeld, r.ProposalID
 	}
 	if r.Verdict.Outcome == kg.Rejected {
 		out.Success, out.VerificationStatus = false, "Rejected - "+r.Verdict.Reason

@@ -80,6 +80,9 @@ func viewKey(v kg.View) string {
 	if !v.ValidAt.IsZero() {
 		b = v.ValidAt.AppendFormat(append(b, " valid "...), time.RFC3339Nano)
 	}
+	if v.IncludePending {
+		b = append(b, " pending"...)
+	}
 	if v.Believed != nil {
 		b = fmt.Appendf(b, " believed %q", v.Believed)
 	}

@@ -19,7 +19,7 @@ import (
 	"koine/kg"
 )
 
-// Deps are what the engine works with. All but Logger and Graphs are required.
+// Deps are what the engine works with. Store and Prefixes are required.
 type Deps struct {
 	Store    *kg.Store
 	Prefixes *kg.Prefixes
@@ -29,6 +29,8 @@ type Deps struct {
 	Graphs *policy.Graphs
 	// Shapes are those that Store judges by; nil for none.
 	Shapes *shapes.Set
+	Reviews Reviews // nil: nothing is held for review
+	Rules   Rules   // nil: no query is refused
 }
 
 // Options of an engine. The zero value works.
@@ -121,6 +123,11 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	opCtx, errs := e.prepare(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
 		errs = e.present(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
+	}
+	if len(errs) == 0 {
+		if err := e.refused(ctx, r, opCtx); err != nil {
+			errs = e.present(err)
+		}
 	}
 	if len(errs) > 0 {
 		result.Errors = errs

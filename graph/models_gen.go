@@ -127,8 +127,10 @@ type ApplyPatchesPayload struct {
 	Revision kg.Revision `json:"revision"`
 	// The position behind that revision: follow changes from here.
 	Position Position `json:"position"`
-	// The commit's id. Null when there is none: they changed nothing, were refused, or it was a dry run.
+	// The commit's id. Null when there is none: they changed nothing, were refused or held, or it was a dry run.
 	CommitID *string `json:"commitId"`
+	// The proposal that they became, where they wait for review.
+	ProposalID *string `json:"proposalId"`
 }
 
 // One agent's backing of a statement.
@@ -937,6 +939,72 @@ type PropertyFilter struct {
 	Graph *GraphFilter `json:"graph"`
 }
 
+// An update that waits for review, or did.
+type Proposal struct {
+	// Its id.
+	ID string `json:"id"`
+	// Where it is.
+	Status ProposalStatus `json:"status"`
+	// Who was authenticated when it was asked for.
+	Author string `json:"author"`
+	// The agent in whose name it was asked for.
+	Actor string `json:"actor"`
+	// What it would do, in the form of `ApplyPatchesInput.patches`.
+	Patches []json.RawMessage `json:"patches"`
+	// Why, as its author told.
+	Justification *string `json:"justification"`
+	// The task that it was asked for.
+	TaskID *string `json:"taskId"`
+	// The session that it was asked in.
+	SessionID *string `json:"sessionId"`
+	// Why it is held.
+	Reason *string `json:"reason"`
+	// The rules that hold it.
+	Rules []string `json:"rules"`
+	// How many different agents have to approve it.
+	RequiredApprovals int `json:"requiredApprovals"`
+	// How many have.
+	Approvals int `json:"approvals"`
+	// The roles that may review it, beside administrators.
+	ReviewerRoles []string `json:"reviewerRoles"`
+	// When it was asked for.
+	CreatedAt time.Time `json:"createdAt"`
+	// When it is no longer decided about.
+	ExpiresAt time.Time `json:"expiresAt"`
+	// When it got its last status. Null while it is pending.
+	EndedAt *time.Time `json:"endedAt"`
+	// Why it could not be applied, of one that is CONFLICTED.
+	Conflict *string `json:"conflict"`
+	// The revision with its patches, of one that is APPLIED.
+	AppliedIn *kg.Revision `json:"appliedIn"`
+	// What the reviewers said, in order.
+	Reviews []ProposalReview `json:"reviews"`
+	// The commit that last changed it.
+	Revision kg.Revision `json:"revision"`
+}
+
+// A page of proposals.
+type ProposalConnection struct {
+	// The proposals.
+	Nodes []Proposal `json:"nodes"`
+	// Whether there are more: ask with the last id as `after`.
+	HasNextPage bool `json:"hasNextPage"`
+}
+
+// What one reviewer said.
+type ProposalReview struct {
+	// Who was authenticated.
+	Reviewer string `json:"reviewer"`
+	// The agent in whose name it was said.
+	Actor string `json:"actor"`
+	// What was decided.
+	Decision ReviewDecision `json:"decision"`
+	// Why.
+	Comment *string `json:"comment"`
+	// When.
+	Time time.Time `json:"time"`
+}
+
 // What the graph is asked. Everything in one operation reads the same revision.
 type Query struct {
 }
@@ -1054,6 +1122,8 @@ type Statement struct {
 	RecordedAt time.Time `json:"recordedAt"`
 	// The commit that made the newest of its assertions.
 	Revision kg.Revision `json:"revision"`
+	// Whether it waits for review: it is in the pending graph of a proposal, which `view.includePending` shows.
+	Pending bool `json:"pending"`
 }
 
 func (Statement) IsNode() {}
@@ -1477,6 +1547,8 @@ type ViewInput struct {
 	ValidAt *time.Time `json:"validAt"`
 	// Only assertions of these agents, 1024 at the most.
 	BelievedBy []string `json:"believedBy"`
+	// Also what proposals under review would add, as far as you may read those; `Statement.pending` tells them.
+	IncludePending *bool `json:"includePending"`
 }
 
 // Whether an agent is let in.
@@ -1908,6 +1980,62 @@ func (e NullsOrder) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// Where a proposal is.
+type ProposalStatus string
+
+const (
+	// It waits for review.
+	ProposalStatusPending ProposalStatus = "PENDING"
+	// It was approved, and its patches were applied.
+	ProposalStatusApplied ProposalStatus = "APPLIED"
+	// A reviewer rejected it.
+	ProposalStatusRejected ProposalStatus = "REJECTED"
+	// Its author took it back.
+	ProposalStatusWithdrawn ProposalStatus = "WITHDRAWN"
+	// Nobody decided in time.
+	ProposalStatusExpired ProposalStatus = "EXPIRED"
+	// It was approved, and the graph did not take its patches any more.
+	ProposalStatusConflicted ProposalStatus = "CONFLICTED"
+)
+
+var AllProposalStatus = []ProposalStatus{
+	ProposalStatusPending,
+	ProposalStatusApplied,
+	ProposalStatusRejected,
+	ProposalStatusWithdrawn,
+	ProposalStatusExpired,
+	ProposalStatusConflicted,
+}
+
+func (e ProposalStatus) IsValid() bool {
+	switch e {
+	case ProposalStatusPending, ProposalStatusApplied, ProposalStatusRejected, ProposalStatusWithdrawn, ProposalStatusExpired, ProposalStatusConflicted:
+		return true
+	}
+	return false
+}
+
+func (e ProposalStatus) String() string {
+	return string(e)
+}
+
+func (e *ProposalStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ProposalStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ProposalStatus", str)
+	}
+	return nil
+}
+
+func (e ProposalStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // How many of several things a condition must hold for.
 type Quantifier string
 
@@ -1955,6 +2083,50 @@ func (e *Quantifier) UnmarshalGQL(v any) error {
 }
 
 func (e Quantifier) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What a reviewer decides.
+type ReviewDecision string
+
+const (
+	// It is right.
+	ReviewDecisionApprove ReviewDecision = "APPROVE"
+	// It is not.
+	ReviewDecisionReject ReviewDecision = "REJECT"
+)
+
+var AllReviewDecision = []ReviewDecision{
+	ReviewDecisionApprove,
+	ReviewDecisionReject,
+}
+
+func (e ReviewDecision) IsValid() bool {
+	switch e {
+	case ReviewDecisionApprove, ReviewDecisionReject:
+		return true
+	}
+	return false
+}
+
+func (e ReviewDecision) String() string {
+	return string(e)
+}
+
+func (e *ReviewDecision) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ReviewDecision(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ReviewDecision", str)
+	}
+	return nil
+}
+
+func (e ReviewDecision) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

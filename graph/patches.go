@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -53,6 +54,7 @@ func (r *run) meta(input *ApplyPatchesInput) kg.Meta {
 		TaskID: req.TaskID, SessionID: req.SessionID,
 		Justification: deref(input.Justification), IdempotencyKey: deref(input.IdempotencyKey),
 		DryRun: deref(input.DryRun),
+		Method: cmp.Or(req.Method, "applyPatches"), Metadata: req.Metadata,
 	}
 	if input.TaskID != nil {
 		m.TaskID = *input.TaskID
@@ -166,7 +168,7 @@ func provenance(raw json.RawMessage) ([]byte, kg.AgentID, error) {
 func (r *run) payload(receipt kg.Receipt) *ApplyPatchesPayload {
 	store := r.engine.deps.Store
 	p := &ApplyPatchesPayload{
-		Success:            receipt.Verdict.Outcome == kg.Accepted,
+		Success:            receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
 		StatementsAffected: int64(receipt.Affected),
 		AffectedIds:        make([]string, len(receipt.Subjects)),
 		VerificationStatus: "Verified",
@@ -175,6 +177,12 @@ func (r *run) payload(receipt kg.Receipt) *ApplyPatchesPayload {
 	}
 	for i, t := range receipt.Subjects {
 		p.AffectedIds[i] = t.ExternalID()
+	}
+	if receipt.Verdict.Outcome == kg.Held {
+		p.VerificationStatus = kg.ReasonHeld
+		if receipt.ProposalID != "" {
+			p.ProposalID = &receipt.ProposalID
+		}
 	}
 	if !p.Success {
 		p.VerificationStatus = "Rejected - " + receipt.Verdict.Reason

@@ -63,7 +63,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 		copied := *op
 		op, copied.SelectionSet = &copied, set
 	}
-	return &graphql.OperationContext{
+	opCtx = &graphql.OperationContext{
 		RawQuery:               text,
 		OperationName:          req.OperationName,
 		Variables:              variables,
@@ -73,7 +73,8 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 		RecoverFunc:            e.recovered,
 		ResolverMiddleware:     answerFields,
 		RootResolverMiddleware: answerRoots(broken),
-	}, nil
+	}
+	return opCtx, nil
 }
 
 func chooseOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {

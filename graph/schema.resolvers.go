@@ -60,6 +60,16 @@ func (r *mutationResolver) RemoveShapes(ctx context.Context, shapes []kg.Term, d
 	return removeShapes(ctx, shapes, dryRun, justification)
 }
 
+// ReviewProposal is the resolver for the reviewProposal field.
+func (r *mutationResolver) ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *kg.Revision) (*Proposal, error) {
+	return reviewProposal(ctx, id, decision, comment, expectedRevision)
+}
+
+// WithdrawProposal is the resolver for the withdrawProposal field.
+func (r *mutationResolver) WithdrawProposal(ctx context.Context, id string) (*Proposal, error) {
+	return withdrawProposal(ctx, id)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -103,6 +113,16 @@ func (r *queryResolver) Diff(ctx context.Context, from kg.Moment, to *kg.Moment,
 // Why is the resolver for the why field.
 func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
 	return why(ctx, statement, first, view)
+}
+
+// Proposals is the resolver for the proposals field.
+func (r *queryResolver) Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error) {
+	return readProposals(ctx, status, author, first, after)
+}
+
+// Proposal is the resolver for the proposal field.
+func (r *queryResolver) Proposal(ctx context.Context, id string) (*Proposal, error) {
+	return readProposal(ctx, id)
 }
 
 // Vocabulary is the resolver for the vocabulary field.

@@ -30,6 +30,7 @@ const (
 	statementAssertions
 	statementRecordedAt
 	statementRevision
+	statementPending
 )
 
 type statementField struct {
@@ -73,6 +74,9 @@ func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, 
 		}
 	case "graph":
 		field.kind = statementGraph
+		plan.terms |= haveGraph
+	case "pending":
+		field.kind = statementPending
 		plan.terms |= haveGraph
 	default:
 		plan.assertions = true
@@ -133,6 +137,8 @@ func (n *statementNode) write(b []byte) []byte {
 			}
 		case statementGraph:
 			b = appendGraph(b, s.Graph)
+		case statementPending:
+			b = strconv.AppendBool(b, kg.IsPendingGraph(s.Graph))
 		default:
 			b = f.writeAssertions(b, s)
 		}

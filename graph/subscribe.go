@@ -35,6 +35,9 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	if len(errs) > 0 {
 		return nil, &operation.InvalidError{Errors: errs}
 	}
+	if err := e.refused(ctx, r, opCtx); err != nil {
+		return nil, err
+	}
 	// The resolver of the field does the work; see newStream.
 	f := &following{ctx: ctx}
 	ctx = context.WithValue(r.context(ctx, opCtx), followingKey{}, f)

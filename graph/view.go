@@ -56,6 +56,9 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 		}
 		view.ValidAt = at
 	}
+	if deref(v.IncludePending) && view.Graphs == nil {
+		view.IncludePending = true
+	}
 	if v.BelievedBy != nil {
 		narrowBelieved(&view, v.BelievedBy)
 	}

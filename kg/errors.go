@@ -45,6 +45,7 @@ const (
 	CodeAccessChanged       Code = "ACCESS_CHANGED"       // what the caller may see is no longer what it was: read anew
 	CodeAlignmentViolation  Code = "ALIGNMENT_VIOLATION"  // a rule of the operator's refuses what was asked
 	CodeJudgeLimit          Code = "JUDGE_LIMIT"          // judging the update takes more than it may
+	CodeProposalClosed      Code = "PROPOSAL_CLOSED"      // it has been decided, was withdrawn, or has expired
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

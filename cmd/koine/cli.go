@@ -27,6 +27,7 @@ type cli struct {
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
 	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
 	Shapes  shapesCommand  `cmd:"" help:"Keep, list and check the shapes that updates are judged by."`
+	Rules   rulesCommand   `cmd:"" help:"Work with files of rules."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 }

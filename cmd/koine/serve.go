@@ -38,9 +38,10 @@ type serveCommand struct {
 	prefixFlags
 	trustedFlags
 	limitFlags
-	policyFlags
+	rulesFlags
 	throttleFlags
 	tlsFlags
+	policyFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
@@ -111,7 +112,12 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate,
 		Access: policies, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow),
 	}
-	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load)
+	judging, err := c.judging(log)
+	if err != nil {
+		return err
+	}
+	judging.configure(&options)
+	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load, judging.load)
 	if err != nil {
 		return err
 	}
@@ -125,7 +131,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Admit: who.admit()})
@@ -152,6 +158,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandlePublic("/playground/", httpd.Plain, page)
 
 	defer watchCertificate(ctx, certificate)()
+	defer judging.follow(ctx)()
 	c.welcome(t, log, listener.Addr(), store)
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)

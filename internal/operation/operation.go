@@ -29,6 +29,10 @@ type Request struct {
 	Actor     kg.AgentID // "" means the principal itself
 	TaskID    string
 	SessionID string
+	// Method is how the operation came, such as "knowledge/query", and Metadata the
+	// JSON object that came with it; the operator's rules look at them.
+	Method   string
+	Metadata json.RawMessage
 
 	// View is that of the whole operation; an explicit view argument in the
 	// query can only narrow it. Its Principal is set from the one above.

@@ -27,6 +27,8 @@ type report struct {
 	CommitID   *string     `json:"commitId"`
 	Rejected   uint64      `json:"rejected,omitempty"`
 	Errors     []string    `json:"errors,omitempty"`
+	// ProposalID names what the import became where it waits for review.
+	ProposalID string `json:"proposalId,omitempty"`
 }
 
 // document is a body that has been received and found to be one.
@@ -178,6 +180,11 @@ func (h *handler) replace(r *http.Request, d *document, graph kg.Term) (report, 
 	})
 	if err != nil {
 		return report{}, err
+	}
+	if receipt.Verdict.Outcome == kg.Held && receipt.ProposalID != "" {
+		out := h.report(receipt.Revision, receipt.Position, 0, 0)
+		out.ProposalID = receipt.ProposalID
+		return out, nil
 	}
 	if v := receipt.Verdict; v.Outcome != kg.Accepted {
 		return report{}, kg.Errorf(kg.CodeConstraintViolation, "%s: %s", v.Reason, v.Details)

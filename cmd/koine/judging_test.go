@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asAgent posts JSON as an agent and gives status and body.
+func asAgent(t *testing.T, url, name, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Agent-ID", name)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// askGraphQL gives the text of an answer to a GraphQL document.
+func askGraphQL(t *testing.T, url, name, document string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": document})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := asAgent(t, url+"/graphql", name, string(body))
+	return text
+}
+
+func contains(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %s is not in %s", what, part, text)
+		}
+	}
+}
+
+const payPatch = `{op: replace, statement: {subject: {id: "https://example.org/ann"}, predicate: {id: "https://example.org/salary"}, object: {value: 5000}}}`
+
+// TestAHeldUpdateIsApproved goes the whole way: a rule holds an update, the
+// proposal is there for who may see it, its author cannot approve it, another
+// agent does, and it is applied; through A2A a rule refuses as WIRE 4 says, and a
+// file that becomes broken changes nothing.
+func TestAHeldUpdateIsApproved(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	shipped, err := os.ReadFile("../../examples/policies/four-eyes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped = append(shipped, `
+  - name: no-secrets
+    on: update
+    when: patch.predicate == "https://example.org/secret" && method == "knowledge/update" && has(metadata.purpose) && metadata.purpose == "gossip"
+    effect: violation
+    message: Secrets are not gossip
+  - name: not-today
+    on: update
+    when: patch.predicate == "https://example.org/secret" && taskId == "t1"
+    effect: reject
+    message: Not today
+  - name: purposes
+    on: update
+    when: patch.predicate == "https://example.org/purposeful" && metadata.purpose == ""
+    effect: review
+  - name: no-diff
+    on: query
+    when: '"diff" in query.fields'
+    effect: refuse
+    message: Nobody compares
+  - name: no-streams
+    on: subscribe
+    when: caller.id == "agent://guest"
+    effect: refuse
+    message: Guests do not subscribe
+`...)
+	if err := os.WriteFile(policy, shipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, url := startServer(t, "--policy", policy)
+
+	dry := askGraphQL(t, url, "ann", `mutation { applyPatches(input: {dryRun: true, patches: [`+payPatch+`]}) { success verificationStatus proposalId } }`)
+	contains(t, "a dry run", dry, `"success":true`, `"Pending Review"`, `"proposalId":null`)
+	held := askGraphQL(t, url, "ann", `mutation { applyPatches(input: {justification: "a rise", patches: [`+payPatch+`]}) {
+		success statementsAffected affectedIds verificationStatus verificationDetails commitId proposalId } }`)
+	contains(t, "the held update", held, `"success":true`, `"statementsAffected":0`, `"affectedIds":[]`, `"Pending Review"`, `pay-needs-review`, `"commitId":null`)
+	var answer struct {
+		Data struct{ ApplyPatches struct{ ProposalID string } }
+	}
+	if err := json.Unmarshal([]byte(held), &answer); err != nil || answer.Data.ApplyPatches.ProposalID == "" {
+		t.Fatalf("%s: %v", held, err)
+	}
+	id := answer.Data.ApplyPatches.ProposalID
+
+	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author patches justification rules requiredApprovals approvals reviewerRoles conflict } } }`),
+		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvals":0`, `"reviewer"`, `"hasNextPage":false`)
+	contains(t, "what is pending", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending graph } } }`), `"pending":true`, "urn:koine:graph:pending:"+id)
+	contains(t, "what stands", askGraphQL(t, url, "bob", `{ statements { nodes { predicate } } }`), `"nodes":[]`)
+	contains(t, "the author approves", askGraphQL(t, url, "ann", `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status } }`), `PERMISSION_DENIED`)
+	contains(t, "no such proposal", askGraphQL(t, url, "bob", `mutation { withdrawProposal(id: "x") { status } }`), `NOT_FOUND`)
+	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(id: "`+id+`", decision: APPROVE, comment: "fine") { status approvals appliedIn reviews { reviewer decision comment } } }`),
+		`"APPLIED"`, `"approvals":1`, `"agent://bob"`, `"fine"`)
+	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
+		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
+	contains(t, "once more", askGraphQL(t, url, "carol", `mutation { reviewProposal(id: "`+id+`", decision: REJECT) { status } }`), `PROPOSAL_CLOSED`)
+	contains(t, "the proposal", askGraphQL(t, url, "ann", `{ proposal(id: "`+id+`") { status endedAt } }`), `"APPLIED"`)
+
+	update := func(extra, predicate string) string {
+		status, text := asAgent(t, url, "ann", `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{`+extra+`"mutations":[
+			{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"https://example.org/`+predicate+`"},"object":{"value":1}}}]}}`)
+		if status != http.StatusOK {
+			t.Errorf("%s %s: status %d", extra, predicate, status)
+		}
+		return text
+	}
+	contains(t, "held through A2A", update("", "salary"), `"success":true`, `"verificationStatus":"Pending Review"`, `"proposalId":"`)
+	contains(t, "rejected", update(`"taskId":"t1",`, "secret"), `"success":false`, `"verificationStatus":"Rejected - Not today"`)
+	contains(t, "a violation", update(`"metadata":{"purpose":"gossip"},`, "secret"), `-32013`, `Secrets are not gossip`)
+	contains(t, "a rule that cannot be evaluated", update("", "purposeful"), `"success":false`, `Rejected - Rule Failed`, `no such key: purpose`)
+	contains(t, "what no rule is about", update("", "open"), `"verificationStatus":"Verified"`)
+
+	status, refused := asAgent(t, url, "ann", `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ diff(from: 0) { nodes { op } } }"}}`)
+	if status != http.StatusOK {
+		t.Errorf("a refused query has status %d", status)
+	}
+	contains(t, "a refused query", refused, `-32013`, `"ALIGNMENT_VIOLATION"`, `Nobody compares`)
+	contains(t, "a refused query as GraphQL", askGraphQL(t, url, "ann", `{ d: diff(from: 0) { nodes { op } } }`), `ALIGNMENT_VIOLATION`)
+	status, refused = asAgent(t, url, "guest", `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`)
+	if status != http.StatusForbidden {
+		t.Errorf("a refused subscription has status %d", status)
+	}
+	contains(t, "a refused subscription", refused, `-32013`, `"ALIGNMENT_VIOLATION"`)
+
+	// A broken file changes nothing; a whole one is in force soon.
+	if err := os.WriteFile(policy, []byte("rules:\n  - {name: a, on: update, when: patch.x, effect: reject}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, "held by the old rules", update("", "salary"), `"Pending Review"`)
+	if err := os.WriteFile(policy, []byte("rules: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new rules are in force", func() bool { return strings.Contains(update("", "salary"), `"Verified"`) })
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not come about that %s", what)
+		}
+	}
+}
+
+func TestABrokenPolicyEndsTheProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte("rules:\n  - {name: a, on: update, when: patch.subjct == '', effect: reject}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path}, exitUsage},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path + ".none"}, exitUsage},
+		{[]string{"rules", "check", path}, exitRefused},
+		{[]string{"rules", "check", path + ".none"}, exitUsage},
+		{[]string{"rules", "check", "../../examples/policies/four-eyes.yaml"}, exitOK},
+	} {
+		var out, errs bytes.Buffer
+		if got := run(row.args, terminal{in: strings.NewReader(""), out: &out, err: &errs}); got != row.want {
+			t.Errorf("%q: ended with %d, want %d\n%s", row.args, got, row.want, errs.String())
+		}
+		if row.want == exitRefused || row.want == exitUsage && row.args[0] == "serve" && !strings.HasSuffix(row.args[len(row.args)-1], ".none") {
+			contains(t, strings.Join(row.args, " "), errs.String(), "line 2: rule a: when: 1:6: undefined field 'subjct'")
+		}
+	}
+}

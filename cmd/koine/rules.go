@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"koine/internal/rules"
+)
+
+// rulesCommand has what can be done with rules without a server.
+type rulesCommand struct {
+	Check rulesCheckCommand `cmd:"" help:"Say what is wrong with a file of rules."`
+}
+
+// rulesCheckCommand reads a file of rules as the server would.
+type rulesCheckCommand struct {
+	File string `arg:"" help:"The file." type:"path"`
+}
+
+// Help is shown by --help.
+func (rulesCheckCommand) Help() string {
+	return `Reads the file as koine serve --policy would, and names what is wrong with its line. It ends with exit code 3 for a file that the server would refuse.
+
+Examples:
+  koine rules check policy.yaml`
+}
+
+// Run reads the file and lists its rules.
+func (c *rulesCheckCommand) Run(t terminal) error {
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return usageError{err}
+	}
+	set, err := rules.Parse(text, rules.Options{})
+	if err != nil {
+		return err
+	}
+	for _, r := range set.Rules() {
+		fmt.Fprintf(t.out, "%-9s %-9s %s\n", r.On, r.Effect, r.Name)
+	}
+	t.sayf("%d rules", len(set.Rules()))
+	return nil
+}

@@ -1,0 +1,171 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"koine/internal/review"
+	"koine/kg"
+)
+
+// Reviews keeps and decides about held updates (review.Service).
+type Reviews interface {
+	Get(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
+	List(ctx context.Context, by review.Caller, q review.Query) (*review.Page, error)
+	Decide(ctx context.Context, by review.Caller, id string, d review.Decision, comment string, expected *kg.Revision) (*review.Proposal, error)
+	Withdraw(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
+}
+
+// reviews gives what keeps the proposals, and who asks.
+func (r *run) reviews() (Reviews, review.Caller, error) {
+	by := review.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
+	if r.engine.deps.Reviews == nil {
+		return nil, by, kg.Errorf(kg.CodeNotFound, "nothing is held for review here")
+	}
+	return r.engine.deps.Reviews, by, nil
+}
+
+func readProposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error) {
+	service, by, err := runOf(ctx).reviews()
+	if err != nil {
+		return nil, err
+	}
+	q := review.Query{Author: kg.AgentID(deref(author)), First: deref(first), After: deref(after)}
+	if status != nil {
+		q.Status = review.Status(strings.ToLower(string(*status)))
+	}
+	if first != nil && *first <= 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
+	}
+	page, err := service.List(ctx, by, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &ProposalConnection{HasNextPage: page.More, Nodes: make([]Proposal, len(page.Proposals))}
+	for i, p := range page.Proposals {
+		out.Nodes[i] = *shownProposal(p)
+	}
+	return out, nil
+}
+
+func readProposal(ctx context.Context, id string) (*Proposal, error) {
+	service, by, err := runOf(ctx).reviews()
+	if err != nil {
+		return nil, err
+	}
+	return answerProposal(service.Get(ctx, by, id))
+}
+
+func reviewProposal(ctx context.Context, id string, d ReviewDecision, comment *string, expected *kg.Revision) (*Proposal, error) {
+	r := runOf(ctx)
+	service, by, err := r.reviews()
+	if err != nil {
+		return nil, err
+	}
+	p, err := service.Decide(ctx, by, id, review.Decision(strings.ToLower(string(d))), deref(comment), expected)
+	return r.decided(p, err)
+}
+
+func withdrawProposal(ctx context.Context, id string) (*Proposal, error) {
+	r := runOf(ctx)
+	service, by, err := r.reviews()
+	if err != nil {
+		return nil, err
+	}
+	p, err := service.Withdraw(ctx, by, id)
+	return r.decided(p, err)
+}
+
+// decided answers a mutation: the position of the answer is behind what it did.
+func (r *run) decided(p *review.Proposal, err error) (*Proposal, error) {
+	if err != nil {
+		return nil, err
+	}
+	position := r.engine.deps.Store.Head()
+	position.Revision = p.Revision
+	r.mu.Lock()
+	r.written = &position
+	r.mu.Unlock()
+	return shownProposal(p), nil
+}
+
+func answerProposal(p *review.Proposal, err error) (*Proposal, error) {
+	if err != nil {
+		return nil, err
+	}
+	return shownProposal(p), nil
+}
+
+func shownProposal(p *review.Proposal) *Proposal {
+	out := &Proposal{
+		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: string(p.Author), Actor: string(p.Actor),
+		Patches: make([]json.RawMessage, len(p.Patches)), Justification: given(p.Justification), TaskID: given(p.TaskID), SessionID: given(p.SessionID),
+		Reason: given(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, Approvals: p.Approvals(),
+		ReviewerRoles: append([]string{}, p.ReviewerRoles...), CreatedAt: p.Created, ExpiresAt: p.Expires, EndedAt: given(p.Ended),
+		Conflict: given(p.Conflict), AppliedIn: given(p.AppliedIn), Revision: p.Revision, Reviews: make([]ProposalReview, len(p.Reviews)),
+	}
+	for i := range p.Patches {
+		out.Patches[i] = patchJSON(&p.Patches[i])
+	}
+	for i, r := range p.Reviews {
+		out.Reviews[i] = ProposalReview{
+			Reviewer: string(r.Reviewer), Actor: string(cmp.Or(r.Actor, r.Reviewer)), Decision: ReviewDecision(strings.ToUpper(string(r.Decision))),
+			Comment: given(r.Comment), Time: r.Time,
+		}
+	}
+	return out
+}
+
+// given is a pointer to what is not zero.
+func given[T string | time.Time | kg.Revision](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// patchJSON is a patch in the form of PatchInput.
+func patchJSON(p *kg.Patch) json.RawMessage {
+	type id struct {
+		ID string `json:"id"`
+	}
+	type object struct {
+		ID       string          `json:"id,omitempty"`
+		Value    json.RawMessage `json:"value,omitempty"`
+		Type     string          `json:"type,omitempty"`
+		Language string          `json:"language,omitempty"`
+	}
+	type statement struct {
+		Subject    id              `json:"subject"`
+		Predicate  id              `json:"predicate"`
+		Object     object          `json:"object"`
+		Graph      string          `json:"graph,omitempty"`
+		Certainty  *float64        `json:"certainty,omitempty"`
+		Source     string          `json:"source,omitempty"`
+		Provenance json.RawMessage `json:"provenance,omitempty"`
+	}
+	s := statement{Subject: id{p.Quad.Subject.ExternalID()}, Predicate: id{p.Quad.Predicate.Value()}, Source: string(p.Source), Provenance: p.Provenance}
+	if o := p.Quad.Object; o.IsLiteral() {
+		s.Object = object{Value: o.ValueJSON(), Type: o.Datatype(), Language: o.Lang()}
+	} else {
+		s.Object.ID = o.ExternalID()
+	}
+	if p.Quad.Graph != kg.DefaultGraph {
+		s.Graph = p.Quad.Graph.Value()
+	}
+	if p.HasCertainty {
+		s.Certainty = &p.Certainty
+	}
+	raw, err := json.Marshal(struct {
+		Op        string    `json:"op"`
+		Statement statement `json:"statement"`
+	}{p.Op.String(), s})
+	if err != nil {
+		return json.RawMessage("null") // a certainty that is no number: none is stored
+	}
+	return raw
+}

@@ -1,0 +1,314 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// maxRounds bounds how often a decision is begun anew because another one came
+// between.
+const maxRounds = 8
+
+// errChanged tells that the proposal is no longer what the decision was made
+// ready for.
+var errChanged = errors.New("the proposal has changed")
+
+// Decide writes down what a reviewer says. The last approval that is required
+// applies the patches, or marks the proposal conflicted where the graph does not
+// take them; a rejection ends it. To approve twice is to approve once.
+//
+// Errors: CodeNotFound where the caller may not see the proposal;
+// CodePermissionDenied for the author, and for who has none of the roles;
+// CodeProposalClosed when it has ended; CodeRevisionConflict when expected is
+// given and the proposal, or a subject that its patches are about, changed after
+// it; those of Store.Update that are not about the patches.
+func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, comment string, expected *kg.Revision) (*Proposal, error) {
+	if d != Approve && d != Reject {
+		return nil, kg.Errorf(kg.CodeInvalid, "a decision is to approve or to reject").At("decision")
+	}
+	if len(comment) > MaxCommentBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a comment of %d bytes is longer than the %d that are stored", len(comment), MaxCommentBytes).At("comment")
+	}
+	for range maxRounds {
+		p, err := s.Get(ctx, by, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := mayReview(by, p); err != nil {
+			return nil, err
+		}
+		r := &decision{service: s, by: by, proposal: p, decision: d, comment: comment, expected: expected}
+		err = r.make(ctx)
+		if errors.Is(err, errChanged) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.Get(ctx, by, id)
+	}
+	return nil, kg.Errorf(kg.CodeOverloaded, "too many decide about the proposal at one time")
+}
+
+// mayReview refuses the author, and who has none of the roles.
+func mayReview(by Caller, p *Proposal) error {
+	switch {
+	case by.wrote(p.Author, p.Actor):
+		return kg.Errorf(kg.CodePermissionDenied, "nobody decides about a proposal of their own")
+	case by.Principal.HasRole(kg.RoleAdmin) || by.Principal.Trusted():
+		return nil
+	case slices.ContainsFunc(p.ReviewerRoles, by.Principal.HasRole):
+		return nil
+	}
+	return kg.Errorf(kg.CodePermissionDenied, "you are none of those who may review this: %s", strings.Join(p.ReviewerRoles, ", "))
+}
+
+// decision is one reviewer's, on its way.
+type decision struct {
+	service  *Service
+	by       Caller
+	proposal *Proposal // as it was read
+	decision Decision
+	comment  string
+	expected *kg.Revision
+
+	own error // what kept the decision from being made, and is not about the patches
+}
+
+// make commits the decision.
+func (d *decision) make(ctx context.Context) error {
+	if d.decision == Approve && d.completes(d.proposal) {
+		return d.apply(ctx)
+	}
+	return d.commit(ctx, func(tx *kg.Tx, p *Proposal) error {
+		if d.decision == Approve && d.completes(p) {
+			return errChanged // another approval came between
+		}
+		if d.decision == Reject {
+			return end(tx, p.ID, Rejected, d.by.Principal.ID)
+		}
+		return nil
+	})
+}
+
+// completes tells whether the reviewer's approval is the last that is required.
+func (d *decision) completes(p *Proposal) bool {
+	approvers := p.approvers()
+	if !slices.Contains(approvers, d.by.Principal.ID) {
+		approvers = append(approvers, d.by.Principal.ID)
+	}
+	return len(approvers) >= p.RequiredApprovals
+}
+
+// commit writes the review in the reviewer's name, and what then does.
+func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) error) error {
+	meta := kg.Meta{Principal: d.by.Principal, Actor: d.by.Actor, ProposalID: d.proposal.ID}
+	_, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
+		p, err := d.begin(tx)
+		if err != nil {
+			return err
+		}
+		return then(tx, p)
+	})
+	return err
+}
+
+// begin reads the proposal inside the update, refuses what can no longer be
+// decided, and writes the review down.
+func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
+	p, err := read(tx.MatchOwn, d.proposal.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errNotFound(d.proposal.ID)
+	}
+	if p = p.at(tx.Time()); p.Status != Pending {
+		return nil, errClosed(p)
+	}
+	if d.expected != nil {
+		if err := unchanged(tx, d.proposal, p.Revision, *d.expected); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.service.sweep(tx, p.ID); err != nil {
+		return nil, err
+	}
+	return p, d.write(tx, p)
+}
+
+// write writes the review down, unless the same was said before.
+func (d *decision) write(tx *kg.Tx, p *Proposal) error {
+	for _, r := range p.Reviews {
+		if r.Reviewer == d.by.Principal.ID && r.Decision == d.decision {
+			return nil
+		}
+	}
+	w := &writer{tx: tx, graph: graphOf(p.ID), source: d.by.Principal.ID}
+	subject := kg.IRI(w.graph.Value() + "/review/" + strconv.Itoa(len(p.Reviews)+1))
+	w.add(propReview, subject)
+	w.about(subject, rdfType, classReview)
+	w.about(subject, propReviewer, kg.IRI(string(d.by.Principal.ID)))
+	w.about(subject, propReviewerActor, kg.IRI(string(d.by.actor())))
+	w.about(subject, propDecision, kg.String(string(d.decision)))
+	w.about(subject, propReviewed, kg.DateTime(tx.Time()))
+	if d.comment != "" {
+		w.about(subject, propComment, kg.String(d.comment))
+	}
+	return w.err
+}
+
+// unchanged refuses when the proposal, or a subject that its patches are about,
+// changed after the revision.
+func unchanged(tx *kg.Tx, p *Proposal, changed, after kg.Revision) error {
+	if changed > after {
+		return kg.Errorf(kg.CodeRevisionConflict, "the proposal changed in revision %d, after the expected %d", changed, after).At("expectedRevision")
+	}
+	return unchangedSubjects(tx, p, after)
+}
+
+func unchangedSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
+	for i := range p.Patches {
+		q := &p.Patches[i].Quad
+		last, err := tx.LastChange(q.Graph, q.Subject)
+		if err != nil {
+			return err
+		}
+		if last > after {
+			return kg.Errorf(kg.CodeRevisionConflict, "a statement that the proposal is about changed in revision %d, after the expected %d", last, after).At("expectedRevision")
+		}
+	}
+	return nil
+}
+
+// apply makes the update in the author's name, in the commit that writes the last
+// review down.
+func (d *decision) apply(ctx context.Context) error {
+	p := d.proposal
+	meta := kg.Meta{
+		Principal: p.principal(), Actor: p.Actor, Justification: p.Justification, TaskID: p.TaskID, SessionID: p.SessionID, MessageID: p.MessageID,
+		ProposalID: p.ID, Reviewed: p.Rules,
+	}
+	d.own = nil
+	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
+		now, err := d.begin(tx)
+		if err == nil && !d.completes(now) {
+			err = errChanged
+		}
+		if err == nil {
+			err = end(tx, p.ID, Applied, d.by.Principal.ID)
+		}
+		if err == nil {
+			w := &writer{tx: tx, graph: graphOf(p.ID), source: d.by.Principal.ID}
+			w.add(propAppliedIn, kg.Integer(int64(tx.Revision())))
+			err = w.err
+		}
+		if d.own = err; err != nil {
+			return err
+		}
+		return d.patch(tx)
+	})
+	switch {
+	case err == nil && receipt.Verdict.Outcome == kg.Accepted:
+		return nil
+	case err == nil:
+		return d.conflict(ctx, conflictOf(receipt.Verdict))
+	case d.own != nil:
+		return d.own
+	case !aboutPatches[kg.CodeOf(err)]:
+		return err
+	}
+	return d.conflict(ctx, kg.AsError(err).Error())
+}
+
+// patch applies the patches of the proposal.
+func (d *decision) patch(tx *kg.Tx) error {
+	if d.proposal.hasExpected {
+		if err := unchangedSubjects(tx, d.proposal, d.proposal.expected); err != nil {
+			return err
+		}
+	}
+	for i, p := range d.proposal.Patches {
+		if err := tx.Apply(p); err != nil {
+			return kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
+		}
+	}
+	return nil
+}
+
+// aboutPatches are the codes of what is wrong with the patches; others are of the
+// moment, and the proposal goes on waiting.
+var aboutPatches = map[kg.Code]bool{
+	kg.CodeInvalid: true, kg.CodeLimitExceeded: true, kg.CodeNotFound: true, kg.CodeGraphNotFound: true, kg.CodePermissionDenied: true,
+	kg.CodeSourceForbidden: true, kg.CodeReserved: true, kg.CodeConstraintViolation: true, kg.CodeAlignmentViolation: true, kg.CodeRevisionConflict: true,
+}
+
+// conflictOf says why a verdict keeps the patches out.
+func conflictOf(v kg.Verdict) string {
+	reason := v.Reason
+	if v.Outcome == kg.Held {
+		reason = "held by a rule that its review has not satisfied"
+	}
+	if v.Details != "" {
+		reason += ": " + v.Details
+	}
+	return reason
+}
+
+// conflict ends the proposal because its patches could not be applied.
+func (d *decision) conflict(ctx context.Context, why string) error {
+	return d.commit(ctx, func(tx *kg.Tx, p *Proposal) error {
+		if err := end(tx, p.ID, Conflicted, d.by.Principal.ID); err != nil {
+			return err
+		}
+		w := &writer{tx: tx, graph: graphOf(p.ID), source: kg.System}
+		w.text(propConflict, why)
+		return w.err
+	})
+}
+
+// Withdraw ends a proposal of the caller's own; an administrator may withdraw
+// any. Errors are those of Decide.
+func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal, error) {
+	p, err := s.Get(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	if !by.wrote(p.Author, p.Actor) && !by.Principal.HasRole(kg.RoleAdmin) {
+		return nil, kg.Errorf(kg.CodePermissionDenied, "only its author withdraws a proposal")
+	}
+	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}
+	_, err = s.store.Update(ctx, meta, func(tx *kg.Tx) error {
+		now, err := read(tx.MatchOwn, id, false)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return errNotFound(id)
+		}
+		if now.at(tx.Time()).Status != Pending {
+			return errClosed(now)
+		}
+		if err := s.sweep(tx, id); err != nil {
+			return err
+		}
+		return end(tx, id, Withdrawn, by.Principal.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, id)
+}
+
+func errNotFound(id string) *kg.Error {
+	return kg.Errorf(kg.CodeNotFound, "there is no proposal %s", id).At("id")
+}
+
+func errClosed(p *Proposal) *kg.Error {
+	return kg.Errorf(kg.CodeProposalClosed, "the proposal is %s: it is no longer decided about", p.Status)
+}

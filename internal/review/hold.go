@@ -1,0 +1,179 @@
+package review
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"koine/kg"
+)
+
+// maxSweep bounds how many expired proposals one commit writes down: with one of
+// MaxPatchBytes, and what the commit is about itself, it must stay below
+// kg.MaxCommitBytes.
+const maxSweep = 1
+
+// Hold makes a held update a proposal (kg.Holder). It fails with
+// CodeLimitExceeded when its author has too many that are open, or its patches
+// are too large.
+func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
+	if err := s.sweep(tx); err != nil {
+		return "", err
+	}
+	author := h.Meta.Principal
+	if open := s.openOf(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
+		e := kg.Errorf(kg.CodeLimitExceeded, "%d proposals of yours wait for review: that is the most that may", open)
+		e.Hint = "Wait until some are decided, or withdraw some."
+		return "", e
+	}
+	pieces, err := encodePatches(h.Patches)
+	if err != nil {
+		return "", err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("an id for a proposal: %w", err)
+	}
+	w := &writer{tx: tx, graph: graphOf(id.String()), source: author.ID}
+	w.describe(h, s.options.Expires)
+	w.add(propPatchCount, kg.Integer(int64(len(h.Patches))))
+	for _, piece := range pieces {
+		w.add(propPatches, kg.String(piece))
+	}
+	w.pend(pendingOf(id.String()), h.Patches)
+	return id.String(), w.err
+}
+
+// openOf counts the proposals of a principal that wait.
+func (s *Service) openOf(author kg.AgentID, now time.Time) (n int) {
+	s.table.open(func(_ string, e *entry) bool {
+		if e.author == author && now.Before(e.expires) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// writer writes statements about a proposal.
+type writer struct {
+	tx     *kg.Tx
+	graph  kg.Term // that of the proposal
+	source kg.AgentID
+	err    error
+}
+
+// about states something about a subject in the proposal's graph.
+func (w *writer) about(subject, property, object kg.Term) {
+	w.apply(kg.Patch{Op: kg.Add, Source: w.source, Quad: kg.Quad{Subject: subject, Predicate: property, Object: object, Graph: w.graph}})
+}
+
+// add states something about the proposal.
+func (w *writer) add(property, object kg.Term) { w.about(w.graph, property, object) }
+
+// text states a text, unless there is none.
+func (w *writer) text(property kg.Term, text string) {
+	if text != "" {
+		w.add(property, kg.String(text))
+	}
+}
+
+func (w *writer) apply(p kg.Patch) {
+	if w.err == nil {
+		w.err = w.tx.ApplyOwn(p)
+	}
+}
+
+// describe writes everything but the patches.
+func (w *writer) describe(h *kg.HeldUpdate, expires time.Duration) {
+	m, hold := &h.Meta, h.Verdict.Hold
+	if hold == nil {
+		hold = &kg.Hold{}
+	}
+	if hold.Expires > 0 {
+		expires = hold.Expires
+	}
+	rights, err := json.Marshal(authority{Roles: m.Principal.Roles, ActFor: m.Principal.ActFor, Method: m.Principal.Method})
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.add(rdfType, classProposal)
+	w.add(propAuthor, kg.IRI(string(m.Principal.ID)))
+	w.add(propActor, kg.IRI(string(m.Actor)))
+	w.add(propAuthority, kg.String(string(rights)))
+	w.add(propCreated, kg.DateTime(w.tx.Time()))
+	w.add(propExpires, kg.DateTime(w.tx.Time().Add(expires)))
+	w.add(propRequired, kg.Integer(int64(max(1, hold.Approvals))))
+	roles := hold.Roles
+	if roles == nil {
+		roles = []string{kg.RoleReviewer}
+	}
+	for _, role := range roles {
+		w.text(propReviewerRole, role)
+	}
+	for _, rule := range hold.Rules {
+		w.text(propRule, rule)
+	}
+	w.text(propReason, h.Verdict.Details)
+	w.text(propJustification, m.Justification)
+	w.text(propTask, m.TaskID)
+	w.text(propSession, m.SessionID)
+	w.text(propMessage, m.MessageID)
+	if m.HasExpected {
+		w.add(propExpected, kg.Integer(int64(m.ExpectedRevision)))
+	}
+	w.add(propStatus, kg.String(string(Pending)))
+}
+
+// pend states what the patches would add in a graph of its own.
+func (w *writer) pend(graph kg.Term, patches []kg.Patch) {
+	for _, p := range patches {
+		if p.Op == kg.Remove {
+			continue
+		}
+		q := p.Quad
+		q.Graph = graph
+		w.apply(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Provenance: p.Provenance})
+	}
+}
+
+// end gives a proposal its last status and takes away what it would add.
+func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
+	w := &writer{tx: tx, graph: graphOf(id), source: by}
+	w.apply(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
+	w.add(propEnded, kg.DateTime(tx.Time()))
+	var gone []kg.Quad
+	for st, err := range tx.MatchOwn(kg.Pattern{Graph: pendingOf(id)}) {
+		if err != nil {
+			return err
+		}
+		gone = append(gone, st.Quad)
+	}
+	for _, q := range gone {
+		w.apply(kg.Patch{Op: kg.Remove, Quad: q})
+	}
+	return w.err
+}
+
+// sweep writes down that proposals have expired, a few in each commit that is
+// made anyway. They count as expired before.
+func (s *Service) sweep(tx *kg.Tx, but ...string) error {
+	var ids []string
+	s.table.open(func(id string, e *entry) bool {
+		if !tx.Time().Before(e.expires) && !slices.Contains(but, id) {
+			ids = append(ids, id)
+		}
+		return len(ids) < maxSweep
+	})
+	slices.Sort(ids)
+	for _, id := range ids {
+		if err := end(tx, id, Expired, kg.System); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package review
+
+import (
+	"context"
+
+	"koine/kg"
+)
+
+// Bounds of List.
+const (
+	DefaultPage = 25
+	MaxPage     = 100
+)
+
+// Query says which proposals are listed.
+type Query struct {
+	Status Status     // "" for any
+	Author kg.AgentID // principal or acting agent; "" for anybody
+	First  int        // DefaultPage when 0
+	After  string     // the id of the last one seen
+}
+
+// Page is a list of proposals, the oldest first.
+type Page struct {
+	Proposals []*Proposal
+	More      bool
+}
+
+// system reads everything there is.
+func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
+	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+}
+
+// Get gives a proposal that the caller may read; otherwise there is none
+// (CodeNotFound).
+func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, error) {
+	e, ok := s.table.get(id)
+	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
+		return nil, errNotFound(id)
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	p, err := read(snapshot.Match, id, true)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errNotFound(id)
+	}
+	return p.at(s.options.Clock()), nil
+}
+
+// List gives the proposals that the caller may read, a page at a time.
+func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
+	if q.First == 0 {
+		q.First = DefaultPage
+	}
+	if q.First < 0 || q.First > MaxPage {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "first is 1 to %d, not %d", MaxPage, q.First).At("first")
+	}
+	q.Author = kg.CanonicalAgent(string(q.Author))
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	page := &Page{}
+	now := s.options.Clock()
+	for _, id := range s.table.ids(q.After) {
+		e, _ := s.table.get(id)
+		if !by.Principal.Trusted() && !e.readable(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
+			continue
+		}
+		if waits := e.open && now.Before(e.expires); q.Status == Pending && !waits || q.Status != "" && q.Status != Pending && waits {
+			continue // without reading it
+		}
+		p, err := read(snapshot.Match, id, true)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil || q.Status != "" && p.at(now).Status != q.Status {
+			continue // made after the snapshot, or of another status
+		}
+		if len(page.Proposals) == q.First {
+			page.More = true
+			break
+		}
+		page.Proposals = append(page.Proposals, p.at(now))
+	}
+	return page, nil
+}

@@ -1,0 +1,143 @@
+package review
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// MaxPatchBytes bounds the patches of one proposal, as JSON. A larger update
+// that needs review is refused.
+const MaxPatchBytes = 3 << 20
+
+// pieceBytes is how much of the JSON one statement holds, far below what a term
+// may have.
+const pieceBytes = 128 << 10
+
+// storedTerm is a term as it is, where the JSON of the protocols gives it the form that
+// people write.
+type storedTerm struct {
+	IRI      string  `json:"iri,omitempty"`
+	Blank    string  `json:"blank,omitempty"`
+	Literal  *string `json:"literal,omitempty"`
+	Datatype string  `json:"datatype,omitempty"`
+	Lang     string  `json:"lang,omitempty"`
+}
+
+type storedPatch struct {
+	Op         string          `json:"op"`
+	Subject    storedTerm      `json:"subject"`
+	Predicate  storedTerm      `json:"predicate"`
+	Object     storedTerm      `json:"object"`
+	Graph      *storedTerm     `json:"graph,omitempty"` // nil: the default graph
+	Source     kg.AgentID      `json:"source,omitempty"`
+	Certainty  *float64        `json:"certainty,omitempty"`
+	Provenance json.RawMessage `json:"provenance,omitempty"`
+}
+
+func storeTerm(t kg.Term) storedTerm {
+	switch t.Kind() {
+	case kg.KindIRI:
+		return storedTerm{IRI: t.Value()}
+	case kg.KindBlank:
+		return storedTerm{Blank: t.Value()}
+	}
+	text := t.Value()
+	s := storedTerm{Literal: &text, Lang: t.Lang()}
+	if s.Lang == "" {
+		s.Datatype = t.Datatype()
+	}
+	return s
+}
+
+func (s storedTerm) term() kg.Term {
+	switch {
+	case s.IRI != "":
+		return kg.IRI(s.IRI)
+	case s.Blank != "":
+		return kg.Blank(s.Blank)
+	case s.Literal == nil:
+		return kg.Term{}
+	case s.Lang != "":
+		return kg.LangString(*s.Literal, s.Lang)
+	}
+	return kg.Typed(*s.Literal, s.Datatype)
+}
+
+// encodePatches gives the JSON of the patches in pieces, each behind its number.
+func encodePatches(patches []kg.Patch) ([]string, error) {
+	list := make([]storedPatch, len(patches))
+	for i, p := range patches {
+		s := storedPatch{
+			Op: p.Op.String(), Subject: storeTerm(p.Quad.Subject), Predicate: storeTerm(p.Quad.Predicate), Object: storeTerm(p.Quad.Object),
+			Source: p.Source, Provenance: p.Provenance,
+		}
+		if p.Quad.Graph != kg.DefaultGraph {
+			g := storeTerm(p.Quad.Graph)
+			s.Graph = &g
+		}
+		if p.HasCertainty {
+			s.Certainty = &p.Certainty
+		}
+		list[i] = s
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(list); err != nil {
+		return nil, err
+	}
+	text := b.String()
+	if len(text) > MaxPatchBytes {
+		e := kg.Errorf(kg.CodeLimitExceeded, "the update needs review, and %d bytes of patches are more than the %d that are held", len(text), MaxPatchBytes)
+		e.Hint = "Split it."
+		return nil, e
+	}
+	var pieces []string
+	for len(text) > 0 {
+		n := min(pieceBytes, len(text))
+		for n < len(text) && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		pieces = append(pieces, fmt.Sprintf("%06d%s", len(pieces), text[:n]))
+		text = text[n:]
+	}
+	return pieces, nil
+}
+
+// decodePatches puts the pieces together.
+func decodePatches(pieces []string) ([]kg.Patch, error) {
+	slices.Sort(pieces)
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p[min(6, len(p)):])
+	}
+	var list []storedPatch
+	if err := json.Unmarshal([]byte(b.String()), &list); err != nil {
+		return nil, kg.Errorf(kg.CodeInternal, "the patches of a proposal cannot be read: %w", err)
+	}
+	patches := make([]kg.Patch, len(list))
+	for i, s := range list {
+		p := kg.Patch{Source: s.Source, Quad: kg.Quad{Subject: s.Subject.term(), Predicate: s.Predicate.term(), Object: s.Object.term(), Graph: kg.DefaultGraph}}
+		if s.Graph != nil {
+			p.Quad.Graph = s.Graph.term()
+		}
+		if s.Certainty != nil {
+			p.Certainty, p.HasCertainty = *s.Certainty, true
+		}
+		if len(s.Provenance) > 0 {
+			p.Provenance = s.Provenance
+		}
+		for _, op := range [...]kg.Op{kg.Add, kg.Remove, kg.Replace} {
+			if op.String() == s.Op {
+				p.Op = op
+			}
+		}
+		patches[i] = p
+	}
+	return patches, nil
+}

@@ -1,0 +1,90 @@
+package review
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// Defaults of Options.
+const (
+	DefaultOpenPerAgent = 100
+	DefaultExpires      = 7 * 24 * time.Hour
+)
+
+// MaxCommentBytes bounds what a reviewer writes.
+const MaxCommentBytes = 16 << 10
+
+// Options of a Service. The zero Options is a working one.
+type Options struct {
+	// OpenPerAgent bounds the proposals of one principal that wait for review.
+	OpenPerAgent int
+	// Expires is how long a proposal waits where no rule says.
+	Expires time.Duration
+	Clock   func() time.Time // time.Now when nil
+}
+
+// Store is what a Service works on (kg.Store).
+type Store interface {
+	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
+	View(context.Context, kg.View) (*kg.Snapshot, error)
+}
+
+// Service keeps proposals. It is made before the store, which it is part of as
+// its Holder and in front of its Access, and bound to it by Open. Its methods may
+// be called concurrently.
+type Service struct {
+	options Options
+	table   table
+	store   Store
+}
+
+// New makes a service.
+func New(o Options) *Service {
+	if o.OpenPerAgent == 0 {
+		o.OpenPerAgent = DefaultOpenPerAgent
+	}
+	if o.Expires == 0 {
+		o.Expires = DefaultExpires
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Service{options: o}
+}
+
+// Guard puts the access to proposals in front of another.
+func (s *Service) Guard(next kg.Access) *Guard { return &Guard{table: &s.table, next: next} }
+
+// OnSystemChange follows the store (kg.Options.OnSystemChange).
+func (s *Service) OnSystemChange(c *kg.Commit) { s.table.follow(c) }
+
+// Open reads the proposals that the store has. Before it nothing may be held.
+func (s *Service) Open(ctx context.Context, store Store) error {
+	s.store = store
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: classProposal}) {
+		if err != nil {
+			return err
+		}
+		id, ok := strings.CutPrefix(st.Graph.Value(), kg.ProposalGraphPrefix)
+		if !ok {
+			continue
+		}
+		for _, property := range []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propStatus} {
+			for st, err := range snapshot.Match(kg.Pattern{Subject: st.Graph, Predicate: property, Graph: st.Graph}) {
+				if err != nil {
+					return err
+				}
+				s.table.take(id, property, st.Object)
+			}
+		}
+	}
+	return nil
+}

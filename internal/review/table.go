@@ -1,0 +1,134 @@
+package review
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"koine/kg"
+)
+
+// entry is what is kept in memory of each proposal: who may read it, and until
+// when it is open. An entry is never changed, another takes its place.
+type entry struct {
+	author, actor kg.AgentID
+	roles         []string
+	expires       time.Time
+	open          bool
+}
+
+// readable tells whether the principal may read the proposal.
+func (e *entry) readable(p kg.Principal) bool {
+	return p.HasRole(kg.RoleAdmin) || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
+}
+
+// table follows the proposals of the store. Readers take no lock.
+type table struct{ entries sync.Map } // id → *entry
+
+func (t *table) get(id string) (*entry, bool) {
+	e, ok := t.entries.Load(id)
+	if !ok {
+		return nil, false
+	}
+	return e.(*entry), true
+}
+
+// follow takes in what a commit says about proposals.
+func (t *table) follow(c *kg.Commit) {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		id, ok := strings.CutPrefix(ch.Quad.Graph.Value(), kg.ProposalGraphPrefix)
+		if ok && ch.Op == kg.Add && ch.Quad.Subject == ch.Quad.Graph {
+			t.take(id, ch.Quad.Predicate, ch.Quad.Object)
+		}
+	}
+}
+
+// take takes one property of a proposal in.
+func (t *table) take(id string, property, object kg.Term) {
+	var e entry
+	if old, ok := t.get(id); ok {
+		e = *old
+	}
+	switch property {
+	case propAuthor:
+		e.author = kg.AgentID(object.Value())
+	case propActor:
+		e.actor = kg.AgentID(object.Value())
+	case propReviewerRole:
+		e.roles = append(slices.Clone(e.roles), object.Value())
+	case propExpires:
+		e.expires = moment(object)
+	case propStatus:
+		e.open = object.Value() == string(Pending)
+	default:
+		return
+	}
+	t.entries.Store(id, &e)
+}
+
+// ids lists the proposals behind one, in the order in which they were made: ids
+// begin with their time.
+func (t *table) ids(after string) []string {
+	var list []string
+	t.entries.Range(func(key, _ any) bool {
+		if id := key.(string); id > after {
+			list = append(list, id)
+		}
+		return true
+	})
+	slices.Sort(list)
+	return list
+}
+
+// open calls fn for the proposals that are not ended, until it says stop.
+func (t *table) open(fn func(id string, e *entry) bool) {
+	t.entries.Range(func(key, value any) bool {
+		e := value.(*entry)
+		return !e.open || fn(key.(string), e)
+	})
+}
+
+// Guard is the access to what belongs to proposals, in front of the access to all
+// else.
+type Guard struct {
+	table *table
+	next  kg.Access
+}
+
+// Allowed answers for the graphs of proposals: the author, those who may review
+// and administrators read them, nobody writes them but this package.
+func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
+	id, ok := proposalOf(graph)
+	if !ok {
+		return g.next.Allowed(p, graph, right)
+	}
+	if right != kg.Discover && right != kg.Read {
+		return false
+	}
+	if p.Trusted() {
+		return true
+	}
+	e, ok := g.table.get(id)
+	return ok && e.readable(p)
+}
+
+// Unwrap is the access behind it.
+func (g *Guard) Unwrap() kg.Access { return g.next }
+
+// Hides passes on what the access behind it hides.
+func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	if h, ok := g.next.(kg.Hider); ok {
+		return h.Hides(p)
+	}
+	return nil
+}
+
+// proposalOf is the proposal that a graph belongs to.
+func proposalOf(graph kg.Term) (id string, ok bool) {
+	if id, ok = strings.CutPrefix(graph.Value(), kg.ProposalGraphPrefix); ok {
+		return id, true
+	}
+	return strings.CutPrefix(graph.Value(), kg.PendingGraphPrefix)
+}

@@ -1,0 +1,129 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"koine/kg"
+)
+
+// DefaultPoll is how often a File looks whether it has changed.
+const DefaultPoll = time.Second
+
+// File is the rules of a file that may change while they are in force. It is
+// safe for concurrent use.
+type File struct {
+	path    string
+	options Options
+	log     *slog.Logger
+	set     atomic.Pointer[Set]
+	sum     atomic.Pointer[[32]byte] // of the text that was looked at last
+	changed atomic.Pointer[func()]
+}
+
+// Open reads the rules of a file; one that is broken is an error.
+func Open(path string, o Options, log *slog.Logger) (*File, error) {
+	f := &File{path: path, options: o, log: log}
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	set, err := Parse(text, o)
+	if err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "%s: %w", path, err)
+	}
+	sum := sha256.Sum256(text)
+	f.set.Store(set)
+	f.sum.Store(&sum)
+	return f, nil
+}
+
+// read reads no more of a file than it may have.
+func read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
+	}
+	defer file.Close()
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, io.LimitReader(file, MaxFileBytes+1)); err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "%s: %w", path, err)
+	}
+	return text.Bytes(), nil
+}
+
+// Set is the rules in force.
+func (f *File) Set() *Set { return f.set.Load() }
+
+// OnChange has fn called after other rules have come into force.
+func (f *File) OnChange(fn func()) { f.changed.Store(&fn) }
+
+// Reload reads the file again, if it is another than before. A broken one is
+// refused, which is logged, and the rules in force stay.
+func (f *File) Reload() error {
+	text, err := read(f.path)
+	if err != nil {
+		return f.refused(err, sha256.Sum256([]byte(err.Error())))
+	}
+	sum := sha256.Sum256(text)
+	if *f.sum.Load() == sum {
+		return nil
+	}
+	set, err := Parse(text, f.options)
+	if err != nil {
+		return f.refused(err, sum)
+	}
+	f.sum.Store(&sum)
+	f.set.Store(set)
+	f.log.Info("the rules have changed", "file", f.path, "rules", len(set.Rules()))
+	if fn := f.changed.Load(); fn != nil {
+		(*fn)()
+	}
+	return nil
+}
+
+// refused logs what is wrong with the file, once for the same text.
+func (f *File) refused(err error, sum [32]byte) error {
+	if *f.sum.Load() != sum {
+		f.sum.Store(&sum)
+		f.log.Error("the changed file of rules is refused, the old rules stay", "file", f.path, "error", err)
+	}
+	return err
+}
+
+// Follow reloads the file when it changes, and at once for each thing that comes
+// through now, until the context ends. Reading a small file every second costs
+// less than watching the places that editors and mounted volumes replace it from.
+func (f *File) Follow(ctx context.Context, every time.Duration, now <-chan os.Signal) {
+	if every == 0 {
+		every = DefaultPoll
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-now:
+		}
+		_ = f.Reload() // logged there
+	}
+}
+
+// Verify judges by the rules in force (kg.Verifier).
+func (f *File) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
+	return f.Set().Verify(ctx, j)
+}
+
+// Refuses is that of the rules in force.
+func (f *File) Refuses(ctx context.Context, q Query) error { return f.Set().Refuses(ctx, q) }
+
+// Hides is that of the rules in force.
+func (f *File) Hides(p kg.Principal) func(predicate, graph kg.Term) bool { return f.Set().Hides(p) }

@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"context"
+
+	"koine/kg"
+)
+
+// Query is a query or a subscription that is about to be executed.
+type Query struct {
+	Principal     kg.Principal
+	Actor         kg.AgentID
+	Call          Call
+	Subscription  bool
+	Text          string
+	OperationName string
+	Fields        []string // of the root, without aliases
+}
+
+// Refuses is an error with CodeAlignmentViolation when a rule refuses the query,
+// and nil when none does.
+func (s *Set) Refuses(ctx context.Context, q Query) error {
+	list := s.rules[OnQuery]
+	if q.Subscription {
+		list = s.rules[OnSubscribe]
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	b := s.budget(ctx)
+	defer b.cancel()
+	vars := shared(q.Principal, q.Actor, q.Call)
+	vars["query"] = map[string]any{"text": q.Text, "operationName": q.OperationName, "fields": q.Fields}
+	for _, r := range list {
+		holds, _, err := b.holds(r, vars)
+		if err != nil {
+			return err
+		}
+		if holds {
+			return kg.Errorf(kg.CodeAlignmentViolation, "%s", r.text())
+		}
+	}
+	return nil
+}
+
+// Hides gives a function that tells whether statements with a predicate in a
+// graph are hidden from the principal; nil when nothing is. It is for one read:
+// it remembers nothing, whoever asks does. Trusted principals see everything.
+func (s *Set) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	list := s.rules[OnRead]
+	if len(list) == 0 || p.Trusted() {
+		return nil
+	}
+	caller := callerValue(p, p.ID)
+	return func(predicate, graph kg.Term) bool {
+		b := s.budget(context.Background())
+		defer b.cancel()
+		vars := map[string]any{"caller": caller, "statement": map[string]any{"predicate": text(predicate), "graph": text(graph)}}
+		for _, r := range list {
+			if holds, _, err := b.holds(r, vars); holds || err != nil {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,207 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"gopkg.in/yaml.v3"
+
+	"koine/kg"
+)
+
+// Defaults of Options.
+const (
+	DefaultRuleCost      = 100_000
+	DefaultJudgementCost = 10_000_000
+	DefaultJudgementTime = 2 * time.Second
+)
+
+// Options bound what judging may take. The zero Options is a working one.
+type Options struct {
+	// RuleCost bounds one evaluation of one rule, in the units of CEL's cost
+	// model: about one for each step; JudgementCost all those of one update, query
+	// or subscription.
+	RuleCost, JudgementCost uint64
+	JudgementTime           time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.RuleCost == 0 {
+		o.RuleCost = DefaultRuleCost
+	}
+	if o.JudgementCost == 0 {
+		o.JudgementCost = DefaultJudgementCost
+	}
+	if o.JudgementTime == 0 {
+		o.JudgementTime = DefaultJudgementTime
+	}
+	return o
+}
+
+// Set is the rules of one file. It does not change and is safe for concurrent
+// use.
+type Set struct {
+	options Options
+	rules   map[On][]*Rule
+}
+
+// Parse reads a file of rules. An error of it names the lines.
+func Parse(text []byte, o Options) (*Set, error) {
+	s := &Set{options: o.withDefaults(), rules: map[On][]*Rule{}}
+	if len(text) > MaxFileBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a file of rules has at most %d bytes", MaxFileBytes)
+	}
+	p := parser{set: s, envs: map[On]*cel.Env{}, names: map[string]int{}}
+	var document fileNode
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
+		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
+	}
+	if n := len(document.Rules); n > MaxRules {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "line %d: %d rules are more than the %d that a file may have", document.Rules[MaxRules].Line, n, MaxRules)
+	}
+	var errs []error
+	for i := range document.Rules {
+		if err := p.rule(&document.Rules[i]); err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", document.Rules[i].Line, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
+	}
+	return s, nil
+}
+
+// Rules lists the rules in the order of the file, those on updates first.
+func (s *Set) Rules() []*Rule {
+	var list []*Rule
+	for _, on := range []On{OnUpdate, OnQuery, OnSubscribe, OnRead} {
+		list = append(list, s.rules[on]...)
+	}
+	return list
+}
+
+// fileNode is the file; each rule keeps its place.
+type fileNode struct {
+	Rules []yaml.Node `yaml:"rules"`
+}
+
+// ruleNode is a rule as it is written.
+type ruleNode struct {
+	Name    string `yaml:"name"`
+	On      On     `yaml:"on"`
+	When    string `yaml:"when"`
+	Effect  Effect `yaml:"effect"`
+	Message string `yaml:"message"`
+	Review  *struct {
+		Approvals *int     `yaml:"approvals"`
+		Role      string   `yaml:"role"`
+		Roles     []string `yaml:"roles"`
+		Expires   string   `yaml:"expires"`
+	} `yaml:"review"`
+}
+
+type parser struct {
+	set   *Set
+	envs  map[On]*cel.Env
+	names map[string]int // to the line of the rule
+}
+
+// known are the members of a rule; yaml.Node.Decode knows no KnownFields.
+var known = []string{"name", "on", "when", "effect", "message", "review"}
+
+func (p *parser) rule(node *yaml.Node) error {
+	if node.Kind != yaml.MappingNode {
+		return errors.New("a rule is a mapping with name, on, when and effect")
+	}
+	for i := 0; i < len(node.Content); i += 2 {
+		if key := node.Content[i]; !slices.Contains(known, key.Value) {
+			return fmt.Errorf("a rule has no %q: it has %v", key.Value, known)
+		}
+	}
+	var n ruleNode
+	if err := node.Decode(&n); err != nil {
+		return err
+	}
+	r := &Rule{Name: n.Name, On: n.On, When: n.When, Effect: n.Effect, Message: n.Message}
+	if err := p.check(r, node.Line); err != nil {
+		return err
+	}
+	if n.Review != nil && r.Effect != Review {
+		return fmt.Errorf("rule %s: only the effect review has a member review", r.Name)
+	}
+	if r.Effect == Review {
+		var err error
+		if r.Hold, err = hold(&n); err != nil {
+			return fmt.Errorf("rule %s: review: %w", r.Name, err)
+		}
+	}
+	env, ok := p.envs[r.On]
+	if !ok {
+		var err error
+		if env, err = environment(r.On); err != nil {
+			return err
+		}
+		p.envs[r.On] = env
+	}
+	if err := r.compile(env, p.set.options.RuleCost); err != nil {
+		return fmt.Errorf("rule %s: when: %s", r.Name, oneLine(err))
+	}
+	p.set.rules[r.On] = append(p.set.rules[r.On], r)
+	return nil
+}
+
+// check refuses what is wrong with a rule beside its expression.
+func (p *parser) check(r *Rule, line int) error {
+	switch {
+	case r.Name == "":
+		return errors.New("a rule needs a name")
+	case len(r.Name) > MaxNameBytes:
+		return fmt.Errorf("a name has at most %d bytes", MaxNameBytes)
+	case p.names[r.Name] != 0:
+		return fmt.Errorf("rule %s: line %d has one of that name", r.Name, p.names[r.Name])
+	case effects[r.On] == nil:
+		return fmt.Errorf("rule %s: on is update, query, subscribe or read, not %q", r.Name, r.On)
+	case !slices.Contains(effects[r.On], r.Effect):
+		return fmt.Errorf("rule %s: on %s the effect is one of %v, not %q", r.Name, r.On, effects[r.On], r.Effect)
+	case r.When == "":
+		return fmt.Errorf("rule %s: when is missing: true holds always", r.Name)
+	case len(r.When) > MaxExpressionBytes:
+		return fmt.Errorf("rule %s: a condition has at most %d bytes", r.Name, MaxExpressionBytes)
+	case len(r.Message) > MaxMessageBytes:
+		return fmt.Errorf("rule %s: a message has at most %d bytes", r.Name, MaxMessageBytes)
+	}
+	p.names[r.Name] = line
+	return nil
+}
+
+// hold reads what it takes to let a held update through.
+func hold(n *ruleNode) (*kg.Hold, error) {
+	h := &kg.Hold{Approvals: 1, Rules: []string{n.Name}}
+	if n.Review == nil {
+		return h, nil
+	}
+	if n.Review.Approvals != nil {
+		h.Approvals = *n.Review.Approvals
+	}
+	if h.Approvals < 1 || h.Approvals > MaxApprovals {
+		return nil, fmt.Errorf("approvals are 1 to %d, not %d", MaxApprovals, h.Approvals)
+	}
+	h.Roles = n.Review.Roles
+	if n.Review.Role != "" {
+		h.Roles = append(h.Roles, n.Review.Role)
+	}
+	if n.Review.Expires != "" {
+		var err error
+		if h.Expires, err = time.ParseDuration(n.Review.Expires); err != nil || h.Expires <= 0 || h.Expires > MaxExpiry {
+			return nil, fmt.Errorf("expires is a span of time such as 72h, at most %s, not %q", MaxExpiry, n.Review.Expires)
+		}
+	}
+	return h, nil
+}

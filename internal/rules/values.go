@@ -1,0 +1,179 @@
+package rules
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"koine/kg"
+)
+
+// Bounds of what rules see of the graph around a change. What is beyond them is
+// not seen.
+const (
+	MaxBefore           = 100 // statements that stand with the same subject, predicate and graph
+	MaxEntityStatements = 256 // of the subject, for entity
+)
+
+// value is how rules see an object: a number, a boolean, a moment, or else its
+// text; of a resource its IRI.
+func value(t kg.Term) any {
+	switch t.Datatype() {
+	case kg.XSDBoolean:
+		if b, err := strconv.ParseBool(t.Value()); err == nil {
+			return b
+		}
+	case kg.XSDDateTime:
+		if v, ok := t.DateTimeValue(); ok {
+			return v
+		}
+	default:
+		f, ok := t.Number()
+		if !ok {
+			break
+		}
+		if n, err := strconv.ParseInt(t.Value(), 10, 64); err == nil {
+			return n
+		}
+		return f
+	}
+	return t.ExternalID()
+}
+
+// text is how rules see a resource or a graph; "" for the default graph.
+func text(t kg.Term) string {
+	if t == kg.DefaultGraph {
+		return ""
+	}
+	return t.ExternalID()
+}
+
+// object fills in what rules see of an object.
+func object(m map[string]any, t kg.Term) map[string]any {
+	m["object"], m["datatype"], m["language"] = value(t), "", t.Lang()
+	if t.IsLiteral() {
+		m["object"], m["datatype"] = value(t), t.Datatype()
+	}
+	return m
+}
+
+// provenance is the JSON object of an assertion; an empty one when it has none.
+func provenance(raw []byte) map[string]any {
+	m := map[string]any{}
+	if json.Unmarshal(raw, &m) != nil || m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// patchValue is how rules see a change.
+func patchValue(c *kg.Change) map[string]any {
+	m := object(map[string]any{
+		"op": c.Op.String(), "subject": text(c.Quad.Subject), "predicate": text(c.Quad.Predicate), "graph": text(c.Quad.Graph),
+		"certainty": c.Assertion.EffectiveCertainty(), "hasCertainty": c.Assertion.HasCertainty,
+		"source": string(c.Assertion.Source), "provenance": provenance(c.Assertion.Provenance),
+		"withdrawn": withdrawn(c), "replaced": c.Op == kg.Remove && c.ReplacedBy >= 0,
+	}, c.Quad.Object)
+	if len(c.Replaces) > 0 {
+		m["op"] = kg.Replace.String()
+	}
+	return m
+}
+
+// withdrawn lists whose assertions a change takes away.
+func withdrawn(c *kg.Change) []string {
+	list := []string{}
+	if c.Op != kg.Remove {
+		return list
+	}
+	stays := map[kg.AgentID]bool{}
+	for _, a := range c.After {
+		stays[a.Source] = true
+	}
+	for _, a := range c.Before {
+		if !stays[a.Source] {
+			list = append(list, string(a.Source))
+		}
+	}
+	return list
+}
+
+// statementValue is how rules see a statement that stands; one that does not has
+// no assertions and the certainty 0.
+func statementValue(s kg.Statement) map[string]any {
+	sources, assertions := []string{}, []any{}
+	for _, a := range s.Assertions {
+		sources = append(sources, string(a.Source))
+		assertions = append(assertions, map[string]any{
+			"source": string(a.Source), "certainty": a.EffectiveCertainty(), "hasCertainty": a.HasCertainty,
+			"recordedAt": a.Time, "provenance": provenance(a.Provenance),
+		})
+	}
+	certainty, _ := s.Certainty()
+	return object(map[string]any{
+		"subject": text(s.Subject), "predicate": text(s.Predicate), "graph": text(s.Graph),
+		"certainty": certainty, "sources": sources, "assertions": assertions,
+	}, s.Object)
+}
+
+// before lists what stands with the change's subject, predicate and graph.
+func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
+	return func() ref.Val {
+		list := []any{}
+		for s, err := range j.Before.Match(kg.Pattern{Subject: c.Quad.Subject, Predicate: c.Quad.Predicate, Graph: c.Quad.Graph}) {
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			if len(list) == MaxBefore {
+				break
+			}
+			list = append(list, statementValue(s))
+		}
+		return types.DefaultTypeAdapter.NativeToValue(list)
+	}
+}
+
+// entity is the subject of a change as it stands with the update; its types are
+// those that it has before and after.
+func entity(j *kg.Judgement, subject kg.Term) func() ref.Val {
+	return func() ref.Val {
+		kinds, properties := []string{}, map[string]any{}
+		seen := map[string]bool{}
+		for i, side := range [...]*kg.Snapshot{j.After, j.Before} {
+			read := 0
+			pattern := kg.Pattern{Subject: subject}
+			if i == 1 {
+				pattern.Predicate = kg.IRI(kg.RDFType)
+			}
+			for s, err := range side.Match(pattern) {
+				if err != nil {
+					return types.WrapErr(err)
+				}
+				if read++; read > MaxEntityStatements {
+					break
+				}
+				p := text(s.Predicate)
+				if p == kg.RDFType && !seen[text(s.Object)] {
+					seen[text(s.Object)] = true
+					kinds = append(kinds, text(s.Object))
+				}
+				if i == 0 {
+					list, _ := properties[p].([]any)
+					properties[p] = append(list, value(s.Object))
+				}
+			}
+		}
+		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"iri": text(subject), "types": kinds, "properties": properties})
+	}
+}
+
+// callerValue is how rules see who is calling.
+func callerValue(p kg.Principal, actor kg.AgentID) map[string]any {
+	if actor == "" {
+		actor = p.ID
+	}
+	roles := append([]string{}, p.Roles...)
+	return map[string]any{"id": string(p.ID), "roles": roles, "actor": string(actor), "method": p.Method}
+}
