@@ -56,9 +56,7 @@ func (serveCommand) Help() string {
 
 A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
 
-Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
-
-Ctrl-C ends it at once; nothing that was acknowledged is lost.
+Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second Ctrl-C ends it at once; nothing that was acknowledged is lost.
 
 Examples:
   koine serve --demo

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// trustBlocks are those of the README's tour of trust: a command and what it
+// prints. The word refused says that it is one that fails.
+var trustBlocks = regexp.MustCompile("(?s)```console trust( refused)?\n\\$ ([^\n]*(?:\n  [^\n]*)*)\n(.*?)```")
+
+// trustMasks are what differs from run to run, beside masks.
+var trustMasks = regexp.MustCompile(`ak_live_\w+|Key \w{12} of|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// The tour of trust is run as the README tells it: against a demo server with
+// keys and a rule, in one shell, with the administrator's key that the first
+// start printed. With UPDATE_README=1 what it prints is written into it.
+func TestTourOfTrust(t *testing.T) {
+	const path = "../../README.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, url := startServer(t, "--demo", "--auth", "keys", "--policy", "../../examples/policies/four-eyes.yaml")
+	shell := &shell{t: t, state: filepath.Join(t.TempDir(), "state")}
+	shell.run("export KOINE_URL=" + url + " ADMIN=" + trustMasks.FindString(server.log.String()))
+	commands := 0
+	updated := trustBlocks.ReplaceAllStringFunc(string(text), func(block string) string {
+		commands++
+		parts := trustBlocks.FindStringSubmatch(block)
+		printed, err := shell.run(strings.ReplaceAll(parts[2], "./koine", "koine"))
+		if (err != nil) != (parts[1] != "") {
+			t.Errorf("%s: %v\n%s", parts[2], err, printed)
+		}
+		return "```console trust" + parts[1] + "\n$ " + parts[2] + "\n" + printed + "```"
+	})
+	if commands < 6 {
+		t.Errorf("found %d commands", commands)
+	}
+	if os.Getenv("UPDATE_README") != "" {
+		if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	masked := func(s string) string { return trustMasks.ReplaceAllString(mask(s), "…") }
+	if diff := cmp.Diff(masked(string(text)), masked(updated)); diff != "" {
+		t.Errorf("what %s shows is not what happens (-shown +happens); UPDATE_README=1 writes it:\n%s", path, diff)
+	}
+}
+
+// shell runs one command after the other, each with the variables that those
+// before it set.
+type shell struct {
+	t     *testing.T
+	state string
+}
+
+// run gives what the command printed, with a line break at the end if anything.
+func (s *shell) run(command string) (string, error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	script := "set -a; [ ! -f \"$STATE\" ] || . \"$STATE\"\n" + command + "\nstatus=$?; export -p >\"$STATE\"; exit $status"
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Env = append(os.Environ(), "STATE="+s.state)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
