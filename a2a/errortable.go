@@ -91,6 +91,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		patient.RetryAfter = defaultRetryAfter
 		e = &patient
 	}
+	h.options.Refused(ctx, e.Code)
 	for _, row := range errorTable {
 		if row.code != e.Code {
 			continue

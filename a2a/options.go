@@ -50,6 +50,9 @@ type Options struct {
 	// Admit, if set, is asked before each request of a batch but the first, which
 	// the HTTP request stands for. Its error is that request's answer.
 	Admit func(context.Context) error
+	// Refused, if set, is told of each error that is not GraphQL's: so that what
+	// somebody may not do is noted.
+	Refused func(context.Context, kg.Code)
 	// Observe, if set, is told of each call that has ended: a stream that could
 	// not be established ends at once, an established one when it closes. code
 	// is 0 or that of the error; an unknown method has the name "unknown".
@@ -66,6 +69,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Admit == nil {
 		o.Admit = func(context.Context) error { return nil }
+	}
+	if o.Refused == nil {
+		o.Refused = func(context.Context, kg.Code) {}
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, int, time.Duration) {}

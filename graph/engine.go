@@ -13,6 +13,7 @@ import (
 
 	_ "embed"
 
+	"koine/internal/audit"
 	"koine/internal/operation"
 	"koine/internal/policy"
 	"koine/internal/shapes"
@@ -28,9 +29,12 @@ type Deps struct {
 	// store without policies.
 	Graphs *policy.Graphs
 	// Shapes are those that Store judges by; nil for none.
-	Shapes *shapes.Set
+	Shapes  *shapes.Set
 	Reviews Reviews // nil: nothing is held for review
 	Rules   Rules   // nil: no query is refused
+	// Trail is where refusals are noted, and read from by Query.audit; nil for
+	// none.
+	Trail *audit.Trail
 }
 
 // Options of an engine. The zero value works.
@@ -118,6 +122,7 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	defer func() {
 		pace.close()
 		r.close(&result)
+		e.noteRefusals(ctx, &result)
 		result.Duration = time.Since(started)
 	}()
 	opCtx, errs := e.prepare(ctx, r)

@@ -151,6 +151,50 @@ type Assertion struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
+// A page of the audit list.
+type AuditConnection struct {
+	// The entries, the newest first.
+	Nodes []AuditEntry `json:"nodes"`
+	// Where this page stands in the whole. `endCursor`, which an empty page has too, is for `after`.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// Something that was done, or was refused.
+type AuditEntry struct {
+	// When. Of a refusal that was repeated, the first time.
+	Time time.Time `json:"time"`
+	// What it was about.
+	Kind AuditKind `json:"kind"`
+	// Whether it was done.
+	Accepted bool `json:"accepted"`
+	// Who was authenticated; empty where that is not known.
+	Principal string `json:"principal"`
+	// The agent in whose name it was.
+	Actor string `json:"actor"`
+	// The commit's number. Null for a refusal.
+	Revision *kg.Revision `json:"revision"`
+	// How many statements or assertions the commit added.
+	Added *int `json:"added"`
+	// How many it removed.
+	Removed *int `json:"removed"`
+	// Why, as its author told.
+	Justification *string `json:"justification"`
+	// The proposal that the commit holds, or applies.
+	ProposalID *string `json:"proposalId"`
+	// Why not: the code of the refusal. Null for a commit.
+	Reason *string `json:"reason"`
+	// The path of the route that was asked. Null where there is none.
+	Path *string `json:"path"`
+	// Where the request came from, where that is known.
+	Address *string `json:"address"`
+	// The request, as in the server's log; of a refusal that was repeated, the first one.
+	RequestID *string `json:"requestId"`
+	// How often it was refused within a minute.
+	Count *int `json:"count"`
+	// The last of these times.
+	Last *time.Time `json:"last"`
+}
+
 // One agent's assertion of a statement and where it comes from.
 type Backing struct {
 	// What it asserts.

@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 	"koine/kg"
+	"time"
 )
 
 // CreateAPIKey is the resolver for the createApiKey field.
@@ -98,6 +99,11 @@ func (r *queryResolver) Match(ctx context.Context, pattern PatternInput, selectA
 // ShortestPaths is the resolver for the shortestPaths field.
 func (r *queryResolver) ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
 	return nil, readShortestPaths(ctx, from, to, maxDepth, k, view)
+}
+
+// Audit is the resolver for the audit field.
+func (r *queryResolver) Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind) (*AuditConnection, error) {
+	return auditList(ctx, auditQuery{first, after, principal, actor, since, until, kinds})
 }
 
 // Changes is the resolver for the changes field.

@@ -184,8 +184,11 @@ func (s *socket) subscribe(m message) error {
 
 // notConnected is how a socket closes whose caller is not let in, or not any more.
 func notConnected(err error) *closing {
-	if kg.CodeOf(err) == kg.CodeUnauthenticated {
+	switch code := kg.CodeOf(err); code {
+	case kg.CodeUnauthenticated:
 		return &closing{closeUnauthorized, "Unauthorized"}
+	case kg.CodeRateLimited:
+		return &closing{websocket.StatusTryAgainLater, string(code)}
 	}
 	return &closing{closeForbidden, "Forbidden"}
 }

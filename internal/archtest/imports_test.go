@@ -85,7 +85,7 @@ var law = []layer{
 	{"koine/internal/review", []string{"koine/kg"}, []string{"github.com/google/uuid"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
-	{"koine/graph", []string{"koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",
+	{"koine/graph", []string{"koine/internal/audit", "koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse"}, nil,
@@ -94,7 +94,7 @@ var law = []layer{
 		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
 	{"koine/internal/dialect/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse", "koine/internal/rdf"}, nil,
 		"a dialect is one directory that knows no sibling"},
-	{"koine/internal/httpd", []string{"koine/kg", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,
+	{"koine/internal/httpd", []string{"koine/kg", "koine/internal/audit", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,
 		"the server is handed its adapters: importing one would make all the others depend on it"},
 	{"koine/web/...", []string{}, []string{},
 		"the pages are embedded files"},

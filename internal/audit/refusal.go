@@ -110,7 +110,8 @@ func (t *Trail) Refused(ctx context.Context, code kg.Code) {
 }
 
 // kinds are the codes that matter to who watches over a store. A graph that is
-// not to be seen is not found: so GRAPH_NOT_FOUND is also that of a slip.
+// not to be seen is not found: so GRAPH_NOT_FOUND is also that of a slip. Limits
+// are told by who keeps them.
 var kinds = map[kg.Code]Kind{
 	kg.CodePermissionDenied:   Denied,
 	kg.CodeSourceForbidden:    Denied,
@@ -118,7 +119,8 @@ var kinds = map[kg.Code]Kind{
 	kg.CodeGraphNotFound:      Denied,
 	kg.CodeAlignmentViolation: Denied,
 	kg.CodeUnauthenticated:    Authentication,
-	kg.CodeRateLimited:        RateLimit,
+	"HOST_FORBIDDEN":          Denied,
+	"ORIGIN_FORBIDDEN":        Denied,
 }
 
 // add says whether the refusal is a new one.

@@ -10,6 +10,9 @@ import (
 	"koine/kg"
 )
 
+// MethodNone is the method of a principal whom nobody authenticated.
+const MethodNone = "none"
+
 // Caller is who sent a request.
 type Caller struct {
 	// Principal is the authenticated caller.

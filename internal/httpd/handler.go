@@ -28,27 +28,28 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 // route lets the request in, or refuses it, and hands it to its handler. seen
 // is the request as the handler saw it.
 func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Request) {
+	_, pattern := s.mux.Handler(r)
+	who := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
 	if refused := s.admit(r); refused != nil {
-		s.refuse(w, r, refused)
+		s.refuse(w, r, who, refused)
 		return r
 	}
-	from := s.addressOf(r)
-	if refused := s.limitAddress(r, from); refused != nil {
-		s.refuse(w, r, refused)
+	if refused := s.limitAddress(r, who.Address); refused != nil {
+		s.refuse(w, r, who, refused)
 		return r
 	}
-	seen, leave, refused := s.identify(r, caller.Caller{Address: from, RequestID: id})
+	seen, leave, refused := s.identify(r, &who)
 	if refused != nil {
-		s.refuse(w, r, refused)
+		s.refuse(w, r, who, refused)
 		return r
 	}
 	defer leave()
 	if refused := s.limitPrincipal(seen); refused != nil {
-		s.refuse(w, r, refused)
+		s.refuse(w, r, who, refused)
 		return seen
 	}
 	if !s.enter() {
-		s.refuse(w, r, overloaded)
+		s.refuse(w, r, who, overloaded)
 		return seen
 	}
 	w.left = s.leave
@@ -86,5 +87,5 @@ func (s *Server) recover(w *response, r *http.Request) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	s.refuse(w, r, broken)
+	s.refuse(w, r, caller.From(r.Context()), broken)
 }

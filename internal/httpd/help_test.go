@@ -147,3 +147,17 @@ func dial(t *testing.T, r running, text string) *net.TCPConn {
 	}
 	return conn.(*net.TCPConn)
 }
+
+// eventually waits for what must come about soon.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for deadline := time.After(patience); !holds(); {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("it did not come about that %s", what)
+		}
+	}
+}

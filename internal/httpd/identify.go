@@ -16,12 +16,12 @@ type Admit func(ctx context.Context, credential string, end func(error)) (p kg.P
 
 // MethodNone is that of a caller on a public path, and of one who opens a socket
 // and has yet to say who it is: nobody was authenticated, and it has no rights.
-const MethodNone = "none"
+const MethodNone = caller.MethodNone
 
 // identify finds out who is calling, and adds that to what is known of it
 // already. The request that it gives ends when the
 // credential does; leave is called when it was answered.
-func (s *Server) identify(r *http.Request, who caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
+func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
 	ctx, leave := r.Context(), func() {}
 	if s.options.Admit == nil {
 		agent, err := agentOf(r.Header)
@@ -29,10 +29,10 @@ func (s *Server) identify(r *http.Request, who caller.Caller) (seen *http.Reques
 			return nil, nil, invalidAgent(err)
 		}
 		who.Principal = openPrincipal(agent)
-	} else if ctx, leave, refused = s.known(ctx, r, &who); refused != nil {
+	} else if ctx, leave, refused = s.known(ctx, r, who); refused != nil {
 		return nil, nil, refused
 	}
-	return r.WithContext(caller.With(ctx, who)), leave, nil
+	return r.WithContext(caller.With(ctx, *who)), leave, nil
 }
 
 // known finds out who is calling a server that knows credentials.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"koine/internal/audit"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -52,6 +53,8 @@ type Options struct {
 	// Counters are those that /metrics has beside the server's own; nil makes new
 	// ones.
 	Counters *Counters
+	// Trail is told of what the server refuses; nil for none.
+	Trail *audit.Trail
 	// Certificate makes the server speak TLS; nil leaves it at plain HTTP.
 	Certificate *Certificate
 

@@ -1,10 +1,12 @@
 package httpd
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
 
+	"koine/internal/caller"
 	"koine/kg"
 )
 
@@ -133,9 +135,9 @@ func (f *refusal) body(form Form) any {
 }
 
 // refuse answers in the form of the route that the request is for.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who caller.Caller, f *refusal) {
+	s.noteRefusal(r.Context(), who, f)
 	_, pattern := s.mux.Handler(r)
-	s.metrics.refused.WithLabelValues(f.reason).Inc()
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
 	}
@@ -143,6 +145,12 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
 		w.Header().Set("WWW-Authenticate", f.challenge)
 	}
 	writeJSON(w, f.status, f.body(s.forms[pattern]))
+}
+
+// noteRefusal counts a refusal, and tells the trail of it.
+func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal) {
+	s.metrics.refused.WithLabelValues(f.reason).Inc()
+	s.options.Trail.Refused(caller.With(ctx, who), kg.Code(f.reason))
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

@@ -21,6 +21,9 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 // context carries.
 func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) {
 	who := caller.From(ctx)
+	if who.Principal.Method == caller.MethodNone {
+		return t.Stream("", who.Address) // a socket that has yet to say whose it is
+	}
 	return t.Stream(who.Principal.ID, who.Address)
 }
 

@@ -70,22 +70,26 @@ func (t *Throttle) Update(principal kg.AgentID, addr netip.Addr) error {
 	return t.fromAddress(t.updates.address, Updates, addr)
 }
 
-// Stream takes a place of a stream from both. release gives it back and may be
+// Stream takes a place of a stream from both; "" is nobody, who has no share. release gives it back and may be
 // called again.
 func (t *Throttle) Stream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
-	if !t.streams.principal.take(principal) {
+	if principal != "" && !t.streams.principal.take(principal) {
 		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByPrincipal, Principal: principal})
 	}
 	key, counted := keyOf(addr)
 	if counted && !t.streams.address.take(key) {
-		t.streams.principal.give(principal)
+		if principal != "" {
+			t.streams.principal.give(principal)
+		}
 		return nil, t.check(StreamRetryAfter, Refusal{What: Streams, By: ByAddress, Address: addr})
 	}
 	return sync.OnceFunc(func() {
-		t.streams.principal.give(principal)
+		if principal != "" {
+			t.streams.principal.give(principal)
+		}
 		if counted {
 			t.streams.address.give(key)
 		}

@@ -37,6 +37,9 @@ type Deps struct {
 	// Prefixes shorten IRIs in Turtle and TriG, and are understood in ?graph=.
 	Prefixes *kg.Prefixes
 	Logger   *slog.Logger // may be nil
+	// Refused, if set, is told of each error: so that what somebody may not do is
+	// noted.
+	Refused func(context.Context, kg.Code)
 }
 
 // Bounds of an import, and their defaults.

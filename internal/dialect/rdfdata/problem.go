@@ -101,6 +101,9 @@ func problemOf(err error) (p problem) {
 // fail answers with an error. What is our own fault is logged, not told.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
+	if h.Refused != nil {
+		h.Refused(r.Context(), kg.Code(p.Data.Reason))
+	}
 	if p.status == http.StatusInternalServerError && h.Logger != nil {
 		h.Logger.ErrorContext(r.Context(), "RDF over HTTP failed", "request", caller.From(r.Context()).RequestID, "error", err)
 	}

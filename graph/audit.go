@@ -1,0 +1,118 @@
+package graph
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"koine/internal/audit"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// AuditKind is that of package audit.
+type AuditKind = audit.Kind
+
+// auditQuery is what is asked of the audit list.
+type auditQuery struct {
+	first            *int
+	after            *Cursor
+	principal, actor *string
+	since, until     *time.Time
+	kinds            []audit.Kind
+}
+
+// auditList answers Query.audit.
+func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) {
+	r := runOf(ctx)
+	if !isAdmin(r.request.Principal) {
+		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list is for administrators")
+	}
+	q, err := asked.query(r.engine.limits)
+	if err != nil {
+		return nil, err
+	}
+	out := &AuditConnection{Nodes: []AuditEntry{}, PageInfo: &PageInfo{HasPreviousPage: asked.after != nil}}
+	if q.First == 0 {
+		return out, nil
+	}
+	page, err := audit.List(ctx, r.engine.deps.Store, r.engine.deps.Trail, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Entries {
+		out.Nodes = append(out.Nodes, auditEntry(&page.Entries[i]))
+	}
+	end := Cursor(page.End)
+	out.PageInfo.HasNextPage, out.PageInfo.EndCursor = page.More, &end
+	return out, nil
+}
+
+// isAdmin tells whether somebody may see and do everything: code of this process
+// and who has its files may as well.
+func isAdmin(p kg.Principal) bool {
+	return p.HasRole(kg.RoleAdmin) || p.Method == "" || p.Method == kg.MethodLocal
+}
+
+func (asked auditQuery) query(limits Limits) (q audit.Query, err error) {
+	if q.First, err = limits.pageSize(asked.first, DefaultPageSize); err != nil {
+		return q, err
+	}
+	for _, agent := range []struct {
+		text *string
+		to   *kg.AgentID
+	}{{asked.principal, &q.Principal}, {asked.actor, &q.Actor}} {
+		if agent.text != nil {
+			*agent.to = kg.CanonicalAgent(*agent.text)
+		}
+	}
+	if asked.after != nil {
+		q.After = string(*asked.after)
+	}
+	if asked.since != nil {
+		q.Since = *asked.since
+	}
+	if asked.until != nil {
+		q.Until = *asked.until
+	}
+	q.Kinds = asked.kinds
+	return q, nil
+}
+
+func auditEntry(e *audit.Entry) AuditEntry {
+	out := AuditEntry{Time: e.Time, Kind: e.Kind, Accepted: e.Commit != nil, Principal: string(e.Principal), Actor: string(e.Actor)}
+	if c := e.Commit; c != nil {
+		out.Revision, out.Added, out.Removed = &c.Revision, &e.Added, &e.Removed
+		out.Justification, out.ProposalID = unlessEmpty(c.Justification), unlessEmpty(c.ProposalID)
+	}
+	if r := e.Refusal; r != nil {
+		out.Reason, out.Path, out.RequestID = &r.Reason, unlessEmpty(r.Path), unlessEmpty(r.RequestID)
+		out.Count, out.Last = &r.Count, &r.Last
+		if r.Address != (netip.Addr{}) {
+			address := r.Address.String()
+			out.Address = &address
+		}
+	}
+	return out
+}
+
+func unlessEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// noteRefusals tells the trail what the caller of an operation was not let do,
+// each reason once.
+func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
+	var told []string
+	for _, err := range result.Errors {
+		code, _ := err.Extensions["code"].(string)
+		if code != "" && !slices.Contains(told, code) {
+			told = append(told, code)
+			e.deps.Trail.Refused(ctx, kg.Code(code))
+		}
+	}
+}
