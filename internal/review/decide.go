@@ -20,7 +20,8 @@ var errChanged = errors.New("the proposal has changed")
 
 // Decide writes down what a reviewer says. The last approval that is required
 // applies the patches, or marks the proposal conflicted where the graph does not
-// take them; a rejection ends it. To approve twice is to approve once.
+// take them; a rejection ends it. To say the same
+// twice is to say it once.
 //
 // Errors: CodeNotFound where the caller may not see the proposal;
 // CodePermissionDenied for the author, and for who has none of the roles;
@@ -41,6 +42,9 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 		}
 		if err := mayReview(by, p); err != nil {
 			return nil, err
+		}
+		if p.Status != Pending && said(p, by.Principal.ID, d) {
+			return p, nil // the answer to the first time was lost
 		}
 		r := &decision{service: s, by: by, proposal: p, decision: d, comment: comment, expected: expected}
 		err = r.make(ctx)
@@ -142,12 +146,15 @@ func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
 	return p, d.write(tx, p)
 }
 
+// said tells whether the principal has decided so before.
+func said(p *Proposal, reviewer kg.AgentID, d Decision) bool {
+	return slices.ContainsFunc(p.Reviews, func(r Review) bool { return r.Reviewer == reviewer && r.Decision == d })
+}
+
 // write writes the review down, unless the same was said before.
 func (d *decision) write(tx *kg.Tx, p *Proposal) error {
-	for _, r := range p.Reviews {
-		if r.Reviewer == d.by.Principal.ID && r.Decision == d.decision {
-			return nil
-		}
+	if said(p, d.by.Principal.ID, d.decision) {
+		return nil
 	}
 	w := &writer{tx: tx, graph: graphOf(p.ID), source: d.by.Principal.ID}
 	subject := kg.IRI(w.graph.Value() + "/review/" + strconv.Itoa(len(p.Reviews)+1))

@@ -213,6 +213,9 @@ func TestApproval(t *testing.T) {
 	if r := done.Reviews; len(r) != 1 || r[0].Reviewer != bob.ID || r[0].Actor != bob.ID || r[0].Decision != review.Approve || r[0].Comment != "because" || r[0].Time.IsZero() {
 		t.Errorf("the reviews are %+v", r)
 	}
+	if again, err := w.decide(bob, id, review.Approve); err != nil || again.Status != review.Applied || again.Revision != done.Revision {
+		t.Errorf("said again: got %+v, %v", again, err)
+	}
 	w.want("pay", w.objects(kg.View{Principal: admin}, pay), "more")
 	w.want("notes", w.objects(kg.View{Principal: admin}, note), "007", "hallo", "\u00e9 \"quoted\"")
 	c, err := w.store.Commit(t.Context(), ann, done.AppliedIn)

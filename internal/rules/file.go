@@ -64,8 +64,8 @@ func (f *File) Set() *Set { return f.set.Load() }
 // OnChange has fn called after other rules have come into force.
 func (f *File) OnChange(fn func()) { f.changed.Store(&fn) }
 
-// Reload reads the file again, if it is another than before. A broken one is
-// refused, which is logged, and the rules in force stay.
+// Reload reads the file again, if it is another than the last time. A broken one
+// is refused, which is logged, and the rules in force stay.
 func (f *File) Reload() error {
 	text, err := read(f.path)
 	if err != nil {
