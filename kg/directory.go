@@ -26,6 +26,8 @@ import (
 //	index/          what the log means now; may be thrown away
 //	index/CLEAN     there only while the index is closed in order: checksums of its files
 //	index.building  there while a bulk load or a rebuild writes the index
+//	erasing/        there while Erase makes a new store; erasing.ready while that
+//	                takes the place of this one
 //	checkpoints/    states from which, with the log behind them, to rebuild
 const (
 	lockName       = "LOCK"
@@ -93,6 +95,9 @@ func (d *directory) close() error { return d.lock.Close() }
 func (d *directory) join(name string) string { return filepath.Join(d.path, name) }
 
 func (d *directory) load() error {
+	if err := d.finishExchange(); err != nil {
+		return err
+	}
 	raw, err := os.ReadFile(d.join(formatName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.create()

@@ -94,3 +94,32 @@ func parseRow(row string) (kv [2][]byte) {
 
 // Scrubbed is closed when the log has been read through after opening.
 func (s *Store) Scrubbed() <-chan struct{} { return s.scrubbed }
+
+// CheckpointText is all that a checkpoint holds, uncompressed.
+func CheckpointText(path string) (string, error) {
+	var b strings.Builder
+	err := eachRecord(path, func(r checkpointRecord) error {
+		b.Write(r.key)
+		b.Write(r.value)
+		b.WriteByte('\n')
+		return nil
+	})
+	return b.String(), err
+}
+
+// ErrStopped ends an erasing that a test has stop.
+var ErrStopped = errors.New("stopped")
+
+// EraseStopped is Erase, stopped after so many steps of putting the new store in
+// the place of the old one; 0 is before the first.
+func EraseStopped(ctx context.Context, dir string, o EraseOptions, after int) error {
+	step := 0
+	o.step = func() error {
+		if step++; step > after {
+			return ErrStopped
+		}
+		return nil
+	}
+	_, err := Erase(ctx, dir, o)
+	return err
+}

@@ -28,6 +28,7 @@ type cli struct {
 	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
 	Shapes  shapesCommand  `cmd:"" help:"Keep, list and check the shapes that updates are judged by."`
 	Rules   rulesCommand   `cmd:"" help:"Work with files of rules."`
+	Erase   eraseCommand   `cmd:"" help:"Take statements out of a store for good, with their history."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 }

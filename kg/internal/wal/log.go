@@ -22,6 +22,7 @@ type Log struct {
 	wal    *raftwal.WAL
 	files  *segmentFiles
 	logger *slog.Logger
+	begin  uint64 // first index of an empty log; 0 stands for 1
 	first  atomic.Uint64
 	last   atomic.Uint64
 	hashes hashCache
@@ -75,6 +76,9 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 		return err
 	}
 	settled := l.last.Load()
+	if settled == 0 && l.begin > 0 {
+		settled = l.begin - 1
+	}
 	if first != settled+1 {
 		return fmt.Errorf("%w: starts at %d, last is %d", ErrGap, first, settled)
 	}
@@ -97,6 +101,7 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	for i, h := range hashes {
 		l.hashes.put(first+uint64(i), h)
 	}
+	l.first.CompareAndSwap(0, first)
 	l.advance(first+uint64(len(batch))-1, prev)
 	return nil
 }

@@ -30,6 +30,8 @@ type Options struct {
 	// ReadOnly opens a log for reading what is legible of it: nothing in the
 	// directory is changed, and lost entries are no reason to refuse.
 	ReadOnly bool
+	// Begin is the first index of a log that is empty; 1 when 0.
+	Begin uint64
 	// Files is the file system, the real one when nil. Tests pass waltest.Files.
 	Files types.VFS
 	// Logger takes what raft-wal reports from its background work.
@@ -81,7 +83,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}, logger: o.Logger}
+	l := &Log{begin: o.Begin, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}, logger: o.Logger}
 	l.wal, err = raftwal.Open(dir,
 		raftwal.WithCodec(codec{}),
 		raftwal.WithMetaStore(meta),
