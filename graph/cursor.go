@@ -77,6 +77,9 @@ func viewKey(v kg.View) string {
 		b = append(r.From.AppendFormat(append(b, " recorded "...), time.RFC3339Nano), ' ')
 		b = r.Until.AppendFormat(b, time.RFC3339Nano)
 	}
+	if v.Doubted {
+		b = append(b, " doubted"...)
+	}
 	if !v.ValidAt.IsZero() {
 		b = v.ValidAt.AppendFormat(append(b, " valid "...), time.RFC3339Nano)
 	}

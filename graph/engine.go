@@ -14,6 +14,7 @@ import (
 	_ "embed"
 
 	"koine/internal/audit"
+	"koine/internal/belief"
 	"koine/internal/operation"
 	"koine/internal/policy"
 	"koine/internal/shapes"
@@ -35,6 +36,8 @@ type Deps struct {
 	// Trail is where refusals are noted, and read from by Query.audit; nil for
 	// none.
 	Trail *audit.Trail
+	// Quarantines are those that Store reads under; nil for a store without.
+	Quarantines *belief.Quarantines
 }
 
 // Options of an engine. The zero value works.

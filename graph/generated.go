@@ -46,6 +46,8 @@ type ComplexityRoot struct {
 // region    ************************** generated!.gotpl **************************
 
 type MutationResolver interface {
+	QuarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error)
+	LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error)
 	CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error)
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
 	RevokeAPIKey(ctx context.Context, id string) (*APIKey, error)
@@ -72,6 +74,7 @@ type QueryResolver interface {
 	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
 	Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error)
 	Proposal(ctx context.Context, id string) (*Proposal, error)
+	Quarantines(ctx context.Context) ([]Quarantine, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Me(ctx context.Context) (*Me, error)
 	Agents(ctx context.Context, first *int, after *string) ([]Agent, error)
@@ -128,6 +131,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputGroupCondition,
 		ec.unmarshalInputGroupOrder,
 		ec.unmarshalInputIRIFilter,
+		ec.unmarshalInputLiftQuarantineInput,
 		ec.unmarshalInputLongFilter,
 		ec.unmarshalInputMatchAggregate,
 		ec.unmarshalInputMatchGroupKey,
@@ -138,6 +142,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPatternInput,
 		ec.unmarshalInputPredicateInput,
 		ec.unmarshalInputPropertyFilter,
+		ec.unmarshalInputQuarantineAgentInput,
 		ec.unmarshalInputRevisionFilter,
 		ec.unmarshalInputRotateApiKeyInput,
 		ec.unmarshalInputSetGraphPolicyInput,
@@ -516,6 +521,8 @@ type Query {
     "Its id, as the answer to the held update gave it."
     id: ID!
   ): Proposal
+  "The agents under quarantine, in the order of their names. For administrators."
+  quarantines: [Quarantine!]
 
   "The words that this graph is written in: ask this first when you do not know the data."
   vocabulary(
@@ -597,6 +604,22 @@ type Query {
 
 "How the graph is changed."
 type Mutation {
+  """
+  Puts an agent under quarantine: what it asserted, or asserts from now on, counts for nobody, in no read,
+  count, path, history or subscription. Nothing is removed, and ` + "`" + `liftQuarantine` + "`" + ` makes it count again. Said
+  again with another ` + "`" + `since` + "`" + `, it is another quarantine. For administrators.
+  """
+  quarantineAgent(
+    "Whom, and from when on."
+    input: QuarantineAgentInput!
+  ): QuarantinePayload
+
+  "Ends an agent's quarantine: what it asserted counts again. For administrators."
+  liftQuarantine(
+    "Whose."
+    input: LiftQuarantineInput!
+  ): QuarantinePayload
+
   "Makes an API key, and the record of its agent if there is none. For administrators."
   createApiKey(
     "Whose key it is, and what it gives."
@@ -1028,6 +1051,60 @@ type PreviousRecord {
   statement: StatementRecord!
   "The assertions."
   assertions: [Assertion!]!
+}
+
+"What ` + "`" + `quarantineAgent` + "`" + ` takes."
+input QuarantineAgentInput {
+  "The agent whose assertions are not to count."
+  agent: String!
+  "From when on: what it recorded then or later. All that it ever asserted if not said."
+  since: DateTime
+  "Why: kept with the commit."
+  justification: String
+  "Tell what would disappear, and do nothing."
+  dryRun: Boolean
+}
+
+"What ` + "`" + `liftQuarantine` + "`" + ` takes."
+input LiftQuarantineInput {
+  "The agent whose assertions are to count again."
+  agent: String!
+  "Why: kept with the commit."
+  justification: String
+  "Tell what would come back, and do nothing."
+  dryRun: Boolean
+}
+
+"What a quarantine, or its end, does to what is read."
+type QuarantinePayload {
+  "The agent."
+  agent: String!
+  "How many of its assertions count no longer, or again. Of the default view, as administrators see it."
+  assertionsAffected: Long!
+  "How many statements are there no longer, or again, because no other agent asserts them."
+  statementsAffected: Long!
+  "Some of these statements."
+  examples: [StatementRecord!]!
+  "Whether all statements were counted: only the first five million are looked at."
+  complete: Boolean!
+  "Whether it was only told."
+  dryRun: Boolean!
+  "The revision that it made, or the newest if it changed nothing."
+  revision: Revision!
+  "The position behind that revision."
+  position: Position!
+  "The commit's id. Null when there is none: it was so already, or it was a dry run."
+  commitId: ID
+}
+
+"An agent's quarantine."
+type Quarantine {
+  "The agent."
+  agent: String!
+  "From when on what it recorded does not count. Null: all that it ever asserted."
+  since: DateTime
+  "The commit that began it. Null when the log no longer has it."
+  commit: Commit
 }
 
 "A page of entities."
@@ -1502,6 +1579,8 @@ input ViewInput {
   believedBy: [String!]
   "Also what proposals under review would add, as far as you may read those; ` + "`" + `Statement.pending` + "`" + ` tells them."
   includePending: Boolean
+  "Also assertions of agents under quarantine, which otherwise count for nobody. For administrators."
+  includeQuarantined: Boolean
 }
 
 "A span of time. Without a ` + "`" + `from` + "`" + ` it has no beginning, without an ` + "`" + `until` + "`" + ` no end."
@@ -3350,6 +3429,42 @@ func (ec *executionContext) childFields_ProposalReview(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ProposalReview", field.Name)
 }
 
+func (ec *executionContext) childFields_Quarantine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_Quarantine_agent(ctx, field)
+	case "since":
+		return ec.fieldContext_Quarantine_since(ctx, field)
+	case "commit":
+		return ec.fieldContext_Quarantine_commit(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Quarantine", field.Name)
+}
+
+func (ec *executionContext) childFields_QuarantinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_QuarantinePayload_agent(ctx, field)
+	case "assertionsAffected":
+		return ec.fieldContext_QuarantinePayload_assertionsAffected(ctx, field)
+	case "statementsAffected":
+		return ec.fieldContext_QuarantinePayload_statementsAffected(ctx, field)
+	case "examples":
+		return ec.fieldContext_QuarantinePayload_examples(ctx, field)
+	case "complete":
+		return ec.fieldContext_QuarantinePayload_complete(ctx, field)
+	case "dryRun":
+		return ec.fieldContext_QuarantinePayload_dryRun(ctx, field)
+	case "revision":
+		return ec.fieldContext_QuarantinePayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_QuarantinePayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_QuarantinePayload_commitId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuarantinePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4202,6 +4317,34 @@ func (ec *executionContext) field_Mutation_deleteGraph_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (DeleteGraphInput, error) {
 			return ec.unmarshalNDeleteGraphInput2koineᚋgraphᚐDeleteGraphInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_liftQuarantine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (LiftQuarantineInput, error) {
+			return ec.unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_quarantineAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (QuarantineAgentInput, error) {
+			return ec.unmarshalNQuarantineAgentInput2koineᚋgraphᚐQuarantineAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10027,6 +10170,94 @@ func (ec *executionContext) fieldContext_Me_agent(_ context.Context, field graph
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_quarantineAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_quarantineAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().QuarantineAgent(ctx, fc.Args["input"].(QuarantineAgentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *QuarantinePayload) graphql.Marshaler {
+			return ec.marshalOQuarantinePayload2ᚖkoineᚋgraphᚐQuarantinePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_quarantineAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QuarantinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_quarantineAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_liftQuarantine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_liftQuarantine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().LiftQuarantine(ctx, fc.Args["input"].(LiftQuarantineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *QuarantinePayload) graphql.Marshaler {
+			return ec.marshalOQuarantinePayload2ᚖkoineᚋgraphᚐQuarantinePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_liftQuarantine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QuarantinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_liftQuarantine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createApiKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11621,6 +11852,300 @@ func (ec *executionContext) fieldContext_ProposalReview_time(_ context.Context, 
 	return graphql.NewScalarFieldContext("ProposalReview", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _Quarantine_agent(ctx context.Context, field graphql.CollectedField, obj *Quarantine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Quarantine_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Quarantine_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Quarantine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Quarantine_since(ctx context.Context, field graphql.CollectedField, obj *Quarantine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Quarantine_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Quarantine_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Quarantine", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Quarantine_commit(ctx context.Context, field graphql.CollectedField, obj *Quarantine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Quarantine_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Quarantine_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Quarantine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QuarantinePayload_agent(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_assertionsAffected(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_assertionsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AssertionsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_assertionsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_statementsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_statementsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_examples(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_examples(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Examples, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementRecord) graphql.Marshaler {
+			return ec.marshalNStatementRecord2ᚕkoineᚋgraphᚐStatementRecordᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_examples(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuarantinePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QuarantinePayload_complete(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_dryRun(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_dryRun(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DryRun, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_dryRun(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_revision(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_position(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _QuarantinePayload_commitId(ctx context.Context, field graphql.CollectedField, obj *QuarantinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuarantinePayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QuarantinePayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuarantinePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12145,6 +12670,38 @@ func (ec *executionContext) fieldContext_Query_proposal(ctx context.Context, fie
 	if fc.Args, err = ec.field_Query_proposal_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_quarantines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_quarantines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Quarantines(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Quarantine) graphql.Marshaler {
+			return ec.marshalOQuarantine2ᚕkoineᚋgraphᚐQuarantineᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_quarantines(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Quarantine(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -17101,6 +17658,50 @@ func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputLiftQuarantineInput(ctx context.Context, obj any) (LiftQuarantineInput, error) {
+	var it LiftQuarantineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"agent", "justification", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "agent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("agent"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Agent = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputLongFilter(ctx context.Context, obj any) (LongFilter, error) {
 	var it LongFilter
 	if obj == nil {
@@ -17725,6 +18326,57 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Graph = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputQuarantineAgentInput(ctx context.Context, obj any) (QuarantineAgentInput, error) {
+	var it QuarantineAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"agent", "since", "justification", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "agent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("agent"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Agent = data
+		case "since":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("since"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Since = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -18855,7 +19507,7 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "recordedAt", "minRevision", "validAt", "believedBy", "includePending"}
+	fieldsInOrder := [...]string{"at", "graphs", "allGraphs", "minCertainty", "maxAgeSeconds", "recordedAt", "minRevision", "validAt", "believedBy", "includePending", "includeQuarantined"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -18932,6 +19584,13 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.IncludePending = data
+		case "includeQuarantined":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("includeQuarantined"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IncludeQuarantined = data
 		}
 	}
 	return it, nil
@@ -21136,6 +21795,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Mutation")
+		case "quarantineAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_quarantineAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "liftQuarantine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_liftQuarantine(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createApiKey":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createApiKey(ctx, field)
@@ -21725,6 +22398,132 @@ func (ec *executionContext) _ProposalReview(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var quarantineImplementors = []string{"Quarantine"}
+
+func (ec *executionContext) _Quarantine(ctx context.Context, sel ast.SelectionSet, obj *Quarantine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, quarantineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Quarantine")
+		case "agent":
+			out.Values[i] = ec._Quarantine_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._Quarantine_since(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._Quarantine_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var quarantinePayloadImplementors = []string{"QuarantinePayload"}
+
+func (ec *executionContext) _QuarantinePayload(ctx context.Context, sel ast.SelectionSet, obj *QuarantinePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, quarantinePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("QuarantinePayload")
+		case "agent":
+			out.Values[i] = ec._QuarantinePayload_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertionsAffected":
+			out.Values[i] = ec._QuarantinePayload_assertionsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsAffected":
+			out.Values[i] = ec._QuarantinePayload_statementsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "examples":
+			out.Values[i] = ec._QuarantinePayload_examples(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._QuarantinePayload_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "dryRun":
+			out.Values[i] = ec._QuarantinePayload_dryRun(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._QuarantinePayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._QuarantinePayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._QuarantinePayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -21997,6 +22796,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_proposal(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "quarantines":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_quarantines(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -24506,6 +25327,11 @@ func (ec *executionContext) marshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 	return ret
 }
 
+func (ec *executionContext) unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx context.Context, v any) (LiftQuarantineInput, error) {
+	res, err := ec.unmarshalInputLiftQuarantineInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNLong2int64(ctx context.Context, v any) (int64, error) {
 	res, err := UnmarshalLong(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -24865,6 +25691,15 @@ func (ec *executionContext) marshalNProposalStatus2koineᚋgraphᚐProposalStatu
 	return v
 }
 
+func (ec *executionContext) marshalNQuarantine2koineᚋgraphᚐQuarantine(ctx context.Context, sel ast.SelectionSet, v Quarantine) graphql.Marshaler {
+	return ec._Quarantine(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNQuarantineAgentInput2koineᚋgraphᚐQuarantineAgentInput(ctx context.Context, v any) (QuarantineAgentInput, error) {
+	res, err := ec.unmarshalInputQuarantineAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRecord(ctx context.Context, sel ast.SelectionSet, v *ResourceRecord) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -25088,6 +25923,26 @@ func (ec *executionContext) unmarshalNStatementOrderKey2koineᚋgraphᚐStatemen
 
 func (ec *executionContext) marshalNStatementOrderKey2koineᚋgraphᚐStatementOrderKey(ctx context.Context, sel ast.SelectionSet, v StatementOrderKey) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNStatementRecord2koineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v StatementRecord) graphql.Marshaler {
+	return ec._StatementRecord(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNStatementRecord2ᚕkoineᚋgraphᚐStatementRecordᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementRecord) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatementRecord2koineᚋgraphᚐStatementRecord(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
@@ -26498,6 +27353,32 @@ func (ec *executionContext) marshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOQuarantine2ᚕkoineᚋgraphᚐQuarantineᚄ(ctx context.Context, sel ast.SelectionSet, v []Quarantine) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNQuarantine2koineᚋgraphᚐQuarantine(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOQuarantinePayload2ᚖkoineᚋgraphᚐQuarantinePayload(ctx context.Context, sel ast.SelectionSet, v *QuarantinePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._QuarantinePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, v any) ([]kg.Revision, error) {

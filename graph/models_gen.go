@@ -656,6 +656,16 @@ type IRIFilter struct {
 	Regex *string `json:"regex"`
 }
 
+// What `liftQuarantine` takes.
+type LiftQuarantineInput struct {
+	// The agent whose assertions are to count again.
+	Agent string `json:"agent"`
+	// Why: kept with the commit.
+	Justification *string `json:"justification"`
+	// Tell what would come back, and do nothing.
+	DryRun *bool `json:"dryRun"`
+}
+
 // A literal: a value that is no entity.
 type Literal struct {
 	// The value: a number or a boolean where the datatype is one, a string otherwise. Never null: the type
@@ -1047,6 +1057,50 @@ type ProposalReview struct {
 	Comment *string `json:"comment"`
 	// When.
 	Time time.Time `json:"time"`
+}
+
+// An agent's quarantine.
+type Quarantine struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// From when on what it recorded does not count. Null: all that it ever asserted.
+	Since *time.Time `json:"since"`
+	// The commit that began it. Null when the log no longer has it.
+	Commit *Commit `json:"commit"`
+}
+
+// What `quarantineAgent` takes.
+type QuarantineAgentInput struct {
+	// The agent whose assertions are not to count.
+	Agent string `json:"agent"`
+	// From when on: what it recorded then or later. All that it ever asserted if not said.
+	Since *time.Time `json:"since"`
+	// Why: kept with the commit.
+	Justification *string `json:"justification"`
+	// Tell what would disappear, and do nothing.
+	DryRun *bool `json:"dryRun"`
+}
+
+// What a quarantine, or its end, does to what is read.
+type QuarantinePayload struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// How many of its assertions count no longer, or again. Of the default view, as administrators see it.
+	AssertionsAffected int64 `json:"assertionsAffected"`
+	// How many statements are there no longer, or again, because no other agent asserts them.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// Some of these statements.
+	Examples []StatementRecord `json:"examples"`
+	// Whether all statements were counted: only the first five million are looked at.
+	Complete bool `json:"complete"`
+	// Whether it was only told.
+	DryRun bool `json:"dryRun"`
+	// The revision that it made, or the newest if it changed nothing.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision.
+	Position Position `json:"position"`
+	// The commit's id. Null when there is none: it was so already, or it was a dry run.
+	CommitID *string `json:"commitId"`
 }
 
 // What the graph is asked. Everything in one operation reads the same revision.
@@ -1593,6 +1647,8 @@ type ViewInput struct {
 	BelievedBy []string `json:"believedBy"`
 	// Also what proposals under review would add, as far as you may read those; `Statement.pending` tells them.
 	IncludePending *bool `json:"includePending"`
+	// Also assertions of agents under quarantine, which otherwise count for nobody. For administrators.
+	IncludeQuarantined *bool `json:"includeQuarantined"`
 }
 
 // Whether an agent is let in.

@@ -11,6 +11,16 @@ import (
 	"time"
 )
 
+// QuarantineAgent is the resolver for the quarantineAgent field.
+func (r *mutationResolver) QuarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error) {
+	return quarantineAgent(ctx, input)
+}
+
+// LiftQuarantine is the resolver for the liftQuarantine field.
+func (r *mutationResolver) LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
+	return liftQuarantine(ctx, input)
+}
+
 // CreateAPIKey is the resolver for the createApiKey field.
 func (r *mutationResolver) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
 	return createAPIKey(ctx, input)
@@ -129,6 +139,11 @@ func (r *queryResolver) Proposals(ctx context.Context, status *ProposalStatus, a
 // Proposal is the resolver for the proposal field.
 func (r *queryResolver) Proposal(ctx context.Context, id string) (*Proposal, error) {
 	return readProposal(ctx, id)
+}
+
+// Quarantines is the resolver for the quarantines field.
+func (r *queryResolver) Quarantines(ctx context.Context) ([]Quarantine, error) {
+	return quarantines(ctx)
 }
 
 // Vocabulary is the resolver for the vocabulary field.

@@ -49,6 +49,9 @@ func (r *run) view(v *ViewInput) (kg.View, error) {
 		}
 		view.Recorded = view.Recorded.Intersect(span)
 	}
+	if deref(v.IncludeQuarantined) {
+		view.Doubted = true
+	}
 	if v.ValidAt != nil {
 		at := v.ValidAt.UTC()
 		if !view.ValidAt.IsZero() && !view.ValidAt.Equal(at) {

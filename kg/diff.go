@@ -57,8 +57,8 @@ func (s *Snapshot) diffOf(from Revision, p IDPattern, after *IDQuad, yield func(
 			yield(Difference{}, s.errGone(from))
 			return false
 		}
-		differs := d.Before.From != d.After.From
-		return !differs || yield(d, nil)
+		// Not by when they began: what was changed and changed back is the same.
+		return sameShown(d.Before.shown, d.After.shown) || yield(d, nil)
 	}
 	for v, err := range s.Versions(p, after) {
 		if err != nil {

@@ -11,7 +11,7 @@ type Filter struct {
 	// all.
 	Ops []Op
 	// View is under whose eyes the changes are seen: Principal, Graphs,
-	// AllGraphs, MinCertainty, Believed, Recorded and ValidAt. A revision or an
+	// AllGraphs, MinCertainty, Believed, Recorded, ValidAt and Doubted. A revision or an
 	// age cannot be part of it: an age goes by while nothing changes. A fixed
 	// time does not, so that each assertion is in it or not for good.
 	View View
@@ -54,8 +54,9 @@ func (e *Event) Start() Position {
 // sight is a filter made ready: what a reader of the log sees of a change.
 type sight struct {
 	Filter
-	access Access
-	hides  func(predicate, graph Term) bool // nil: nothing
+	access   Access
+	distrust Distrust
+	hides    func(predicate, graph Term) bool // nil: nothing
 	// many holds the patterns where they are too many to be compared one by
 	// one, and masks which of their parts are bound.
 	many  map[Pattern]struct{}
@@ -68,7 +69,7 @@ type sight struct {
 const fewPatterns = 8
 
 // ready checks the filter and prepares it.
-func (f Filter) ready(access Access) (*sight, error) {
+func (f Filter) ready(access Access, distrust Distrust) (*sight, error) {
 	if f.View.MaxAge != 0 || f.View.At != 0 {
 		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
 	}
@@ -79,7 +80,13 @@ func (f Filter) ready(access Access) (*sight, error) {
 		return nil, Errorf(CodeLimitExceeded, "%d patterns are more than the %d that one filter may have", n, MaxPatterns)
 	}
 	f.View.Principal.normalise()
-	v := &sight{Filter: f, access: access, hides: hidden(access, f.View.Principal)}
+	if err := f.View.doubting(distrust); err != nil {
+		return nil, err
+	}
+	if f.View.doubts = nil; f.View.Doubted { // the doubts of the moment decide
+		distrust = trustAll{}
+	}
+	v := &sight{Filter: f, access: access, distrust: distrust, hides: hidden(access, f.View.Principal)}
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
@@ -169,7 +176,7 @@ func (f *sight) commit(c *Commit) *Commit {
 
 // shown tells whether the assertion is seen as one of the quad.
 func (f *sight) shown(q Quad, a Assertion) bool {
-	return f.View.admits(a) && (f.Keep == nil || f.Keep(one(q, a)))
+	return f.View.admits(a) && !f.doubted(q.Graph, &a) && (f.Keep == nil || f.Keep(one(q, a)))
 }
 
 func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: []Assertion{a}} }

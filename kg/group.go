@@ -97,7 +97,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	g.w.o.mark()
 	tx := &Tx{
 		meta: u.meta, revision: g.revision + 1, time: g.now(),
-		access: g.s.options.Access, w: g.w, catalog: g.catalogue,
+		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
 	}
 	if u.meta.HasExpected || g.s.judges() {
 		tx.touched = make(map[subjectInGraph]Revision)

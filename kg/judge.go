@@ -74,7 +74,7 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 func (g *group) snapshotOver(u *update, tx *Tx, layer kv, pending deltas) *Snapshot {
 	return &Snapshot{
 		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
-		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision},
+		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
 		position: g.position(),
 	}
 }

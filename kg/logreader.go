@@ -36,7 +36,7 @@ type LogReader struct {
 // fails with CodePositionGone when the log no longer holds what is behind After,
 // or a position is of another log or ahead of it.
 func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
-	seen, err := f.ready(s.options.Access)
+	seen, err := f.ready(s.options.Access, s.options.Distrust)
 	if err != nil {
 		return nil, err
 	}

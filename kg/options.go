@@ -27,6 +27,7 @@ const (
 // Options configures a store. The zero Options is a working one.
 type Options struct {
 	Access   Access           // AllowAll when nil
+	Distrust Distrust         // everybody is trusted when nil
 	Verifier Verifier         // accepts everything when nil
 	Holder   Holder           // keeps held updates; nil: they are told to be held, and nothing is kept
 	Clock    func() time.Time // time.Now when nil
@@ -116,6 +117,9 @@ func (o Options) valid() error {
 func (o Options) withDefaults() Options {
 	if o.Access == nil {
 		o.Access = AllowAll{}
+	}
+	if o.Distrust == nil {
+		o.Distrust = trustAll{}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -237,7 +237,7 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	if sc.row.to == 0 {
 		sc.row.from = st.since
 	}
-	sc.row.shown = sc.s.view.visible(st.assertions)
+	sc.row.shown = sc.s.visible(sc.row.Graph, st.assertions)
 	if len(sc.row.shown) == 0 {
 		return false
 	}

@@ -229,7 +229,7 @@ func (s *Snapshot) Assertions(row Row) ([]Assertion, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := s.view.visible(st.assertions)
+	list := s.visible(row.Graph, st.assertions)
 	s.noteSources(list)
 	return list, nil
 }

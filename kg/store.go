@@ -257,6 +257,10 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		v.At = newest
 	}
 	v.Principal.normalise()
+	if err := v.doubting(s.options.Distrust); err != nil {
+		s.unpin(p)
+		return nil, err
+	}
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: hidden(s.options.Access, v.Principal), catalogue: p.head.catalogue,
 		dict:     dictionary{kv: p.kv, cache: s.cache},

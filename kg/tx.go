@@ -16,6 +16,7 @@ type Tx struct {
 	revision Revision
 	time     time.Time
 	access   Access
+	doubts   Doubts // of whom the caller reads nothing
 	w        *indexWriter
 	catalog  *catalogue
 
@@ -338,16 +339,18 @@ func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 // Match yields the statements that fit the pattern and that the caller may
 // read, as they stand in this update, in index order. Statements applied while
 // it yields may or may not come.
-func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, tx.access) }
+func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
+	return tx.match(p, tx.access, tx.doubts)
+}
 
 // MatchOwn is Match of everything there is, for the packages that may ApplyOwn.
 // What it yields is not for the caller.
-func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, AllowAll{}) }
+func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, AllowAll{}, nil) }
 
-func (tx *Tx) match(p Pattern, access Access) iter.Seq2[Statement, error] {
+func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
 		kv: tx.w.o, dict: tx.w.dict, access: access, hides: hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
-		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time},
+		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, doubts: doubts},
 	}
 	return s.Match(p)
 }

@@ -65,10 +65,15 @@ func (s *Snapshot) version(row Row) Version {
 // from where v ends: what changed between is not shown, or was undone in the same
 // commit.
 func (v *Version) continues(next *Version) bool {
-	return v.IDQuad == next.IDQuad && v.To == next.From &&
-		slices.EqualFunc(v.shown, next.shown, func(a, b Assertion) bool {
-			return a.Source == b.Source && a.Revision == b.Revision
-		})
+	return v.IDQuad == next.IDQuad && v.To == next.From && sameShown(v.shown, next.shown)
+}
+
+// sameShown tells whether the assertions of two versions of one statement are the
+// same.
+func sameShown(a, b []Assertion) bool {
+	return slices.EqualFunc(a, b, func(a, b Assertion) bool {
+		return a.Source == b.Source && a.Revision == b.Revision
+	})
 }
 
 // newVersionScanner walks all intervals of the past that began by the revision

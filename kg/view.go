@@ -35,6 +35,11 @@ type View struct {
 	Now time.Time
 	// Believed admits only assertions of these sources. Nil admits all.
 	Believed []AgentID
+	// Doubted admits also assertions of agents under quarantine, which otherwise
+	// are not there (see Distrust). Only administrators may set it.
+	Doubted bool
+
+	doubts Doubts // set where the view is read
 }
 
 // MaxBelieved bounds the sources that a view names.
@@ -42,12 +47,12 @@ const MaxBelieved = 1024
 
 // admitsAll tells whether the view shows every assertion of a statement.
 func (v *View) admitsAll() bool {
-	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero() && v.ValidAt.IsZero()
+	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero() && v.ValidAt.IsZero() && v.doubts == nil
 }
 
 // admits tells whether the view shows this assertion.
 func (v *View) admits(a Assertion) bool {
-	if a.EffectiveCertainty() < v.MinCertainty {
+	if a.EffectiveCertainty() < v.MinCertainty || v.doubts.Hide(&a) {
 		return false
 	}
 	if v.MaxAge > 0 && a.Time.Before(v.Now.Add(-v.MaxAge)) {

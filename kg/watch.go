@@ -38,7 +38,7 @@ type Watcher struct {
 // another log or ahead of it, and CodeOverloaded when there are too many
 // watchers. Close it when done.
 func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, error) {
-	seen, err := f.ready(s.options.Access)
+	seen, err := f.ready(s.options.Access, s.options.Distrust)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,13 @@ func (w *Watcher) checkAccess() error {
 	if changed {
 		return w.s.errAccessChanged()
 	}
-	w.sighted = upTo
+	doubts, until := w.filter.distrust.DoubtsChanged(w.sighted)
+	if doubts {
+		return w.s.errAccessChanged()
+	}
+	// Either may know of less than the other: nothing up to the later changed
+	// anything, because what did is told before its revision can be read.
+	w.sighted = max(upTo, until)
 	return nil
 }
 

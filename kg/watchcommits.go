@@ -34,7 +34,7 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 // fits the new filter is missed. It fails as Watch does, and then the watcher
 // goes on with the filter that it has.
 func (w *Watcher) Refilter(f Filter) error {
-	seen, err := f.ready(w.s.options.Access)
+	seen, err := f.ready(w.s.options.Access, w.s.options.Distrust)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/internal/belief"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -61,11 +62,15 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	}
 	write := func(out io.Writer) error { return c.download(ctx, out, format, registry) }
 	if offline {
-		store, err := c.open(log, false, kg.Options{})
+		quarantines := new(belief.Quarantines)
+		store, err := c.open(log, false, kg.Options{Distrust: quarantines})
 		if err != nil {
 			return err
 		}
 		defer store.Close()
+		if err := quarantines.Load(ctx, store); err != nil {
+			return err
+		}
 		if registry, err = c.with(store); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/audit"
+	"koine/internal/belief"
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
@@ -106,16 +107,17 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	judge := &shapes.Set{Logger: log}
+	quarantines := new(belief.Quarantines)
 	options := kg.Options{
 		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate,
-		Access: policies, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow),
+		Access: policies, Distrust: quarantines, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow, quarantines.Follow),
 	}
 	judging, err := c.judging(log)
 	if err != nil {
 		return err
 	}
 	judging.configure(&options)
-	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load, judging.load)
+	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load, judging.load, quarantines.Load)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Trail: trail}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Trail: trail, Quarantines: quarantines}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit()})

@@ -59,7 +59,7 @@ func (w watching) shown(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
 		return nil
 	}
 	var out []kg.Assertion
-	for _, a := range admitted(w.filter.View, backing) {
+	for _, a := range w.model.admitted(w.filter.View, q.Graph, backing) {
 		if w.filter.Keep == nil || w.filter.Keep(kg.Statement{Quad: q, Assertions: []kg.Assertion{a}}) {
 			out = append(out, a)
 		}

@@ -13,6 +13,8 @@ import (
 type Model struct {
 	// Commits are all there were, the oldest first: Commits[i] is revision i+1.
 	Commits []*kg.Commit
+	// Doubts say whose assertions do not count.
+	Doubts kg.Doubts
 
 	access  kg.Access
 	epoch   kg.Epoch

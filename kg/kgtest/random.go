@@ -59,6 +59,7 @@ type run struct {
 
 // newRun makes the store with small bounds, so that they matter. With every
 // other seed a verifier has every update done twice: for trial, and in earnest.
+// In half of the runs one source is under quarantine from some time on.
 func newRun(t *testing.T, f Factory, seed uint64) *run {
 	clock := NewClock()
 	options := kg.Options{
@@ -76,11 +77,16 @@ func newRun(t *testing.T, f Factory, seed uint64) *run {
 			return v, nil
 		}}
 	}
-	store := f(t, options)
-	return &run{
-		t: t, dice: newDice(seed), clock: clock, store: store, judged: options.Verifier != nil,
-		model: NewModel(store.Head().Epoch, options.Access),
+	d := newDice(seed)
+	doubts := kg.Doubts(nil)
+	if d.in100(50) {
+		doubts = kg.Doubts{pick(d, sources): noon.Add(time.Duration(d.IntN(20_000)) * time.Millisecond)}
 	}
+	options.Distrust = NewDistrust(doubts)
+	store := f(t, options)
+	model := NewModel(store.Head().Epoch, options.Access)
+	model.Doubts = doubts
+	return &run{t: t, dice: d, clock: clock, store: store, judged: options.Verifier != nil, model: model}
 }
 
 func (r *run) steps(n int) {
@@ -331,6 +337,9 @@ func (r *run) mark() {
 			q.Graph = g[0]
 		}
 		source := sources[0]
+		for r.model.Doubts[source] != (time.Time{}) {
+			source = sources[1]
+		}
 		if b := rec.filter.View.Believed; len(b) > 0 {
 			source = b[0]
 		}
@@ -386,4 +395,6 @@ func (r *run) keepsPromises(rec *Recorder) {
 }
 
 // everything is the filter that leaves nothing out.
-func everything() kg.Filter { return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true}} }
+func everything() kg.Filter {
+	return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true, Doubted: true}}
+}

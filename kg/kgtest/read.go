@@ -22,7 +22,7 @@ func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 			continue
 		}
 		all, _ := m.at(q, revision)
-		if shown := admitted(v, all); len(shown) > 0 {
+		if shown := m.admitted(v, q.Graph, all); len(shown) > 0 {
 			out = append(out, kg.Statement{Quad: q, Assertions: shown})
 		}
 	}
@@ -42,7 +42,7 @@ func (m *Model) sees(v kg.View, graph kg.Term) bool {
 }
 
 // admitted are the assertions that the view shows.
-func admitted(v kg.View, all []kg.Assertion) []kg.Assertion {
+func (m *Model) admitted(v kg.View, graph kg.Term, all []kg.Assertion) []kg.Assertion {
 	var out []kg.Assertion
 	for _, a := range all {
 		certainty := 1.0
@@ -54,7 +54,9 @@ func admitted(v kg.View, all []kg.Assertion) []kg.Assertion {
 		early := a.Time.Before(v.Recorded.From)
 		late := !v.Recorded.Until.IsZero() && !a.Time.Before(v.Recorded.Until)
 		valid := v.ValidAt.IsZero() || !v.ValidAt.Before(a.Validity.From) && (a.Validity.Until.IsZero() || v.ValidAt.Before(a.Validity.Until))
-		if certainty >= v.MinCertainty && valid && !old && !early && !late && believed {
+		since, doubted := m.Doubts[a.Source]
+		doubted = doubted && !v.Doubted && !strings.HasPrefix(graph.Value(), kg.OwnGraphPrefix) && !a.Time.Before(since)
+		if certainty >= v.MinCertainty && valid && !doubted && !old && !early && !late && believed {
 			out = append(out, a)
 		}
 	}

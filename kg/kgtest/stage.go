@@ -76,7 +76,7 @@ func (s *Stage) holds(graph kg.Term) bool {
 			return true
 		}
 	}
-	for _, st := range s.model.Match(kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}, kg.Pattern{Graph: graph}) {
+	for _, st := range s.model.Match(kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}, kg.Pattern{Graph: graph}) {
 		if _, changed := s.now[st.Quad]; !changed {
 			return true
 		}
@@ -133,7 +133,7 @@ func (s *Stage) remove(q kg.Quad, source kg.AgentID, replacedBy int) {
 // graph, and adds this one.
 func (s *Stage) replace(p kg.Patch) {
 	from := len(s.Changes)
-	for _, other := range s.Match(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}) {
+	for _, other := range s.match(kg.Pattern{Subject: p.Quad.Subject, Predicate: p.Quad.Predicate, Graph: p.Quad.Graph}, kg.View{Doubted: true}) {
 		if other.Quad != p.Quad {
 			s.remove(other.Quad, "", -1)
 		}
@@ -156,10 +156,13 @@ func (s *Stage) change(c kg.Change) {
 
 // Match is what Tx.Match must yield: the statements of every graph that the
 // caller may read as they are now, with what this update did to them.
-func (s *Stage) Match(p kg.Pattern) []kg.Statement {
+func (s *Stage) Match(p kg.Pattern) []kg.Statement { return s.match(p, kg.View{}) }
+
+func (s *Stage) match(p kg.Pattern, v kg.View) []kg.Statement {
 	var out []kg.Statement
 	seen := func(q kg.Quad) {
-		if assertions, _ := s.backing(q); len(assertions) > 0 && p.Matches(q) && s.model.access.Allowed(s.meta.Principal, q.Graph, kg.Read) {
+		assertions, _ := s.backing(q)
+		if assertions = s.model.admitted(v, q.Graph, assertions); len(assertions) > 0 && p.Matches(q) && s.model.access.Allowed(s.meta.Principal, q.Graph, kg.Read) {
 			out = append(out, kg.Statement{Quad: q, Assertions: assertions})
 		}
 	}

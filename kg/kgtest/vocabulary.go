@@ -152,6 +152,7 @@ func (d dice) view() kg.View {
 	if d.in100(25) {
 		v.ValidAt = pick(d, years)
 	}
+	v.Doubted = d.in100(15)
 	if d.in100(30) {
 		v.Believed = append(v.Believed, pick(d, sources), pick(d, sources))
 	}

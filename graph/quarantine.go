@@ -1,0 +1,87 @@
+package graph
+
+import (
+	"context"
+
+	"koine/internal/belief"
+	"koine/kg"
+)
+
+// quarantineTable finds who knows whose assertions do not count.
+func (r *run) quarantineTable() (*belief.Quarantines, error) {
+	if r.engine.deps.Quarantines == nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "this store knows no quarantine")
+	}
+	return r.engine.deps.Quarantines, nil
+}
+
+// quarantineAgent is Mutation.quarantineAgent.
+func quarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error) {
+	r := runOf(ctx)
+	table, err := r.quarantineTable()
+	if err != nil {
+		return nil, err
+	}
+	m := r.graphMeta(input.Justification, nil)
+	m.DryRun = deref(input.DryRun)
+	e, err := table.Set(ctx, r.engine.deps.Store, m, kg.AgentID(input.Agent), orZero(input.Since))
+	return r.quarantinePayload(e, err)
+}
+
+// liftQuarantine is Mutation.liftQuarantine.
+func liftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
+	r := runOf(ctx)
+	table, err := r.quarantineTable()
+	if err != nil {
+		return nil, err
+	}
+	m := r.graphMeta(input.Justification, nil)
+	m.DryRun = deref(input.DryRun)
+	e, err := table.Lift(ctx, r.engine.deps.Store, m, kg.AgentID(input.Agent))
+	return r.quarantinePayload(e, err)
+}
+
+func (r *run) quarantinePayload(e *belief.Effect, err error) (*QuarantinePayload, error) {
+	if err != nil {
+		return nil, atInput(err)
+	}
+	if e.Receipt.Committed {
+		r.wrote(e.Receipt)
+	}
+	p := &QuarantinePayload{
+		Agent: string(e.Agent), AssertionsAffected: int64(e.Assertions), StatementsAffected: int64(e.Statements), Complete: e.Complete,
+		Examples: make([]StatementRecord, len(e.Examples)), DryRun: e.Receipt.DryRun, Revision: e.Receipt.Revision,
+		Position: Position(r.engine.deps.Store.FormatPosition(e.Receipt.Position)), CommitID: r.commitID(e.Receipt),
+	}
+	for i, q := range e.Examples {
+		p.Examples[i] = *recordOf(q)
+	}
+	return p, nil
+}
+
+// commitID is that of the commit that an update made, nil for none.
+func (r *run) commitID(receipt kg.Receipt) *string {
+	if !receipt.Committed {
+		return nil
+	}
+	id := r.engine.deps.Store.CommitID(receipt.Revision)
+	return &id
+}
+
+// quarantines answers Query.quarantines.
+func quarantines(ctx context.Context) ([]Quarantine, error) {
+	r := runOf(ctx)
+	table, err := r.quarantineTable()
+	if err != nil {
+		return nil, err
+	}
+	list, err := table.List(ctx, r.engine.deps.Store, r.request.Principal)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Quarantine, len(list))
+	for i, q := range list {
+		out[i] = Quarantine{Agent: string(q.Agent), Since: timeOrNil(q.Since), Commit: r.commitOf(q.Commit)}
+	}
+	return out, nil
+}
