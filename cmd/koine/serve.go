@@ -42,6 +42,7 @@ type serveCommand struct {
 	rulesFlags
 	throttleFlags
 	tlsFlags
+	originFlags
 	policyFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
@@ -90,6 +91,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer who.close()
+	origins, err := c.origins(!who.known())
+	if err != nil {
+		return err
+	}
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
 	limiter, err := c.throttle(!who.known(), counters, trail)
 	if err != nil {
@@ -117,6 +122,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	judging.configure(&options)
+	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load, judging.load, quarantines.Load)
 	if err != nil {
 		return err
@@ -134,7 +140,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Trail: trail, Quarantines: quarantines}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit()})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
 	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused}
@@ -145,7 +151,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: server.Connect, Admit: server.AdmitOperation, Observe: counters.Operation})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: server.Connect, OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 

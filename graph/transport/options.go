@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"koine/internal/caller"
@@ -38,6 +39,9 @@ type Options struct {
 	// error refuses the operation; leave is called when the operation has been
 	// executed, or its subscription established.
 	Admit func(ctx context.Context) (leave func(), err error)
+	// OriginAllowed tells whether a page of the request's Origin may open a socket;
+	// nil means only the server's own pages may.
+	OriginAllowed func(*http.Request) bool
 	// Observe, if set, is told of each operation that was executed, or established
 	// if it is a subscription: its kind, and "ok", "partial" (data and errors) or
 	// "failed".

@@ -34,8 +34,13 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, who, refused)
 		return r
 	}
+	asked := s.cors(w.Header(), r) // before any refusal, which a page may read as well
 	if refused := s.limitAddress(r, who.Address); refused != nil {
 		s.refuse(w, r, who, refused)
+		return r
+	}
+	if asked {
+		w.WriteHeader(http.StatusNoContent)
 		return r
 	}
 	seen, leave, refused := s.identify(r, &who)

@@ -27,10 +27,8 @@ func (s *Server) admit(r *http.Request) *refusal {
 	if s.options.Admit == nil && !s.options.Insecure && !isLoopback(r.Host) {
 		return foreignHost
 	}
-	for _, origin := range r.Header.Values("Origin") {
-		if !sameHost(origin, r.Host) {
-			return foreignOrigin
-		}
+	if !s.OriginAllowed(r) {
+		return foreignOrigin
 	}
 	return nil
 }

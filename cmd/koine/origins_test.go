@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Pages of an origin that is allowed reach every protocol, sockets included, and
+// pages of others none.
+func TestPagesOfOtherOrigins(t *testing.T) {
+	s, url := startServer(t, "--auth", "keys", "--allow-origin", "https://app.example")
+	key := trustMasks.FindString(s.log.String())
+	ask := func(method, path, origin, body string) *http.Response {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		t.Cleanup(cancel)
+		r, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("Content-Type", "application/json")
+		if method == http.MethodOptions {
+			r.Header.Del("Authorization")
+			r.Header.Set("Access-Control-Request-Method", "POST")
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response
+	}
+	for _, x := range []struct{ method, path, body string }{
+		{"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }"}}`},
+		{"POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`},
+		{"POST", "/graphql", `{"query":"{ revision }"}`},
+		{"GET", "/changes", ""},
+		{"GET", "/data", ""},
+		{"GET", "/.well-known/agent-card.json", ""},
+		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""},
+	} {
+		response := ask(x.method, x.path, "https://app.example", x.body)
+		if allowed := response.Header.Values("Access-Control-Allow-Origin"); response.StatusCode/100 != 2 || len(allowed) != 1 || allowed[0] != "https://app.example" {
+			t.Errorf("%s %s: %s, Access-Control-Allow-Origin %q", x.method, x.path, response.Status, allowed)
+		}
+		if response := ask(x.method, x.path, "https://evil.example", x.body); response.StatusCode != http.StatusForbidden || response.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s %s from another page: %s", x.method, x.path, response.Status)
+		}
+	}
+	for origin, works := range map[string]bool{"https://app.example": true, "https://evil.example": false, url: true} {
+		conn, response, err := websocket.Dial(t.Context(), url+"/graphql", &websocket.DialOptions{
+			Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"Origin": {origin}},
+		})
+		if err == nil {
+			conn.CloseNow()
+		}
+		if (err == nil) != works || !works && response.StatusCode != http.StatusForbidden {
+			t.Errorf("a socket from %s: %v", origin, err)
+		}
+	}
+}
