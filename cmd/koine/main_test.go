@@ -13,12 +13,22 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"koine": main})
 }
 
+// scriptsEnd is a little before go test would end the process, so that a script
+// that hangs is told of: how long they take together depends on the machine.
+func scriptsEnd(t *testing.T) time.Time {
+	end, ok := t.Deadline()
+	if !ok {
+		return time.Now().Add(time.Hour)
+	}
+	return end.Add(-30 * time.Second)
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Deadline:            time.Now().Add(2 * time.Minute),
+		Deadline:            scriptsEnd(t),
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,

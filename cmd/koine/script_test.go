@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -77,7 +78,7 @@ type servers struct{ running []*server }
 // server is a koine serve in the background.
 type server struct {
 	process *exec.Cmd
-	log     *strings.Builder
+	log     *growingText
 	ended   chan error
 }
 
@@ -90,7 +91,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	out, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	s := &server{process: cmd, log: &strings.Builder{}, ended: make(chan error, 1)}
+	s := &server{process: cmd, log: new(growingText), ended: make(chan error, 1)}
 	all := ts.Value(serversKey{}).(*servers)
 	all.running = append(all.running, s)
 	url, err := s.listening(out)
@@ -98,6 +99,24 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("the server did not start: %v\n%s", err, s.log)
 	}
 	ts.Setenv("URL", url)
+}
+
+// growingText is read while it is written.
+type growingText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (g *growingText) WriteString(s string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.text.WriteString(s)
+}
+
+func (g *growingText) String() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.text.String()
 }
 
 // listening reads the log up to the line with the address, and leaves a

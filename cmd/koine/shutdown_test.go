@@ -23,7 +23,7 @@ func startServer(t *testing.T, args ...string) (s *server, url string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s = &server{process: cmd, log: &strings.Builder{}, ended: make(chan error, 1)}
+	s = &server{process: cmd, log: new(growingText), ended: make(chan error, 1)}
 	t.Cleanup(func() { cmd.Process.Kill() }) // an ended one cannot be killed, and need not
 	if url, err = s.listening(out); err != nil {
 		t.Fatal(err, s.log)
