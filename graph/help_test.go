@@ -53,6 +53,8 @@ type bench struct {
 	store  *kg.Store
 	engine *graph.Engine
 	log    *logBuffer
+	// reading is who asks; nil: reader.
+	reading *kg.Principal
 }
 
 func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options)) *bench {
@@ -99,7 +101,7 @@ func (b *bench) update(patches ...kg.Patch) kg.Receipt {
 // updateFor makes one commit, for a reason.
 func (b *bench) updateFor(why string, patches ...kg.Patch) kg.Receipt {
 	b.t.Helper()
-	receipt, err := b.store.Update(context.Background(), kg.Meta{Principal: kg.Principal{ID: "agent://writer"}, Justification: why}, func(tx *kg.Tx) error {
+	receipt, err := b.store.Update(context.Background(), kg.Meta{Principal: kg.Principal{ID: "agent://writer", Roles: []string{kg.RoleAdmin}}, Justification: why}, func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err
@@ -135,7 +137,11 @@ func (b *bench) execute(query, variables string) operation.Result {
 
 func (b *bench) request(query, variables string) operation.Request {
 	b.t.Helper()
-	return operation.Request{Query: query, Variables: decodeVariables(b.t, variables), Principal: reader}
+	who := reader
+	if b.reading != nil {
+		who = *b.reading
+	}
+	return operation.Request{Query: query, Variables: decodeVariables(b.t, variables), Principal: who}
 }
 
 func decodeVariables(t testing.TB, text string) (v map[string]any) {
