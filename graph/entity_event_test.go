@@ -92,7 +92,7 @@ func TestEntityChangedRefuses(t *testing.T) {
 		`entityChanged(iri: "x")`:                                      `"x" is neither an absolute IRI nor a registered prefix:name`,
 		`entityChanged(iri: "ex:s", depth: 2)`:                         "there are more entities around it at revision 2 than the 2 that can be watched",
 		`entityChanged(iri: "ex:s", depth: 2, resume: "snapshot")`:     "there are more entities around it at revision 2 than the 2 that can be watched",
-		`entityChanged(iri: "ex:s", resume: "` + "AQAAAAAAAAAL" + `")`: "the position is not of this log",
+		`entityChanged(iri: "ex:s", resume: "` + "AgAAAAAAAAAL" + `")`: "the position is not of this log",
 	} {
 		sub, err := b.engine.Subscribe(t.Context(), b.request(`subscription { `+query+` { __typename } }`, ""))
 		if err == nil {

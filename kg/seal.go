@@ -15,8 +15,9 @@ import (
 // sealer makes the tokens that go outside. Their keys come from the directory's
 // secret.
 type sealer struct {
-	aead cipher.AEAD
-	mac  []byte
+	aead     cipher.AEAD
+	mac      []byte
+	position cipher.Block // of one block: the same position gives the same token
 }
 
 func newSealer(secret []byte) (*sealer, error) {
@@ -25,7 +26,11 @@ func newSealer(secret []byte) (*sealer, error) {
 		return nil, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return &sealer{aead: aead, mac: derive(secret, "position")}, err
+	if err != nil {
+		return nil, err
+	}
+	position, err := aes.NewCipher(derive(secret, "position block"))
+	return &sealer{aead: aead, mac: derive(secret, "position"), position: position}, err
 }
 
 func derive(secret []byte, purpose string) []byte {
@@ -77,19 +82,22 @@ func decodeToken(token string) (raw []byte, ok bool) {
 }
 
 const (
-	positionVersion = 1
-	positionBytes   = 1 + 8 + 4 + positionMAC
+	positionVersion = 2
+	positionBytes   = 1 + aes.BlockSize + positionMAC
 	positionMAC     = 12
 )
 
 // FormatPosition is the position as an opaque, URL-safe token: the same every
 // time. It is authenticated together with the epoch, so that one of another log
-// is recognised.
+// is recognised, and encrypted: the index of a change tells how many stand before
+// it in its commit, which its reader may not see.
 func (s *Store) FormatPosition(p Position) string {
-	b := make([]byte, 0, positionBytes)
-	b = append(b, positionVersion)
-	b = binary.BigEndian.AppendUint64(b, uint64(p.Revision))
-	b = binary.BigEndian.AppendUint32(b, p.Index)
+	var plain [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(plain[:], uint64(p.Revision))
+	binary.BigEndian.PutUint32(plain[8:], p.Index)
+	b := make([]byte, 1+aes.BlockSize, positionBytes+sha256.Size)
+	b[0] = positionVersion
+	s.sealer.position.Encrypt(b[1:], plain[:])
 	return base64.RawURLEncoding.EncodeToString(s.signPosition(b))
 }
 
@@ -108,7 +116,9 @@ func (s *Store) ParsePosition(token string) (Position, error) {
 		!hmac.Equal(raw, s.signPosition(append([]byte(nil), raw[:positionBytes-positionMAC]...))) {
 		return Position{}, s.errPositionGone("the position is not of this log")
 	}
-	return Position{s.dir.epoch, Revision(binary.BigEndian.Uint64(raw[1:])), binary.BigEndian.Uint32(raw[9:])}, nil
+	var plain [aes.BlockSize]byte
+	s.sealer.position.Decrypt(plain[:], raw[1:])
+	return Position{s.dir.epoch, Revision(binary.BigEndian.Uint64(plain[:])), binary.BigEndian.Uint32(plain[8:])}, nil
 }
 
 func (s *Store) errPositionGone(why string) *Error {

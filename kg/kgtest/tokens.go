@@ -46,6 +46,9 @@ func positions(t *testing.T, store, other *Store) {
 		if !urlSafe.MatchString(token) {
 			t.Errorf("FormatPosition: %q cannot stand in a URL", token)
 		}
+		if raw, err := base64.RawURLEncoding.DecodeString(token); err != nil || bytes.Contains(raw, []byte{0, 0, 0, byte(p.Revision), byte(p.Index >> 24)}) {
+			t.Errorf("the token %q tells its revision and index (%v)", token, err)
+		}
 		got, err := store.ParsePosition(token)
 		if err != nil || got != p {
 			t.Errorf("ParsePosition: got %+v, %v, want %+v", got, err, p)
