@@ -58,3 +58,78 @@ func TestCommitsTellNothingHidden(t *testing.T) {
 		}
 	}
 }
+
+// TestMotives proves that why a commit was made is told to who reads all of it
+// and to who made it, in whichever way it is asked for, and to nobody else.
+func TestMotives(t *testing.T) {
+	agent := func(id kg.AgentID) kg.Principal { return kg.Principal{ID: id} }
+	s := kgtest.Disk(t, kg.Options{Access: only{"agent://all", []kg.Term{kg.DefaultGraph}}})
+	hidden := integer(1)
+	hidden.Graph = kg.IRI("urn:hidden")
+	meta := kg.Meta{Principal: agent("agent://all"), Actor: "agent://actor", Justification: "why", TaskID: "task", SessionID: "session", MessageID: "message", IdempotencyKey: "key"}
+	for i, patches := range [][]kg.Patch{{{Op: kg.Add, Quad: integer(1)}}, {{Op: kg.Add, Quad: integer(2)}, {Op: kg.Add, Quad: hidden}}} {
+		meta.IdempotencyKey = []string{"whole", "part"}[i]
+		_, err := s.Update(within(t), meta, func(tx *kg.Tx) error {
+			for _, p := range patches {
+				if err := tx.Apply(p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	motives := func(c *kg.Commit) string {
+		return c.Justification + " " + c.TaskID + " " + c.SessionID + " " + c.MessageID + " " + c.IdempotencyKey
+	}
+	for _, row := range []struct {
+		who  kg.AgentID
+		want [2]string
+	}{
+		{"agent://all", [2]string{"why task session message whole", "why task session message part"}},
+		{"agent://actor", [2]string{"why task session message whole", "why task session message part"}},
+		{"agent://other", [2]string{"why task session message whole", "    "}},
+	} {
+		f := kg.Filter{View: kg.View{Principal: agent(row.who), Graphs: []kg.Term{kg.DefaultGraph}}}
+		w, err := s.Watch(within(t), f, s.Oldest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.ReadLog(within(t), f, kg.LogRange{After: s.Oldest(), Until: s.Head()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := map[string][]*kg.Commit{}
+		for e, err := range w.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told["watched"] = append(told["watched"], e.Commit); e.Commit.Revision == 2 {
+				break
+			}
+		}
+		w.Close()
+		for e, err := range l.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			told["read"] = append(told["read"], e.Commit)
+		}
+		for r := range kg.Revision(2) {
+			c, err := s.Commit(within(t), agent(row.who), r+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told["asked for"] = append(told["asked for"], c)
+		}
+		for how, commits := range told {
+			for i, want := range row.want {
+				if len(commits) != 2 || motives(commits[i]) != want {
+					t.Errorf("%s, %s: got %q of revision %d, want %q", row.who, how, motives(commits[i]), i+1, want)
+				}
+			}
+		}
+	}
+}
