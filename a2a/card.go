@@ -34,6 +34,9 @@ type CardOptions struct {
 	// PublicURL is the address under which clients reach the server, without a
 	// slash at its end; "" means the one that the card is asked for at.
 	PublicURL string
+	// Keys and Tokens tell by what callers are known: API keys, bearer tokens, or
+	// neither, in open mode.
+	Keys, Tokens bool
 }
 
 // Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
@@ -46,9 +49,13 @@ type Card struct {
 	ProtocolVersion     string          `json:"protocolVersion"`
 	PreferredTransport  string          `json:"preferredTransport"`
 	Capabilities        Capabilities    `json:"capabilities"`
-	DefaultInputModes   []string        `json:"defaultInputModes"`
-	DefaultOutputModes  []string        `json:"defaultOutputModes"`
-	Skills              []Skill         `json:"skills"`
+	// SecuritySchemes say how a client shows who it is. There are no requirements
+	// beside them: the Go client cannot read correct ones, and WWW-Authenticate
+	// says the same.
+	SecuritySchemes    map[string]SecurityScheme `json:"securitySchemes,omitempty"`
+	DefaultInputModes  []string                  `json:"defaultInputModes"`
+	DefaultOutputModes []string                  `json:"defaultOutputModes"`
+	Skills             []Skill                   `json:"skills"`
 }
 
 // CardInterface is an address with its binding.
@@ -95,6 +102,56 @@ type Skill struct {
 	Examples    []string `json:"examples"`
 }
 
+// SecurityScheme is a way to authenticate, in the form of A2A 0.3 and, in the
+// member of its own kind, in that of 1.0: each client reads the one that it knows.
+type SecurityScheme struct {
+	Type         string `json:"type"`
+	Description  string `json:"description"`
+	Scheme       string `json:"scheme,omitempty"`       // of type http
+	BearerFormat string `json:"bearerFormat,omitempty"` // of type http
+	In           string `json:"in,omitempty"`           // of type apiKey
+	Name         string `json:"name,omitempty"`         // of type apiKey
+
+	HTTP   *HTTPScheme   `json:"httpAuthSecurityScheme,omitempty"`
+	APIKey *APIKeyScheme `json:"apiKeySecurityScheme,omitempty"`
+}
+
+// HTTPScheme is a scheme of the Authorization header (A2A 1.0).
+type HTTPScheme struct {
+	Description  string `json:"description"`
+	Scheme       string `json:"scheme"`
+	BearerFormat string `json:"bearerFormat,omitempty"`
+}
+
+// APIKeyScheme is a key in a header (A2A 1.0).
+type APIKeyScheme struct {
+	Description string `json:"description"`
+	Location    string `json:"location"`
+	Name        string `json:"name"`
+}
+
+// securitySchemes are those of a server that takes keys, tokens, both or neither.
+func securitySchemes(keys, tokens bool) map[string]SecurityScheme {
+	if !keys && !tokens {
+		return nil
+	}
+	bearer := HTTPScheme{Description: "An API key (ak_live_…) or a JSON Web Token.", Scheme: "Bearer"}
+	switch {
+	case !tokens:
+		bearer.Description = "An API key (ak_live_…)."
+	case !keys:
+		bearer.Description, bearer.BearerFormat = "A JSON Web Token.", "JWT"
+	}
+	out := map[string]SecurityScheme{"bearer": {
+		Type: "http", Description: bearer.Description, Scheme: bearer.Scheme, BearerFormat: bearer.BearerFormat, HTTP: &bearer,
+	}}
+	if keys {
+		key := APIKeyScheme{Description: "An API key (ak_live_…).", Location: "header", Name: "X-API-Key"}
+		out["apiKey"] = SecurityScheme{Type: "apiKey", Description: key.Description, In: key.Location, Name: key.Name, APIKey: &key}
+	}
+	return out
+}
+
 // NewCard is the card of a server that is reached at base.
 func NewCard(o CardOptions, base string) Card {
 	methods := []string{"knowledge/query", "knowledge/update", "knowledge/subscribe"}
@@ -118,6 +175,7 @@ func NewCard(o CardOptions, base string) Card {
 				},
 			}},
 		},
+		SecuritySchemes:   securitySchemes(o.Keys, o.Tokens),
 		DefaultInputModes: []string{"application/json"}, DefaultOutputModes: []string{"application/json"},
 		Skills: skills,
 	}

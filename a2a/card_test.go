@@ -94,3 +94,29 @@ func TestSchemaHandler(t *testing.T) {
 		}
 	}
 }
+
+// A server that knows its callers says by what, in the forms of A2A 0.3 and 1.0.
+func TestSecuritySchemes(t *testing.T) {
+	for _, row := range []struct {
+		keys, tokens bool
+		want         string
+	}{
+		{false, false, `null`},
+		{true, false, `{"apiKey":{"apiKeySecurityScheme":{"description":"An API key (ak_live_…).","location":"header","name":"X-API-Key"},"description":"An API key (ak_live_…).","in":"header","name":"X-API-Key","type":"apiKey"},` +
+			`"bearer":{"description":"An API key (ak_live_…).","httpAuthSecurityScheme":{"description":"An API key (ak_live_…).","scheme":"Bearer"},"scheme":"Bearer","type":"http"}}`},
+		{false, true, `{"bearer":{"bearerFormat":"JWT","description":"A JSON Web Token.","httpAuthSecurityScheme":{"bearerFormat":"JWT","description":"A JSON Web Token.","scheme":"Bearer"},"scheme":"Bearer","type":"http"}}`},
+	} {
+		w := get(a2a.NewCardHandler(a2a.CardOptions{Keys: row.keys, Tokens: row.tokens}), "http://localhost/.well-known/agent-card.json")
+		var card map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &card); err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(card["securitySchemes"])
+		if err != nil || string(got) != row.want {
+			t.Errorf("keys %v, tokens %v: got %s, want %s", row.keys, row.tokens, got, row.want)
+		}
+		if _, said := card["securityRequirements"]; said {
+			t.Error("the card has requirements, which the Go client cannot read")
+		}
+	}
+}

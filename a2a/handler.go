@@ -138,10 +138,14 @@ func (h *Handler) answer(r *http.Request, req *request) *response {
 }
 
 func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Error) {
-	ctx := r.Context()
-	result, err := guarded(func() (any, error) { return m.unary(ctx, callOf(r, req)) })
+	r, leave, err := h.narrowed(r, req)
+	defer leave()
+	var result any
+	if err == nil {
+		result, err = guarded(func() (any, error) { return m.unary(r.Context(), callOf(r, req)) })
+	}
 	if err != nil {
-		return nil, h.errorOf(ctx, m.family, false, err)
+		return nil, h.errorOf(r.Context(), m.family, false, err)
 	}
 	return result, nil
 }

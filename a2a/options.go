@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
@@ -53,6 +54,11 @@ type Options struct {
 	// Refused, if set, is told of each error that is not GraphQL's: so that what
 	// somebody may not do is noted.
 	Refused func(context.Context, kg.Code)
+	// Narrow, if set, gives what is left of a caller's rights under the further
+	// credential in metadata.securityToken (auth.Gate). end is called when that
+	// stops being good before release was called. Without it the token is not
+	// looked at.
+	Narrow func(ctx context.Context, c caller.Caller, credential string, end func(error)) (narrow caller.Caller, release func(), err error)
 	// Observe, if set, is told of each call that has ended: a stream that could
 	// not be established ends at once, an established one when it closes. code
 	// is 0 or that of the error; an unknown method has the name "unknown".

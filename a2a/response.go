@@ -53,6 +53,9 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) 
 			status = e.status
 		}
 		setRetryAfter(w.Header(), e.retryAfter)
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
+		}
 	}
 	writeJSON(w, status, h.append(r, nil, resp))
 }

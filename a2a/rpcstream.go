@@ -12,12 +12,17 @@ import (
 // ordinary JSON-RPC error under the HTTP status that belongs to it.
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	began := time.Now()
+	r, leave, err := h.narrowed(r, req)
+	defer leave()
 	ctx := r.Context()
 	// The id as a part of the body would keep the body for as long as the stream
 	// is open.
 	name, id := req.method, bytes.Clone(req.id)
 	var failed *Error
-	o, err := h.openingOf(r, req)
+	var o *opening
+	if err == nil {
+		o, err = h.openingOf(r, req)
+	}
 	if err == nil {
 		err = h.serve(w, r, o, responses(id))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 // identityFlags say by what the server knows its callers.
 type identityFlags struct {
-	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" enum:"open,keys,jwt,keys\\,jwt,jwt\\,keys" placeholder:"HOW"`
+	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW"`
 
 	JWKS           string            `help:"The key set that tokens are signed with: a URL, or a file." placeholder:"URL|FILE" name:"jwks"`
 	JWTIssuer      string            `help:"The issuer of the tokens." placeholder:"ISS" name:"jwt-issuer"`
@@ -48,6 +49,9 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 	who := &identity{flags: f, log: log, close: func() {}}
 	if f.Auth == "open" {
 		return who, nil
+	}
+	if !slices.Contains([]string{"keys", "jwt", "keys,jwt", "jwt,keys"}, f.Auth) {
+		return nil, usageError{fmt.Errorf("--auth %s: it is open, keys, jwt, or keys,jwt", f.Auth)}
 	}
 	byRole, err := f.roleActFor()
 	if err != nil {
@@ -157,3 +161,14 @@ func (w *identity) admit() httpd.Admit {
 	}
 	return w.gate.Admit
 }
+
+// narrow is what the A2A endpoint asks about further credentials; nil in open mode.
+func (w *identity) narrow() func(context.Context, caller.Caller, string, func(error)) (caller.Caller, func(), error) {
+	if !w.known() {
+		return nil
+	}
+	return w.gate.Narrow
+}
+
+func (w *identity) takesKeys() bool   { return strings.Contains(w.flags.Auth, "keys") }
+func (w *identity) takesTokens() bool { return strings.Contains(w.flags.Auth, "jwt") }

@@ -143,10 +143,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
-	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused}
+	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused, Narrow: who.narrow()}
 	server.HandleRPC(a2a.NewHandler(deps, rpc))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
-	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/")})
+	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens()})
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
