@@ -1,0 +1,145 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"koine/graph"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+var (
+	root    = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "key"}
+	nobody  = kg.Principal{ID: "agent://dora", Roles: []string{"x"}, Method: "key"}
+	theKey  = regexp.MustCompile(`^ak_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{43}$`)
+	keyPart = `{ id mode name agent roles actFor state createdBy expiresAt revokedAt replacedBy }`
+)
+
+// as runs an operation as somebody.
+func (b *bench) runAs(p kg.Principal, query string) operation.Result {
+	return b.engine.Execute(context.Background(), operation.Request{Query: query, Principal: p})
+}
+
+func (b *bench) dataAs(p kg.Principal, query string, into any) {
+	b.t.Helper()
+	result := b.runAs(p, query)
+	if len(result.Errors) > 0 {
+		b.t.Fatalf("%s: %v", query, result.Errors)
+	}
+	if err := json.Unmarshal(result.Data, into); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+type keyAnswer struct {
+	ID, Mode, Name, Agent, State, CreatedBy string
+	Roles, ActFor                           []string
+	ExpiresAt, RevokedAt, ReplacedBy        *string
+}
+
+func TestAPIKeyFields(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	var made struct {
+		M struct {
+			Key    keyAnswer
+			Secret string
+		}
+	}
+	b.dataAs(root, `mutation { m: createApiKey(input: {agent: "dora", name: "laptop", roles: ["reviewer"], actFor: ["chen", "*"], mode: TEST, lifetimeSeconds: 3153600000}) { key `+keyPart+` secret } }`, &made)
+	k := made.M.Key
+	if m := theKey.FindStringSubmatch(made.M.Secret); m == nil || m[1] != "test" || m[2] != k.ID {
+		t.Errorf("the secret is %q, the id %q", made.M.Secret, k.ID)
+	}
+	if k.Mode != "TEST" || k.Name != "laptop" || k.Agent != "agent://dora" || fmt.Sprint(k.Roles, k.ActFor) != "[reviewer] [* agent://chen]" || k.State != "ACTIVE" || k.CreatedBy != "agent://root" || k.ExpiresAt == nil || k.RevokedAt != nil {
+		t.Errorf("the key is %+v", k)
+	}
+	var rotated struct {
+		M struct {
+			Key, Replaced keyAnswer
+			Secret        string
+		}
+	}
+	b.dataAs(root, `mutation { m: rotateApiKey(input: {id: "`+k.ID+`", overlapSeconds: 60}) { key `+keyPart+` secret replaced `+keyPart+` } }`, &rotated)
+	if r := rotated.M; r.Replaced.ID != k.ID || *r.Replaced.ReplacedBy != r.Key.ID || r.Key.Name != "laptop" || !theKey.MatchString(r.Secret) || r.Secret == made.M.Secret {
+		t.Errorf("rotated: %+v", r)
+	}
+	var revoked struct{ M keyAnswer }
+	b.dataAs(root, `mutation { m: revokeApiKey(id: "`+k.ID+`") `+keyPart+` }`, &revoked)
+	if revoked.M.State != "REVOKED" || revoked.M.RevokedAt == nil {
+		t.Errorf("revoked: %+v", revoked.M)
+	}
+	var list struct{ All, Good, Page, Hers, Others []keyAnswer }
+	b.dataAs(root, `{ all: apiKeys(ended: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(ended: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agent: "dora") `+keyPart+` others: apiKeys(agent: "chen") `+keyPart+` }`, &list)
+	if len(list.All) != 2 || len(list.Good) != 1 || len(list.Page) != 1 || list.Page[0].ID != rotated.M.Key.ID || len(list.Hers) != 1 || len(list.Others) != 0 {
+		t.Errorf("the lists are %+v", list)
+	}
+}
+
+func TestAPIKeyRefusals(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	for _, row := range []struct {
+		as          kg.Principal
+		query, code string
+		field       string
+	}{
+		{nobody, `mutation { createApiKey(input: {agent: "dora"}) { secret } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { revokeApiKey(id: "000000000000") { id } }`, "PERMISSION_DENIED", ""},
+		{nobody, `{ apiKeys { id } }`, "PERMISSION_DENIED", ""},
+		{root, `mutation { createApiKey(input: {agent: "a b"}) { secret } }`, "INVALID", "input.agent"},
+		{root, `mutation { createApiKey(input: {agent: "a", lifetimeSeconds: 0}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
+		{root, `mutation { createApiKey(input: {agent: "a", lifetimeSeconds: 9223372036854775807}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
+		{root, `mutation { createApiKey(input: {agent: "a", roles: ["a b"]}) { secret } }`, "INVALID", "input.roles"},
+		{root, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "NOT_FOUND", "input.id"},
+		{root, `mutation { rotateApiKey(input: {id: "000000000000", overlapSeconds: 99999999}) { secret } }`, "INVALID", "input.overlap"},
+		{root, `mutation { revokeApiKey(id: "nothing") { id } }`, "NOT_FOUND", "id"},
+		{root, `{ apiKeys(after: "nothing") { id } }`, "INVALID", "after"},
+		{root, `{ apiKeys(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
+		{nobody, `mutation { updateAgent(input: {id: "chen", name: "x"}) { id } }`, "PERMISSION_DENIED", ""},
+		{root, `mutation { updateAgent(input: {id: "nobody-knows", name: "x"}) { id } }`, "NOT_FOUND", "input.id"},
+		{root, `{ agents(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
+	} {
+		result := b.runAs(row.as, row.query)
+		if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != row.code || row.field != "" && result.Errors[0].Extensions["field"] != row.field {
+			t.Errorf("%s: got %v, %s; want %s at %s", row.query, result.Errors, result.Data, row.code, row.field)
+		}
+	}
+}
+
+func TestAgentFields(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	for _, name := range []string{"dora", "chen"} {
+		if r := b.runAs(root, `mutation { createApiKey(input: {agent: "`+name+`", roles: ["x"]}) { secret } }`); len(r.Errors) > 0 {
+			t.Fatal(r.Errors)
+		}
+	}
+	want := func(as kg.Principal, query, want string) {
+		t.Helper()
+		if r := b.runAs(as, query); len(r.Errors) > 0 || strings.TrimSpace(string(r.Data)) != want {
+			t.Errorf("%s: got %s, %v; want %s", query, r.Data, r.Errors, want)
+		}
+	}
+	want(nobody, `{ agents { id name owner roles status } }`,
+		`{"agents":[{"id":"agent://chen","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"},{"id":"agent://dora","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"}]}`)
+	want(nobody, `{ agents(first: 1, after: "chen") { id } agent(id: "chen") { id } nothing: agent(id: "nothing") { id } }`,
+		`{"agents":[{"id":"agent://dora"}],"agent":{"id":"agent://chen"},"nothing":null}`)
+	want(nobody, `{ me { id actingFor roles actFor method agent { id } } }`,
+		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
+	want(root, `{ me { id actFor agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
+	want(nobody, `mutation { updateAgent(input: {id: "dora", name: "Dora"}) { id name } }`, `{"updateAgent":{"id":"agent://dora","name":"Dora"}}`)
+	want(root, `mutation { updateAgent(input: {id: "dora", owner: "chen", status: SUSPENDED}) { name owner status } }`,
+		`{"updateAgent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}`)
+	want(root, `mutation { updateAgent(input: {id: "dora", name: "", owner: ""}) { name owner status } }`, `{"updateAgent":{"name":null,"owner":null,"status":"SUSPENDED"}}`)
+	for _, query := range []string{
+		`mutation { updateAgent(input: {id: "dora", status: ACTIVE}) { id } }`, `mutation { updateAgent(input: {id: "dora", owner: "dora"}) { id } }`,
+	} {
+		if r := b.runAs(nobody, query); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "PERMISSION_DENIED" {
+			t.Errorf("%s: got %s, %v", query, r.Data, r.Errors)
+		}
+	}
+}
