@@ -133,6 +133,9 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 			b = nil
 		}
 	}()
+	if e := s.refused.Load(); e != nil && e.Code == CodeLogDamaged {
+		return b, e
+	}
 	h := s.head.Load()
 	if o.Since > h.revision {
 		return b, Errorf(CodeRevisionAhead, "revision %d is not there yet: the newest is %d", o.Since, h.revision)

@@ -50,6 +50,7 @@ func TestBackupAndRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newWorker(21, "w")
+			w.owns = true
 			w.work(t, s, 20)
 			if cut {
 				if err := s.CutLog(within(t), 15); err != nil {
@@ -240,6 +241,16 @@ func TestBackupRefusals(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "notes.txt")); err != nil || string(b) != "mine" {
 		t.Errorf("what was there is %q, %v", b, err)
+	}
+}
+
+// A store whose log is damaged is not backed up: the backup would pass for whole.
+func TestBackupOfDamagedStore(t *testing.T) {
+	dir, _ := small(t)
+	remove(t, dir, "log")
+	s := openStore(t, dir, tinyLog())
+	if _, err := s.Backup(within(t), io.Discard, kg.BackupOptions{}); kg.CodeOf(err) != kg.CodeLogDamaged {
+		t.Errorf("Backup: %v, want LOG_DAMAGED", err)
 	}
 }
 

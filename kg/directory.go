@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,14 @@ type formatFile struct {
 	// Version goes up when an older koine could no longer read the directory.
 	Version int    `json:"version"`
 	Epoch   string `json:"epoch"`
+	// Checksum is the CRC-32C of the epoch and the secret, in hexadecimal. The
+	// first directories have none.
+	Checksum string `json:"checksum,omitempty"`
+}
+
+func formatSum(epoch Epoch, secret []byte) string {
+	sum := crc32.Update(0, crc32.MakeTable(crc32.Castagnoli), epoch[:])
+	return fmt.Sprintf("%08x", crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), secret))
 }
 
 // openDirectory locks the directory without waiting and reads its small files,
@@ -116,10 +125,21 @@ func (d *directory) load() error {
 		return Errorf(CodeFormatUnknown, "the epoch in %s cannot be read", formatName)
 	}
 	d.secret, err = os.ReadFile(d.join(secretName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = Errorf(CodeFormatUnknown, "%s is missing", secretName)
+	}
 	if err == nil && len(d.secret) != secretBytes {
 		err = Errorf(CodeFormatUnknown, "%s has the wrong length", secretName)
 	}
+	if err == nil && f.Checksum != "" && f.Checksum != formatSum(d.epoch, d.secret) {
+		err = Errorf(CodeFormatUnknown, "%s and %s do not have the checksum that they were written with", formatName, secretName)
+	}
 	if err != nil {
+		e := AsError(err)
+		if e.Code == CodeFormatUnknown {
+			e.Hint = "put both files back from a copy of the directory, or restore a backup"
+			return e
+		}
 		return err
 	}
 	if d.floor, err = readHistory(d.join(historyName)); err != nil {
@@ -145,7 +165,7 @@ func (d *directory) create() error {
 	if err := writeFile(d.join(secretName), d.secret); err != nil {
 		return err
 	}
-	return writeFormat(d.join(formatName), d.epoch)
+	return writeFormat(d.join(formatName), d.epoch, d.secret)
 }
 
 // writeFile replaces a file so that after a crash it is the old or the new one.

@@ -237,7 +237,7 @@ func (e *erase) smallFiles(to string) error {
 			return err
 		}
 	}
-	return writeFormat(filepath.Join(to, formatName), e.epoch)
+	return writeFormat(filepath.Join(to, formatName), e.epoch, secret)
 }
 
 // check opens the new store, which builds its index, and compares everything in

@@ -88,6 +88,8 @@ type worker struct {
 	*rand.Rand
 	name string
 	n    int
+	// owns makes some updates change what koine keeps for itself as well.
+	owns bool
 }
 
 func newWorker(seed uint64, name string) *worker {
@@ -108,7 +110,22 @@ func (w *worker) update() (kg.Meta, []kg.Patch) {
 	for range w.IntN(5) {
 		patches = append(patches, w.patch())
 	}
+	if w.owns && w.n%4 == 3 {
+		patches = append(patches, w.own(task)...)
+	}
 	return meta, patches
+}
+
+// own is what a package of koine's own would commit with it: a policy that is
+// changed, and several statements that are a proposal.
+func (w *worker) own(task string) []kg.Patch {
+	proposal := kg.IRI(kg.ProposalGraphPrefix + task)
+	policy := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:policy:", w.n%3)), Predicate: kg.IRI("urn:readers"), Object: kg.String("agent " + task), Graph: kg.SystemGraph}
+	patches := []kg.Patch{{Op: kg.Replace, Quad: policy}}
+	for i, text := range []string{"open", "a reason that is long enough to need a number", "2 approvals"} {
+		patches = append(patches, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: proposal, Predicate: kg.IRI(fmt.Sprint("urn:part", i)), Object: kg.String(text), Graph: proposal}})
+	}
+	return patches
 }
 
 func (w *worker) patch() kg.Patch {
@@ -151,7 +168,11 @@ func (w *worker) object() kg.Term {
 func apply(patches []kg.Patch) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error {
 		for _, p := range patches {
-			if err := tx.Apply(p); err != nil {
+			do := tx.Apply
+			if kg.IsOwnGraph(p.Quad.Graph) {
+				do = tx.ApplyOwn
+			}
+			if err := do(p); err != nil {
 				return err
 			}
 		}

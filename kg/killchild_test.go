@@ -24,6 +24,7 @@ type job struct {
 	Seed      uint64      // of the writers
 	Load      int         // statements to load first
 	CutBefore kg.Revision // nobody needs the log before it any more
+	Linear    bool        // be one of TestLinearizableAcrossKills instead
 	After     string      // position that the subscriber goes on from; "" for the oldest
 }
 
@@ -33,7 +34,9 @@ const (
 )
 
 func (j job) writer(i int) *worker {
-	return newWorker(j.Seed+uint64(i), fmt.Sprintf("%s.%d", j.Name, i))
+	w := newWorker(j.Seed+uint64(i), fmt.Sprintf("%s.%d", j.Name, i))
+	w.owns = true
+	return w
 }
 
 // beKilled opens the store and writes, watches and makes checkpoints until the
@@ -49,6 +52,10 @@ func (j job) writer(i int) *worker {
 func beKilled(text string) {
 	var j job
 	must(json.Unmarshal([]byte(text), &j))
+	if j.Linear {
+		beLinear(j)
+		return
+	}
 	s, err := kg.Open(j.Dir, killOptions())
 	must(err)
 	say("open", s.Head().Revision)

@@ -205,7 +205,7 @@ func (r *restore) finish() error {
 	if err := writeFile(r.join(secretName), secret); err != nil {
 		return err
 	}
-	return writeFormat(r.join(formatName), r.epoch)
+	return writeFormat(r.join(formatName), r.epoch, secret)
 }
 
 // undo empties the directory again.
@@ -221,8 +221,8 @@ func (r *restore) undo() error {
 }
 
 // writeFormat writes the file that makes a store of a directory.
-func writeFormat(path string, epoch Epoch) error {
-	raw, err := json.Marshal(formatFile{"koine", formatVersion, hex.EncodeToString(epoch[:])})
+func writeFormat(path string, epoch Epoch, secret []byte) error {
+	raw, err := json.Marshal(formatFile{"koine", formatVersion, hex.EncodeToString(epoch[:]), formatSum(epoch, secret)})
 	if err != nil {
 		return err
 	}

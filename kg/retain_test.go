@@ -147,8 +147,11 @@ func pastRows(t *testing.T, s *kg.Store, after kg.Revision) (n int) {
 // the last entry of the log with it.
 func TestRetainOfAnOldStore(t *testing.T) {
 	t.Parallel()
-	a, _ := newAging(t, t.TempDir(), 6)
+	dir := t.TempDir()
+	a, _ := newAging(t, dir, 6)
 	want := recordOf(t, a.Store)
+	mustClose(t, a.Store) // so that its rows are in tables, under the version that deletes them
+	a.Store = openStore(t, dir, agingOptions(a.clock))
 	a.clock.Add(1000)
 	if r, err := a.Retain(within(t)); err != nil || r.Oldest != 6 || !r.Cut {
 		t.Fatalf("Retain: %+v, %v", r, err)
@@ -156,6 +159,12 @@ func TestRetainOfAnOldStore(t *testing.T) {
 	kept(t, a.Store, want, 6)
 	if n := pastRows(t, a.Store, 0); n != 0 {
 		t.Errorf("%d intervals of a past that nobody can read", n)
+	}
+	mustClose(t, a.Store)
+	s := openStore(t, dir, agingOptions(a.clock))
+	kept(t, s, want, 6)
+	if n := pastRows(t, s, 0); n != 0 {
+		t.Errorf("%d intervals are there again", n)
 	}
 	empty := openStore(t, t.TempDir(), agingOptions(a.clock))
 	if r, err := empty.Retain(within(t)); err != nil || r != (kg.RetainReport{}) {
