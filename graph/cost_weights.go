@@ -12,19 +12,20 @@ import (
 // figures are of the order of what each takes, as measured beside a scalar.
 // docs/protocol.md has the same table.
 const (
-	costField     = 1   // a scalar, or an object that holds others
-	costEntity    = 2   // an entity or a term, which has to be looked up
-	costScan      = 5   // a list that is read from an index
-	costStep      = 10  // each step of a path
-	costRepeat    = 50  // each repetition in a path: * + {m,n}
-	costUnindexed = 20  // each condition that no index answers
-	costRegex     = 200 // each regular expression, which has to be compiled
-	costOrder     = 20  // each key of an order, for which all is read
-	costTotal     = 20  // totalCount
-	costGroups    = 50  // groups
-	costTriple    = 20  // each triple of a pattern
-	costAround    = 20  // each step of a neighbourhood's depth
-	costRoute     = 100 // each step that ways between entities may be long
+	costField          = 1    // a scalar, or an object that holds others
+	costEntity         = 2    // an entity or a term, which has to be looked up
+	costScan           = 5    // a list that is read from an index
+	costStep           = 10   // each step of a path
+	costRepeat         = 50   // each repetition in a path: * + {m,n}
+	costUnindexed      = 20   // each condition that no index answers
+	costRegex          = 200  // each regular expression, which has to be compiled
+	costOrder          = 20   // each key of an order, for which all is read
+	costTotal          = 20   // totalCount
+	costGroups         = 50   // groups
+	costTriple         = 20   // each triple of a pattern
+	costAround         = 20   // each step of a neighbourhood's depth
+	costContradictions = 1000 // contradictions: all statements of many properties are compared
+	costRoute          = 100  // each step that ways between entities may be long
 )
 
 // lookedUp are what a field gives that has to be looked up.
@@ -67,6 +68,8 @@ func (c *costing) weight(f *ast.Field) int {
 		n = costGroups
 	case "neighbourhood":
 		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
+	case "contradictions":
+		n = costContradictions
 	case "shortestPaths":
 		n = costRoute * c.number(f, "maxDepth", 6, path.MaxRouteLength)
 	}

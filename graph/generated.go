@@ -47,6 +47,8 @@ type ComplexityRoot struct {
 
 type MutationResolver interface {
 	QuarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error)
+	RevertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error)
+	ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error)
 	LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error)
 	CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error)
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
@@ -74,6 +76,7 @@ type QueryResolver interface {
 	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
 	Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error)
 	Proposal(ctx context.Context, id string) (*Proposal, error)
+	Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error)
 	Quarantines(ctx context.Context) ([]Quarantine, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Me(ctx context.Context) (*Me, error)
@@ -143,6 +146,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPredicateInput,
 		ec.unmarshalInputPropertyFilter,
 		ec.unmarshalInputQuarantineAgentInput,
+		ec.unmarshalInputResolveContradictionInput,
+		ec.unmarshalInputRevertCommitInput,
 		ec.unmarshalInputRevisionFilter,
 		ec.unmarshalInputRotateApiKeyInput,
 		ec.unmarshalInputSetGraphPolicyInput,
@@ -521,6 +526,21 @@ type Query {
     "Its id, as the answer to the held update gave it."
     id: ID!
   ): Proposal
+  """
+  Statements that cannot all hold: several values of an owl:FunctionalProperty, several subjects of an
+  owl:InverseFunctionalProperty, more values than a shape with a target class allows (sh:maxCount of one
+  property), owl:sameAs against owl:differentFrom, and classes that are owl:disjointWith each other; as the
+  graph that the view shows declares them. What holds at different times only does not contradict.
+  """
+  contradictions(
+    "How many at most: 25 if not said, 100 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+    "What this read sees. It narrows the view of the operation."
+    view: ViewInput
+  ): ContradictionPage
+
   "The agents under quarantine, in the order of their names. For administrators."
   quarantines: [Quarantine!]
 
@@ -613,6 +633,26 @@ type Mutation {
     "Whom, and from when on."
     input: QuarantineAgentInput!
   ): QuarantinePayload
+
+  """
+  Undoes a commit with a new one: each statement that it changed is backed again as before, by the same
+  agents with their certainty, validity and provenance. Where a statement has changed since, nothing is
+  written and the conflicts are told. For who may write all of its graphs and speak for all agents
+  concerned, and for administrators.
+  """
+  revertCommit(
+    "Which one, and how."
+    input: RevertCommitInput!
+  ): RevertCommitPayload
+
+  """
+  Settles a contradiction: removes the statements to drop, all or none, if those to keep stand. The same
+  rules hold as for removals by ` + "`" + `applyPatches` + "`" + `.
+  """
+  resolveContradiction(
+    "What to keep and what to drop."
+    input: ResolveContradictionInput!
+  ): ResolveContradictionPayload
 
   "Ends an agent's quarantine: what it asserted counts again. For administrators."
   liftQuarantine(
@@ -1063,6 +1103,124 @@ input QuarantineAgentInput {
   justification: String
   "Tell what would disappear, and do nothing."
   dryRun: Boolean
+}
+
+"What ` + "`" + `revertCommit` + "`" + ` takes."
+input RevertCommitInput {
+  "The commit's number."
+  revision: Revision!
+  "Why: kept with the new commit."
+  justification: String
+  "Put back also what has changed since: what others did to those statements is undone too."
+  force: Boolean
+  "Tell what would become of it, and do nothing."
+  dryRun: Boolean
+}
+
+"What became of a ` + "`" + `revertCommit` + "`" + `."
+type RevertCommitPayload {
+  "Whether it was reverted, or with ` + "`" + `dryRun` + "`" + ` could be."
+  success: Boolean!
+  "How many changes that made."
+  statementsAffected: Long!
+  "The statements that have changed since: with ` + "`" + `force` + "`" + ` they were put back, otherwise they are why nothing was. 100 at the most."
+  conflicts: [BackedStatement!]!
+  "How many of these there are."
+  conflictCount: Int!
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  verificationStatus: String!
+  "An explanation of the status."
+  verificationDetails: String
+  "The revision that it made, or the newest if it made none."
+  revision: Revision!
+  "The position behind that revision. Null when nothing was written because of conflicts."
+  position: Position
+  "The new commit's id. Null when there is none."
+  commitId: ID
+  "The proposal that it became, where it waits for review."
+  proposalId: ID
+}
+
+"What ` + "`" + `resolveContradiction` + "`" + ` takes."
+input ResolveContradictionInput {
+  "The statements that are right: they must still stand."
+  keep: [StatementRef!]
+  "The statements to remove, with all their assertions: 1000 at the most."
+  drop: [StatementRef!]!
+  "Why: kept with the commit."
+  justification: String
+  "Tell what would become of it, and do nothing."
+  dryRun: Boolean
+}
+
+"What became of a ` + "`" + `resolveContradiction` + "`" + `."
+type ResolveContradictionPayload {
+  "Whether it was accepted. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  success: Boolean!
+  "How many statements went."
+  statementsAffected: Long!
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  verificationStatus: String!
+  "An explanation of the status."
+  verificationDetails: String
+  "The revision that it made, or the newest if it made none."
+  revision: Revision!
+  "The position behind that revision."
+  position: Position!
+  "The commit's id. Null when there is none."
+  commitId: ID
+  "The proposal that it became, where it waits for review."
+  proposalId: ID
+}
+
+"A page of contradictions."
+type ContradictionPage {
+  "The contradictions, by kind and then in an order that stays the same from page to page."
+  nodes: [Contradiction!]!
+  "Whether there are more behind them."
+  hasNextPage: Boolean!
+  "Goes into ` + "`" + `after` + "`" + ` to get these. Null when there are no more."
+  endCursor: Cursor
+  "Whether all was looked at: a page ends after a million statements."
+  complete: Boolean!
+}
+
+"Statements that cannot all hold."
+type Contradiction {
+  "What makes it one."
+  kind: ContradictionKind!
+  "The same in words."
+  reason: String!
+  "What it is about: the entity, or the literal that several things share."
+  about: ObjectRecord!
+  "The property that has too many values; rdf:type for classes. Null for sameAs and differentFrom."
+  property: IRI
+  "Its sides and who backs them, 20 at the most."
+  statements: [BackedStatement!]!
+  "How many sides there are."
+  statementCount: Int!
+}
+
+"A statement with those who assert it; with nobody, it does not stand."
+type BackedStatement {
+  "The statement."
+  statement: StatementRecord!
+  "Who asserts it, and how."
+  assertions: [Assertion!]!
+}
+
+"What makes statements contradict."
+enum ContradictionKind {
+  "Several values of an owl:FunctionalProperty."
+  FUNCTIONAL
+  "Several subjects with one value of an owl:InverseFunctionalProperty."
+  INVERSE_FUNCTIONAL
+  "More values than a shape allows."
+  MAX_COUNT
+  "owl:sameAs and owl:differentFrom."
+  SAME_AND_DIFFERENT
+  "Two classes that are owl:disjointWith each other."
+  DISJOINT
 }
 
 "What ` + "`" + `liftQuarantine` + "`" + ` takes."
@@ -2961,6 +3119,16 @@ func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type AuditEntry", field.Name)
 }
 
+func (ec *executionContext) childFields_BackedStatement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "statement":
+		return ec.fieldContext_BackedStatement_statement(ctx, field)
+	case "assertions":
+		return ec.fieldContext_BackedStatement_assertions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BackedStatement", field.Name)
+}
+
 func (ec *executionContext) childFields_Backing(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "assertion":
@@ -3017,6 +3185,38 @@ func (ec *executionContext) childFields_Commit(ctx context.Context, field graphq
 		return ec.fieldContext_Commit_messageId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Commit", field.Name)
+}
+
+func (ec *executionContext) childFields_Contradiction(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_Contradiction_kind(ctx, field)
+	case "reason":
+		return ec.fieldContext_Contradiction_reason(ctx, field)
+	case "about":
+		return ec.fieldContext_Contradiction_about(ctx, field)
+	case "property":
+		return ec.fieldContext_Contradiction_property(ctx, field)
+	case "statements":
+		return ec.fieldContext_Contradiction_statements(ctx, field)
+	case "statementCount":
+		return ec.fieldContext_Contradiction_statementCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Contradiction", field.Name)
+}
+
+func (ec *executionContext) childFields_ContradictionPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ContradictionPage_nodes(ctx, field)
+	case "hasNextPage":
+		return ec.fieldContext_ContradictionPage_hasNextPage(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_ContradictionPage_endCursor(ctx, field)
+	case "complete":
+		return ec.fieldContext_ContradictionPage_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ContradictionPage", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteGraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3465,12 +3665,60 @@ func (ec *executionContext) childFields_QuarantinePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type QuarantinePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_ResolveContradictionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "success":
+		return ec.fieldContext_ResolveContradictionPayload_success(ctx, field)
+	case "statementsAffected":
+		return ec.fieldContext_ResolveContradictionPayload_statementsAffected(ctx, field)
+	case "verificationStatus":
+		return ec.fieldContext_ResolveContradictionPayload_verificationStatus(ctx, field)
+	case "verificationDetails":
+		return ec.fieldContext_ResolveContradictionPayload_verificationDetails(ctx, field)
+	case "revision":
+		return ec.fieldContext_ResolveContradictionPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_ResolveContradictionPayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_ResolveContradictionPayload_commitId(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_ResolveContradictionPayload_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResolveContradictionPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_ResourceRecord_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceRecord", field.Name)
+}
+
+func (ec *executionContext) childFields_RevertCommitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "success":
+		return ec.fieldContext_RevertCommitPayload_success(ctx, field)
+	case "statementsAffected":
+		return ec.fieldContext_RevertCommitPayload_statementsAffected(ctx, field)
+	case "conflicts":
+		return ec.fieldContext_RevertCommitPayload_conflicts(ctx, field)
+	case "conflictCount":
+		return ec.fieldContext_RevertCommitPayload_conflictCount(ctx, field)
+	case "verificationStatus":
+		return ec.fieldContext_RevertCommitPayload_verificationStatus(ctx, field)
+	case "verificationDetails":
+		return ec.fieldContext_RevertCommitPayload_verificationDetails(ctx, field)
+	case "revision":
+		return ec.fieldContext_RevertCommitPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_RevertCommitPayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_RevertCommitPayload_commitId(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_RevertCommitPayload_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RevertCommitPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4383,6 +4631,34 @@ func (ec *executionContext) field_Mutation_removeShapes_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_resolveContradiction_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ResolveContradictionInput, error) {
+			return ec.unmarshalNResolveContradictionInput2koineᚋgraphᚐResolveContradictionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_revertCommit_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RevertCommitInput, error) {
+			return ec.unmarshalNRevertCommitInput2koineᚋgraphᚐRevertCommitInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_reviewProposal_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4746,6 +5022,36 @@ func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["budget"] = arg8
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_contradictions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "view",
+		func(ctx context.Context, v any) (*ViewInput, error) {
+			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["view"] = arg2
 	return args, nil
 }
 
@@ -6842,6 +7148,70 @@ func (ec *executionContext) fieldContext_AuditEntry_last(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _BackedStatement_statement(ctx context.Context, field graphql.CollectedField, obj *BackedStatement) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BackedStatement_statement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BackedStatement_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BackedStatement",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BackedStatement_assertions(ctx context.Context, field graphql.CollectedField, obj *BackedStatement) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BackedStatement_assertions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚕkoineᚋgraphᚐAssertionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BackedStatement_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BackedStatement",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Backing_assertion(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7285,6 +7655,263 @@ func (ec *executionContext) _Commit_messageId(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Commit_messageId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Commit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Contradiction_kind(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ContradictionKind) graphql.Marshaler {
+			return ec.marshalNContradictionKind2koineᚋgraphᚐContradictionKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type ContradictionKind does not have child fields"))
+}
+
+func (ec *executionContext) _Contradiction_reason(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Contradiction_about(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_about(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.About, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ObjectRecord) graphql.Marshaler {
+			return ec.marshalNObjectRecord2ᚖkoineᚋgraphᚐObjectRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_about(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Contradiction",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ObjectRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Contradiction_property(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_property(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Property, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_property(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Contradiction_statements(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
+			return ec.marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Contradiction",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BackedStatement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Contradiction_statementCount(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Contradiction_statementCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Contradiction_statementCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ContradictionPage_nodes(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ContradictionPage_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Contradiction) graphql.Marshaler {
+			return ec.marshalNContradiction2ᚕkoineᚋgraphᚐContradictionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ContradictionPage_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ContradictionPage",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Contradiction(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ContradictionPage_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ContradictionPage_hasNextPage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HasNextPage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ContradictionPage_hasNextPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ContradictionPage_endCursor(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ContradictionPage_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Cursor) graphql.Marshaler {
+			return ec.marshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ContradictionPage_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _ContradictionPage_complete(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ContradictionPage_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ContradictionPage_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteGraphPayload_removed(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
@@ -10214,6 +10841,94 @@ func (ec *executionContext) fieldContext_Mutation_quarantineAgent(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_revertCommit(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revertCommit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevertCommit(ctx, fc.Args["input"].(RevertCommitInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RevertCommitPayload) graphql.Marshaler {
+			return ec.marshalORevertCommitPayload2ᚖkoineᚋgraphᚐRevertCommitPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revertCommit(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RevertCommitPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revertCommit_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_resolveContradiction(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_resolveContradiction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ResolveContradiction(ctx, fc.Args["input"].(ResolveContradictionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ResolveContradictionPayload) graphql.Marshaler {
+			return ec.marshalOResolveContradictionPayload2ᚖkoineᚋgraphᚐResolveContradictionPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_resolveContradiction(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResolveContradictionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_resolveContradiction_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_liftQuarantine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12674,6 +13389,50 @@ func (ec *executionContext) fieldContext_Query_proposal(ctx context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_contradictions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_contradictions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Contradictions(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ContradictionPage) graphql.Marshaler {
+			return ec.marshalOContradictionPage2ᚖkoineᚋgraphᚐContradictionPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_contradictions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ContradictionPage(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_contradictions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_quarantines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13221,6 +13980,190 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _ResolveContradictionPayload_success(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_success(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Success, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_success(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_statementsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_statementsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_verificationStatus(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_verificationStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationStatus, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_verificationStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_verificationDetails(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_verificationDetails(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationDetails, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_verificationDetails(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_revision(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_position(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_commitId(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ResolveContradictionPayload_proposalId(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResolveContradictionPayload_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResolveContradictionPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResolveContradictionPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceRecord_id(ctx context.Context, field graphql.CollectedField, obj *ResourceRecord) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13288,6 +14231,245 @@ func (ec *executionContext) _Resync_oldest(ctx context.Context, field graphql.Co
 }
 func (ec *executionContext) fieldContext_Resync_oldest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Resync", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_success(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_success(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Success, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_success(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_statementsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_statementsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_conflicts(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_conflicts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Conflicts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
+			return ec.marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_conflicts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RevertCommitPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BackedStatement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RevertCommitPayload_conflictCount(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_conflictCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ConflictCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_conflictCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_verificationStatus(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_verificationStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationStatus, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_verificationStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_verificationDetails(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_verificationDetails(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationDetails, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_verificationDetails(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_revision(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_position(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_commitId(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RevertCommitPayload_proposalId(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevertCommitPayload_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RevertCommitPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
@@ -18382,6 +19564,108 @@ func (ec *executionContext) unmarshalInputQuarantineAgentInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputResolveContradictionInput(ctx context.Context, obj any) (ResolveContradictionInput, error) {
+	var it ResolveContradictionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"keep", "drop", "justification", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "keep":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keep"))
+			data, err := ec.unmarshalOStatementRef2ᚕkoineᚋgraphᚐStatementRefᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keep = data
+		case "drop":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("drop"))
+			data, err := ec.unmarshalNStatementRef2ᚕkoineᚋgraphᚐStatementRefᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Drop = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRevertCommitInput(ctx context.Context, obj any) (RevertCommitInput, error) {
+	var it RevertCommitInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"revision", "justification", "force", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalNRevision2koineᚋkgᚐRevision(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, obj any) (RevisionFilter, error) {
 	var it RevisionFilter
 	if obj == nil {
@@ -20266,6 +21550,49 @@ func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var backedStatementImplementors = []string{"BackedStatement"}
+
+func (ec *executionContext) _BackedStatement(ctx context.Context, sel ast.SelectionSet, obj *BackedStatement) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, backedStatementImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BackedStatement")
+		case "statement":
+			out.Values[i] = ec._BackedStatement_statement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertions":
+			out.Values[i] = ec._BackedStatement_assertions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var backingImplementors = []string{"Backing"}
 
 func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, obj *Backing) graphql.Marshaler {
@@ -20460,6 +21787,122 @@ func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, o
 		case "messageId":
 			out.Values[i] = ec._Commit_messageId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var contradictionImplementors = []string{"Contradiction"}
+
+func (ec *executionContext) _Contradiction(ctx context.Context, sel ast.SelectionSet, obj *Contradiction) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, contradictionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Contradiction")
+		case "kind":
+			out.Values[i] = ec._Contradiction_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._Contradiction_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "about":
+			out.Values[i] = ec._Contradiction_about(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "property":
+			out.Values[i] = ec._Contradiction_property(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statements":
+			out.Values[i] = ec._Contradiction_statements(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementCount":
+			out.Values[i] = ec._Contradiction_statementCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var contradictionPageImplementors = []string{"ContradictionPage"}
+
+func (ec *executionContext) _ContradictionPage(ctx context.Context, sel ast.SelectionSet, obj *ContradictionPage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, contradictionPageImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ContradictionPage")
+		case "nodes":
+			out.Values[i] = ec._ContradictionPage_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hasNextPage":
+			out.Values[i] = ec._ContradictionPage_hasNextPage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._ContradictionPage_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._ContradictionPage_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -21802,6 +23245,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "revertCommit":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revertCommit(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "resolveContradiction":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_resolveContradiction(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "liftQuarantine":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_liftQuarantine(ctx, field)
@@ -22808,6 +24265,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "contradictions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_contradictions(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "quarantines":
 			field := field
 
@@ -23107,6 +24586,79 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
+var resolveContradictionPayloadImplementors = []string{"ResolveContradictionPayload"}
+
+func (ec *executionContext) _ResolveContradictionPayload(ctx context.Context, sel ast.SelectionSet, obj *ResolveContradictionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resolveContradictionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResolveContradictionPayload")
+		case "success":
+			out.Values[i] = ec._ResolveContradictionPayload_success(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsAffected":
+			out.Values[i] = ec._ResolveContradictionPayload_statementsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationStatus":
+			out.Values[i] = ec._ResolveContradictionPayload_verificationStatus(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationDetails":
+			out.Values[i] = ec._ResolveContradictionPayload_verificationDetails(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._ResolveContradictionPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._ResolveContradictionPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._ResolveContradictionPayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._ResolveContradictionPayload_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resourceRecordImplementors = []string{"ResourceRecord"}
 
 func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.SelectionSet, obj *ResourceRecord) graphql.Marshaler {
@@ -23164,6 +24716,89 @@ func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, o
 			}
 		case "oldest":
 			out.Values[i] = ec._Resync_oldest(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var revertCommitPayloadImplementors = []string{"RevertCommitPayload"}
+
+func (ec *executionContext) _RevertCommitPayload(ctx context.Context, sel ast.SelectionSet, obj *RevertCommitPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, revertCommitPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RevertCommitPayload")
+		case "success":
+			out.Values[i] = ec._RevertCommitPayload_success(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsAffected":
+			out.Values[i] = ec._RevertCommitPayload_statementsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "conflicts":
+			out.Values[i] = ec._RevertCommitPayload_conflicts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "conflictCount":
+			out.Values[i] = ec._RevertCommitPayload_conflictCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationStatus":
+			out.Values[i] = ec._RevertCommitPayload_verificationStatus(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationDetails":
+			out.Values[i] = ec._RevertCommitPayload_verificationDetails(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._RevertCommitPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._RevertCommitPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._RevertCommitPayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._RevertCommitPayload_proposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -24809,6 +26444,26 @@ func (ec *executionContext) marshalNAuditKind2koineᚋgraphᚐAuditKind(ctx cont
 	return res
 }
 
+func (ec *executionContext) marshalNBackedStatement2koineᚋgraphᚐBackedStatement(ctx context.Context, sel ast.SelectionSet, v BackedStatement) graphql.Marshaler {
+	return ec._BackedStatement(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx context.Context, sel ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNBackedStatement2koineᚋgraphᚐBackedStatement(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNBacking2koineᚋgraphᚐBacking(ctx context.Context, sel ast.SelectionSet, v Backing) graphql.Marshaler {
 	return ec._Backing(ctx, sel, &v)
 }
@@ -24889,6 +26544,36 @@ func (ec *executionContext) marshalNChangeOp2koineᚋkgᚐOp(ctx context.Context
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNContradiction2koineᚋgraphᚐContradiction(ctx context.Context, sel ast.SelectionSet, v Contradiction) graphql.Marshaler {
+	return ec._Contradiction(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNContradiction2ᚕkoineᚋgraphᚐContradictionᚄ(ctx context.Context, sel ast.SelectionSet, v []Contradiction) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNContradiction2koineᚋgraphᚐContradiction(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNContradictionKind2koineᚋgraphᚐContradictionKind(ctx context.Context, v any) (ContradictionKind, error) {
+	var res ContradictionKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNContradictionKind2koineᚋgraphᚐContradictionKind(ctx context.Context, sel ast.SelectionSet, v ContradictionKind) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNCreateApiKeyInput2koineᚋgraphᚐCreateAPIKeyInput(ctx context.Context, v any) (CreateAPIKeyInput, error) {
@@ -25700,6 +27385,11 @@ func (ec *executionContext) unmarshalNQuarantineAgentInput2koineᚋgraphᚐQuara
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNResolveContradictionInput2koineᚋgraphᚐResolveContradictionInput(ctx context.Context, v any) (ResolveContradictionInput, error) {
+	res, err := ec.unmarshalInputResolveContradictionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRecord(ctx context.Context, sel ast.SelectionSet, v *ResourceRecord) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -25708,6 +27398,11 @@ func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRe
 		return graphql.Null
 	}
 	return ec._ResourceRecord(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRevertCommitInput2koineᚋgraphᚐRevertCommitInput(ctx context.Context, v any) (RevertCommitInput, error) {
+	res, err := ec.unmarshalInputRevertCommitInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNReviewDecision2koineᚋgraphᚐReviewDecision(ctx context.Context, v any) (ReviewDecision, error) {
@@ -25958,6 +27653,20 @@ func (ec *executionContext) marshalNStatementRecord2ᚖkoineᚋgraphᚐStatement
 func (ec *executionContext) unmarshalNStatementRef2koineᚋgraphᚐStatementRef(ctx context.Context, v any) (StatementRef, error) {
 	res, err := ec.unmarshalInputStatementRef(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNStatementRef2ᚕkoineᚋgraphᚐStatementRefᚄ(ctx context.Context, v any) ([]StatementRef, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]StatementRef, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNStatementRef2koineᚋgraphᚐStatementRef(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalNStatementStep2koineᚋgraphᚐStatementStep(ctx context.Context, sel ast.SelectionSet, v StatementStep) graphql.Marshaler {
@@ -26455,6 +28164,13 @@ func (ec *executionContext) marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx context
 		return graphql.Null
 	}
 	return ec._Commit(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOContradictionPage2ᚖkoineᚋgraphᚐContradictionPage(ctx context.Context, sel ast.SelectionSet, v *ContradictionPage) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ContradictionPage(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx context.Context, v any) (*Cursor, error) {
@@ -27381,6 +29097,20 @@ func (ec *executionContext) marshalOQuarantinePayload2ᚖkoineᚋgraphᚐQuarant
 	return ec._QuarantinePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOResolveContradictionPayload2ᚖkoineᚋgraphᚐResolveContradictionPayload(ctx context.Context, sel ast.SelectionSet, v *ResolveContradictionPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResolveContradictionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORevertCommitPayload2ᚖkoineᚋgraphᚐRevertCommitPayload(ctx context.Context, sel ast.SelectionSet, v *RevertCommitPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RevertCommitPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, v any) ([]kg.Revision, error) {
 	if v == nil {
 		return nil, nil
@@ -27586,6 +29316,23 @@ func (ec *executionContext) marshalOStatementRecord2ᚖkoineᚋgraphᚐStatement
 		return graphql.Null
 	}
 	return ec._StatementRecord(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOStatementRef2ᚕkoineᚋgraphᚐStatementRefᚄ(ctx context.Context, v any) ([]StatementRef, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]StatementRef, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNStatementRef2koineᚋgraphᚐStatementRef(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalOStats2ᚖkoineᚋgraphᚐStats(ctx context.Context, sel ast.SelectionSet, v *Stats) graphql.Marshaler {

@@ -195,6 +195,14 @@ type AuditEntry struct {
 	Last *time.Time `json:"last"`
 }
 
+// A statement with those who assert it; with nobody, it does not stand.
+type BackedStatement struct {
+	// The statement.
+	Statement *StatementRecord `json:"statement"`
+	// Who asserts it, and how.
+	Assertions []Assertion `json:"assertions"`
+}
+
 // One agent's assertion of a statement and where it comes from.
 type Backing struct {
 	// What it asserts.
@@ -253,6 +261,34 @@ type Commit struct {
 	SessionID *string `json:"sessionId"`
 	// The message that it came with.
 	MessageID *string `json:"messageId"`
+}
+
+// Statements that cannot all hold.
+type Contradiction struct {
+	// What makes it one.
+	Kind ContradictionKind `json:"kind"`
+	// The same in words.
+	Reason string `json:"reason"`
+	// What it is about: the entity, or the literal that several things share.
+	About *ObjectRecord `json:"about"`
+	// The property that has too many values; rdf:type for classes. Null for sameAs and differentFrom.
+	Property *kg.Term `json:"property"`
+	// Its sides and who backs them, 20 at the most.
+	Statements []BackedStatement `json:"statements"`
+	// How many sides there are.
+	StatementCount int `json:"statementCount"`
+}
+
+// A page of contradictions.
+type ContradictionPage struct {
+	// The contradictions, by kind and then in an order that stays the same from page to page.
+	Nodes []Contradiction `json:"nodes"`
+	// Whether there are more behind them.
+	HasNextPage bool `json:"hasNextPage"`
+	// Goes into `after` to get these. Null when there are no more.
+	EndCursor *Cursor `json:"endCursor"`
+	// Whether all was looked at: a page ends after a million statements.
+	Complete bool `json:"complete"`
 }
 
 // A key that is to be made.
@@ -1107,6 +1143,38 @@ type QuarantinePayload struct {
 type Query struct {
 }
 
+// What `resolveContradiction` takes.
+type ResolveContradictionInput struct {
+	// The statements that are right: they must still stand.
+	Keep []StatementRef `json:"keep"`
+	// The statements to remove, with all their assertions: 1000 at the most.
+	Drop []StatementRef `json:"drop"`
+	// Why: kept with the commit.
+	Justification *string `json:"justification"`
+	// Tell what would become of it, and do nothing.
+	DryRun *bool `json:"dryRun"`
+}
+
+// What became of a `resolveContradiction`.
+type ResolveContradictionPayload struct {
+	// Whether it was accepted. When not, `verificationStatus` says why.
+	Success bool `json:"success"`
+	// How many statements went.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	VerificationStatus string `json:"verificationStatus"`
+	// An explanation of the status.
+	VerificationDetails *string `json:"verificationDetails"`
+	// The revision that it made, or the newest if it made none.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision.
+	Position Position `json:"position"`
+	// The commit's id. Null when there is none.
+	CommitID *string `json:"commitId"`
+	// The proposal that it became, where it waits for review.
+	ProposalID *string `json:"proposalId"`
+}
+
 // A resource in a record.
 type ResourceRecord struct {
 	// Its IRI, or the text that identifies it.
@@ -1127,6 +1195,42 @@ func (Resync) IsStatementEvent() {}
 func (Resync) IsEntityEvent() {}
 
 func (Resync) IsMatchEvent() {}
+
+// What `revertCommit` takes.
+type RevertCommitInput struct {
+	// The commit's number.
+	Revision kg.Revision `json:"revision"`
+	// Why: kept with the new commit.
+	Justification *string `json:"justification"`
+	// Put back also what has changed since: what others did to those statements is undone too.
+	Force *bool `json:"force"`
+	// Tell what would become of it, and do nothing.
+	DryRun *bool `json:"dryRun"`
+}
+
+// What became of a `revertCommit`.
+type RevertCommitPayload struct {
+	// Whether it was reverted, or with `dryRun` could be.
+	Success bool `json:"success"`
+	// How many changes that made.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// The statements that have changed since: with `force` they were put back, otherwise they are why nothing was. 100 at the most.
+	Conflicts []BackedStatement `json:"conflicts"`
+	// How many of these there are.
+	ConflictCount int `json:"conflictCount"`
+	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	VerificationStatus string `json:"verificationStatus"`
+	// An explanation of the status.
+	VerificationDetails *string `json:"verificationDetails"`
+	// The revision that it made, or the newest if it made none.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision. Null when nothing was written because of conflicts.
+	Position *Position `json:"position"`
+	// The new commit's id. Null when there is none.
+	CommitID *string `json:"commitId"`
+	// The proposal that it became, where it waits for review.
+	ProposalID *string `json:"proposalId"`
+}
 
 // A condition on a revision.
 type RevisionFilter struct {
@@ -1839,6 +1943,59 @@ func (e *APIKeyState) UnmarshalGQL(v any) error {
 }
 
 func (e APIKeyState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What makes statements contradict.
+type ContradictionKind string
+
+const (
+	// Several values of an owl:FunctionalProperty.
+	ContradictionKindFunctional ContradictionKind = "FUNCTIONAL"
+	// Several subjects with one value of an owl:InverseFunctionalProperty.
+	ContradictionKindInverseFunctional ContradictionKind = "INVERSE_FUNCTIONAL"
+	// More values than a shape allows.
+	ContradictionKindMaxCount ContradictionKind = "MAX_COUNT"
+	// owl:sameAs and owl:differentFrom.
+	ContradictionKindSameAndDifferent ContradictionKind = "SAME_AND_DIFFERENT"
+	// Two classes that are owl:disjointWith each other.
+	ContradictionKindDisjoint ContradictionKind = "DISJOINT"
+)
+
+var AllContradictionKind = []ContradictionKind{
+	ContradictionKindFunctional,
+	ContradictionKindInverseFunctional,
+	ContradictionKindMaxCount,
+	ContradictionKindSameAndDifferent,
+	ContradictionKindDisjoint,
+}
+
+func (e ContradictionKind) IsValid() bool {
+	switch e {
+	case ContradictionKindFunctional, ContradictionKindInverseFunctional, ContradictionKindMaxCount, ContradictionKindSameAndDifferent, ContradictionKindDisjoint:
+		return true
+	}
+	return false
+}
+
+func (e ContradictionKind) String() string {
+	return string(e)
+}
+
+func (e *ContradictionKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ContradictionKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ContradictionKind", str)
+	}
+	return nil
+}
+
+func (e ContradictionKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

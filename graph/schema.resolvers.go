@@ -16,6 +16,16 @@ func (r *mutationResolver) QuarantineAgent(ctx context.Context, input Quarantine
 	return quarantineAgent(ctx, input)
 }
 
+// RevertCommit is the resolver for the revertCommit field.
+func (r *mutationResolver) RevertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error) {
+	return revertCommit(ctx, input)
+}
+
+// ResolveContradiction is the resolver for the resolveContradiction field.
+func (r *mutationResolver) ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
+	return resolveContradiction(ctx, input)
+}
+
 // LiftQuarantine is the resolver for the liftQuarantine field.
 func (r *mutationResolver) LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
 	return liftQuarantine(ctx, input)
@@ -139,6 +149,11 @@ func (r *queryResolver) Proposals(ctx context.Context, status *ProposalStatus, a
 // Proposal is the resolver for the proposal field.
 func (r *queryResolver) Proposal(ctx context.Context, id string) (*Proposal, error) {
 	return readProposal(ctx, id)
+}
+
+// Contradictions is the resolver for the contradictions field.
+func (r *queryResolver) Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error) {
+	return readContradictions(ctx, first, after, view)
 }
 
 // Quarantines is the resolver for the quarantines field.

@@ -1,0 +1,86 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"koine/internal/belief"
+	"koine/kg"
+)
+
+var contradictionKinds = map[belief.Kind]ContradictionKind{
+	belief.Functional: ContradictionKindFunctional, belief.InverseFunctional: ContradictionKindInverseFunctional,
+	belief.MaxCount: ContradictionKindMaxCount, belief.SameAndDifferent: ContradictionKindSameAndDifferent, belief.Disjoint: ContradictionKindDisjoint,
+}
+
+// readContradictions answers Query.contradictions.
+func readContradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error) {
+	r := runOf(ctx)
+	n, err := countUpTo(first, belief.DefaultContradictions, belief.MaxContradictions)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.view(view)
+	if err != nil {
+		return nil, err
+	}
+	s, skip, bound, err := r.behind(ctx, v, after)
+	if err != nil {
+		return nil, err
+	}
+	constraints, err := r.open(ctx, kg.View{Principal: v.Principal, Graphs: []kg.Term{kg.ShapesGraph}, At: s.Revision()})
+	if err != nil {
+		return nil, err
+	}
+	found, err := belief.Contradictions(ctx, s, constraints, skip, n)
+	if err != nil {
+		return nil, err
+	}
+	page := &ContradictionPage{Nodes: make([]Contradiction, len(found.List)), HasNextPage: found.More, Complete: found.Complete}
+	for i, c := range found.List {
+		page.Nodes[i] = contradictionOf(c)
+	}
+	if found.More {
+		key := binary.BigEndian.AppendUint32(nil, uint32(skip+len(found.List)))
+		page.EndCursor = new(Cursor(r.engine.seal(s, bound, key)))
+	}
+	return page, nil
+}
+
+// behind opens the snapshot of the page that a cursor asks for, and tells how many
+// contradictions come before it.
+func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, skip int, bound cursorBound, err error) {
+	// Not of the evaluation time: pages of one walk read at that of the first.
+	named := v
+	named.At, named.Now = 0, time.Time{}
+	epoch := r.engine.deps.Store.Head().Epoch
+	bound = cursorBound{}.of(kg.String("contradictions " + epoch.String() + " " + viewKey(named)))
+	if after == nil {
+		s, err = r.open(ctx, v)
+		return s, 0, bound, err
+	}
+	at, err := r.engine.unseal(*after, bound, 4)
+	if err != nil {
+		return nil, 0, bound, err
+	}
+	if len(at.key) == 4 {
+		skip = int(binary.BigEndian.Uint32(at.key))
+	}
+	s, err = r.openAt(ctx, v, at)
+	return s, skip, bound, err
+}
+
+func contradictionOf(c belief.Contradiction) Contradiction {
+	out := Contradiction{
+		Kind: contradictionKinds[c.Kind], Reason: c.Reason, About: objectRecordOf(c.About), StatementCount: c.Total,
+		Statements: make([]BackedStatement, len(c.Statements)),
+	}
+	if !c.Property.IsZero() {
+		out.Property = &c.Property
+	}
+	for i, st := range c.Statements {
+		out.Statements[i] = *backedOf(st)
+	}
+	return out
+}

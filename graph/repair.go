@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"context"
+	"strconv"
+
+	"koine/internal/belief"
+	"koine/kg"
+)
+
+// revertCommit is Mutation.revertCommit.
+func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error) {
+	r := runOf(ctx)
+	store := r.engine.deps.Store
+	m := r.graphMeta(input.Justification, nil)
+	m.DryRun = deref(input.DryRun)
+	rev, err := belief.Revert(ctx, store, m, input.Revision, deref(input.Force))
+	if err != nil {
+		return nil, atInput(err)
+	}
+	p := &RevertCommitPayload{Conflicts: []BackedStatement{}, ConflictCount: rev.Total}
+	for _, c := range rev.Conflicts {
+		p.Conflicts = append(p.Conflicts, *backedOf(kg.Statement{Quad: c.Quad, Assertions: c.Now}))
+	}
+	if rev.Blocked {
+		p.VerificationStatus, p.Revision = "Rejected - Changed Since", store.Head().Revision
+		return p, nil
+	}
+	v := r.payload(rev.Receipt)
+	r.wroteIf(rev.Receipt)
+	p.Success, p.StatementsAffected, p.VerificationStatus, p.VerificationDetails = v.Success, v.StatementsAffected, v.VerificationStatus, v.VerificationDetails
+	p.Revision, p.Position, p.CommitID, p.ProposalID = v.Revision, &v.Position, v.CommitID, v.ProposalID
+	return p, nil
+}
+
+// resolveContradiction is Mutation.resolveContradiction.
+func resolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
+	r := runOf(ctx)
+	s, err := openView(ctx, &ViewInput{AllGraphs: new(true)})
+	if err != nil {
+		return nil, err
+	}
+	if n := len(input.Drop); n > belief.MaxDropped {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d statements are more than the %d that are dropped at a time", n, belief.MaxDropped).At("input.drop")
+	}
+	keep, err := r.quadsOf(s, "keep", input.Keep)
+	if err != nil {
+		return nil, err
+	}
+	drop, err := r.quadsOf(s, "drop", input.Drop)
+	if err != nil {
+		return nil, err
+	}
+	m := r.graphMeta(input.Justification, nil)
+	m.DryRun = deref(input.DryRun)
+	receipt, err := belief.Resolve(ctx, r.engine.deps.Store, m, keep, drop)
+	if err != nil {
+		return nil, atInput(err)
+	}
+	v := r.payload(receipt)
+	r.wroteIf(receipt)
+	return &ResolveContradictionPayload{
+		Success: v.Success, StatementsAffected: v.StatementsAffected, VerificationStatus: v.VerificationStatus, VerificationDetails: v.VerificationDetails,
+		Revision: v.Revision, Position: v.Position, CommitID: v.CommitID, ProposalID: v.ProposalID,
+	}, nil
+}
+
+func (r *run) wroteIf(receipt kg.Receipt) {
+	if receipt.Committed {
+		r.wrote(receipt)
+	}
+}
+
+// quadsOf finds the statements that a list names.
+func (r *run) quadsOf(s *kg.Snapshot, field string, refs []StatementRef) ([]kg.Quad, error) {
+	out := make([]kg.Quad, len(refs))
+	for i := range refs {
+		st, found, err := r.statementRef(s, &refs[i])
+		if err == nil && !found {
+			err = kg.Errorf(kg.CodeNotFound, "there is no such statement")
+		}
+		if err != nil {
+			return nil, kg.AsError(err).At("input." + field + "[" + strconv.Itoa(i) + "]")
+		}
+		out[i] = st.Quad
+	}
+	return out, nil
+}
+
+func backedOf(st kg.Statement) *BackedStatement {
+	return &BackedStatement{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)}
+}
