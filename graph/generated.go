@@ -94,6 +94,7 @@ type SubscriptionResolver interface {
 	StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
 	EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
 	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
+	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -819,6 +820,17 @@ type Subscription {
     "What this subscription sees. It narrows the view of the operation."
     view: ViewInput
   ): MatchEvent
+
+  """
+  Proposals as they are made, reviewed and ended, as far as you may see them: one event for each commit that
+  changed one. That one has expired is told when it is written down, with a later commit.
+  """
+  proposalChanged(
+    "Only this one. It need not exist yet."
+    id: ID
+    "Where to start, as for ` + "`" + `statementChanged` + "`" + `; a snapshot tells the proposals that there are."
+    resume: Position
+  ): ProposalEvent
 }
 
 "Something with an id by which it can be asked for again."
@@ -2617,6 +2629,23 @@ type Proposal {
   reviews: [ProposalReview!]!
   "The commit that last changed it."
   revision: Revision!
+}
+
+"What a subscription to proposals sends."
+union ProposalEvent = ProposalChange | UpToDate | Resync
+
+"A proposal changed, or stood in the snapshot."
+type ProposalChange {
+  "The proposal as of the commit."
+  proposal: Proposal!
+  "Whether it stood before anything was followed."
+  snapshot: Boolean!
+  "Whether it is the last of the snapshot."
+  snapshotEnd: Boolean!
+  "The commit that changed it. Null in the snapshot."
+  commit: Commit
+  "Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again."
+  position: Position
 }
 
 "What one reviewer said."
@@ -5704,6 +5733,28 @@ func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Con
 		return nil, err
 	}
 	args["view"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_proposalChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg1
 	return args, nil
 }
 
@@ -12397,6 +12448,139 @@ func (ec *executionContext) fieldContext_Proposal_revision(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
+func (ec *executionContext) _ProposalChange_proposal(ctx context.Context, field graphql.CollectedField, obj *ProposalChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProposalChange_proposal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Proposal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
+			return ec.marshalNProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ProposalChange_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ProposalChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ProposalChange_snapshot(ctx context.Context, field graphql.CollectedField, obj *ProposalChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProposalChange_snapshot(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Snapshot, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ProposalChange_snapshot(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ProposalChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ProposalChange_snapshotEnd(ctx context.Context, field graphql.CollectedField, obj *ProposalChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProposalChange_snapshotEnd(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SnapshotEnd, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ProposalChange_snapshotEnd(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ProposalChange", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ProposalChange_commit(ctx context.Context, field graphql.CollectedField, obj *ProposalChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProposalChange_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ProposalChange_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ProposalChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ProposalChange_position(ctx context.Context, field graphql.CollectedField, obj *ProposalChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ProposalChange_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ProposalChange_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ProposalChange", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
 func (ec *executionContext) _ProposalConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ProposalConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16187,6 +16371,50 @@ func (ec *executionContext) fieldContext_Subscription_matchChanged(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_matchChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_proposalChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_proposalChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().ProposalChanged(ctx, fc.Args["id"].(*string), fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ProposalEvent) graphql.Marshaler {
+			return ec.marshalOProposalEvent2koineᚋgraphᚐProposalEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_proposalChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type ProposalEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_proposalChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -20979,6 +21207,40 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	}
 }
 
+func (ec *executionContext) _ProposalEvent(ctx context.Context, sel ast.SelectionSet, obj ProposalEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case UpToDate:
+		return ec._UpToDate(ctx, sel, &obj)
+	case *UpToDate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._UpToDate(ctx, sel, obj)
+	case Resync:
+		return ec._Resync(ctx, sel, &obj)
+	case *Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Resync(ctx, sel, obj)
+	case ProposalChange:
+		return ec._ProposalChange(ctx, sel, &obj)
+	case *ProposalChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ProposalChange(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of ProposalEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _StatementEvent(ctx context.Context, sel ast.SelectionSet, obj StatementEvent) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -23754,6 +24016,64 @@ func (ec *executionContext) _Proposal(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var proposalChangeImplementors = []string{"ProposalChange", "ProposalEvent"}
+
+func (ec *executionContext) _ProposalChange(ctx context.Context, sel ast.SelectionSet, obj *ProposalChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, proposalChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ProposalChange")
+		case "proposal":
+			out.Values[i] = ec._ProposalChange_proposal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snapshot":
+			out.Values[i] = ec._ProposalChange_snapshot(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "snapshotEnd":
+			out.Values[i] = ec._ProposalChange_snapshotEnd(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._ProposalChange_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._ProposalChange_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var proposalConnectionImplementors = []string{"ProposalConnection"}
 
 func (ec *executionContext) _ProposalConnection(ctx context.Context, sel ast.SelectionSet, obj *ProposalConnection) graphql.Marshaler {
@@ -24697,7 +25017,7 @@ func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.Selecti
 	return out
 }
 
-var resyncImplementors = []string{"Resync", "StatementEvent", "EntityEvent", "MatchEvent"}
+var resyncImplementors = []string{"Resync", "ProposalEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, obj *Resync) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resyncImplementors)
@@ -25505,6 +25825,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_entityChanged(ctx, fields[0])
 	case "matchChanged":
 		return ec._Subscription_matchChanged(ctx, fields[0])
+	case "proposalChanged":
+		return ec._Subscription_proposalChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -25553,7 +25875,7 @@ func (ec *executionContext) _TermCount(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var upToDateImplementors = []string{"UpToDate", "StatementEvent", "EntityEvent", "MatchEvent"}
+var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, upToDateImplementors)
@@ -27346,6 +27668,16 @@ func (ec *executionContext) marshalNProposal2ᚕkoineᚋgraphᚐProposalᚄ(ctx 
 	return ret
 }
 
+func (ec *executionContext) marshalNProposal2ᚖkoineᚋgraphᚐProposal(ctx context.Context, sel ast.SelectionSet, v *Proposal) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Proposal(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNProposalReview2koineᚋgraphᚐProposalReview(ctx context.Context, sel ast.SelectionSet, v ProposalReview) graphql.Marshaler {
 	return ec._ProposalReview(ctx, sel, &v)
 }
@@ -29037,6 +29369,13 @@ func (ec *executionContext) marshalOProposalConnection2ᚖkoineᚋgraphᚐPropos
 		return graphql.Null
 	}
 	return ec._ProposalConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOProposalEvent2koineᚋgraphᚐProposalEvent(ctx context.Context, sel ast.SelectionSet, v ProposalEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ProposalEvent(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOProposalStatus2ᚖkoineᚋgraphᚐProposalStatus(ctx context.Context, v any) (*ProposalStatus, error) {

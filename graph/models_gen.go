@@ -26,6 +26,11 @@ type Node interface {
 	IsNode()
 }
 
+// What a subscription to proposals sends.
+type ProposalEvent interface {
+	IsProposalEvent()
+}
+
 // What a subscription to changes of statements sends.
 type StatementEvent interface {
 	IsStatementEvent()
@@ -1073,6 +1078,22 @@ type Proposal struct {
 	Revision kg.Revision `json:"revision"`
 }
 
+// A proposal changed, or stood in the snapshot.
+type ProposalChange struct {
+	// The proposal as of the commit.
+	Proposal *Proposal `json:"proposal"`
+	// Whether it stood before anything was followed.
+	Snapshot bool `json:"snapshot"`
+	// Whether it is the last of the snapshot.
+	SnapshotEnd bool `json:"snapshotEnd"`
+	// The commit that changed it. Null in the snapshot.
+	Commit *Commit `json:"commit"`
+	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
+	Position *Position `json:"position"`
+}
+
+func (ProposalChange) IsProposalEvent() {}
+
 // A page of proposals.
 type ProposalConnection struct {
 	// The proposals.
@@ -1189,6 +1210,8 @@ type Resync struct {
 	// The oldest position from which changes can still be followed.
 	Oldest *Position `json:"oldest"`
 }
+
+func (Resync) IsProposalEvent() {}
 
 func (Resync) IsStatementEvent() {}
 
@@ -1607,6 +1630,8 @@ type UpToDate struct {
 	// The revision that was scanned to.
 	Revision kg.Revision `json:"revision"`
 }
+
+func (UpToDate) IsProposalEvent() {}
 
 func (UpToDate) IsStatementEvent() {}
 

@@ -231,6 +231,11 @@ func (r *subscriptionResolver) MatchChanged(ctx context.Context, pattern Pattern
 	return nil, followMatch(ctx, pattern, selectArg, resume, view)
 }
 
+// ProposalChanged is the resolver for the proposalChanged field.
+func (r *subscriptionResolver) ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error) {
+	return nil, followProposals(ctx, id, resume)
+}
+
 // Mutation returns MutationResolver implementation.
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 

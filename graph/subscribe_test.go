@@ -33,6 +33,10 @@ func (b *bench) follow(t *testing.T, query, variables string, resume operation.R
 		cancel()
 		t.Fatal(err)
 	}
+	return tailOf(t, sub, cancel)
+}
+
+func tailOf(t *testing.T, sub operation.Subscription, cancel func()) *tail {
 	next, stop := iter.Pull2(sub.Events())
 	f := &tail{t: t, sub: sub, next: next}
 	f.stop = func() {

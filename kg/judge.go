@@ -1,5 +1,7 @@
 package kg
 
+import "slices"
+
 // trial runs an update on its caller's goroutine against a snapshot and judges
 // it there, so that the committer need not: it judges again only when the update
 // comes to something else meanwhile, or a subject that it is about has changed.
@@ -57,12 +59,16 @@ func (s *Store) newTrial(h *head, base kv) *group {
 
 // judge asks the verifier, if there is one and the update has an effect.
 func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
-	if tx.before == nil || len(tx.changes) == 0 {
+	if tx.before == nil {
+		return v, nil
+	}
+	changes := judgedChanges(tx.changes)
+	if len(changes) == 0 {
 		return v, nil
 	}
 	err = call(func(*Tx) (err error) {
 		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{
-			Meta: u.meta, Changes: tx.changes,
+			Meta: u.meta, Changes: changes,
 			Before: g.snapshotOver(u, tx, tx.before, nil), After: g.snapshotOver(u, tx, g.w.o, tx.w.deltas),
 		})
 		return err
@@ -70,11 +76,21 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	return v.forOwn(tx), err
 }
 
+// judgedChanges are those that verifiers are asked about: what a proposal would
+// add is judged when it is applied.
+func judgedChanges(all []Change) []Change {
+	pending := func(c Change) bool { return IsPendingGraph(c.Quad.Graph) }
+	if !slices.ContainsFunc(all, pending) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), pending)
+}
+
 // snapshotOver is what the update's caller sees of a layer of the group.
 func (g *group) snapshotOver(u *update, tx *Tx, layer kv, pending deltas) *Snapshot {
 	return &Snapshot{
 		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
-		view:     View{Principal: u.meta.Principal, AllGraphs: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
+		view:     View{Principal: u.meta.Principal, AllGraphs: true, withoutPending: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
 		position: g.position(),
 	}
 }

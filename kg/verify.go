@@ -59,10 +59,12 @@ func (v Verdict) err() error {
 // Judgement is what a Verifier is asked about.
 type Judgement struct {
 	Meta Meta
-	// Changes that the update makes, in order.
+	// Changes that the update makes, in order, but for those of what proposals
+	// would add. Links between changes (Replaces, ReplacedBy) keep their meaning
+	// where none was left out.
 	Changes []Change
 	// Before reads the graph without them, After with them; both as the caller
-	// sees it, koine's own graphs included. They end with the judgement.
+	// sees it, koine's own graphs included but for what proposals would add. They end with the judgement.
 	Before, After *Snapshot
 }
 

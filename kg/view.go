@@ -18,6 +18,7 @@ type View struct {
 	// IncludePending adds, where Graphs is nil, what proposals under review would
 	// add, as far as the principal may read those.
 	IncludePending bool
+	withoutPending bool // those are not shown by AllGraphs either
 	// MinCertainty admits only assertions with at least this certainty; one
 	// without a certainty counts as 1. 0 admits all.
 	MinCertainty float64
@@ -119,7 +120,7 @@ func (v *View) shows(graph Term) bool {
 	case v.Graphs != nil:
 		return slices.Contains(v.Graphs, graph)
 	case v.AllGraphs:
-		return true
+		return !v.withoutPending || !IsPendingGraph(graph)
 	}
 	return !IsOwnGraph(graph) || v.IncludePending && IsPendingGraph(graph)
 }

@@ -112,13 +112,25 @@ func (d *decision) completes(p *Proposal) bool {
 // commit writes the review in the reviewer's name, and what then does.
 func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) error) error {
 	meta := kg.Meta{Principal: d.by.Principal, Actor: d.by.Actor, ProposalID: d.proposal.ID}
-	_, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
+	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
 		p, err := d.begin(tx)
 		if err != nil {
 			return err
 		}
-		return then(tx, p)
+		if err := then(tx, p); err != nil {
+			return err
+		}
+		return d.service.sweep(tx, p.ID)
 	})
+	return accepted(receipt, err)
+}
+
+// accepted is the error of an update of koine's own: a verifier that refuses one
+// has not left alone what it should.
+func accepted(r kg.Receipt, err error) error {
+	if err == nil && r.Verdict.Outcome != kg.Accepted {
+		err = kg.Errorf(kg.CodeConstraintViolation, "%s: %s", r.Verdict.Reason, r.Verdict.Details)
+	}
 	return err
 }
 
@@ -139,9 +151,6 @@ func (d *decision) begin(tx *kg.Tx) (*Proposal, error) {
 		if err := unchanged(tx, d.proposal, p.Revision, *d.expected); err != nil {
 			return nil, err
 		}
-	}
-	if err := d.service.sweep(tx, p.ID); err != nil {
-		return nil, err
 	}
 	return p, d.write(tx, p)
 }
@@ -207,18 +216,14 @@ func (d *decision) apply(ctx context.Context) error {
 		if err == nil && !d.completes(now) {
 			err = errChanged
 		}
-		if err == nil {
-			err = end(tx, p.ID, Applied, d.by.Principal.ID)
-		}
-		if err == nil {
-			w := &writer{tx: tx, graph: graphOf(p.ID), source: d.by.Principal.ID}
-			w.add(propAppliedIn, kg.Integer(int64(tx.Revision())))
-			err = w.err
-		}
 		if d.own = err; err != nil {
 			return err
 		}
-		return d.patch(tx)
+		if err := d.patch(tx); err != nil {
+			return err
+		}
+		d.own = d.applied(tx)
+		return d.own
 	})
 	switch {
 	case err == nil && receipt.Verdict.Outcome == kg.Accepted:
@@ -231,6 +236,21 @@ func (d *decision) apply(ctx context.Context) error {
 		return err
 	}
 	return d.conflict(ctx, kg.AsError(err).Error())
+}
+
+// applied ends the proposal. It comes behind the patches, whose changes are
+// judged by their place.
+func (d *decision) applied(tx *kg.Tx) error {
+	id := d.proposal.ID
+	w := &writer{tx: tx, graph: graphOf(id), source: d.by.Principal.ID}
+	w.add(propAppliedIn, kg.Integer(int64(tx.Revision())))
+	if w.err != nil {
+		return w.err
+	}
+	if err := end(tx, id, Applied, d.by.Principal.ID); err != nil {
+		return err
+	}
+	return d.service.sweep(tx, id)
 }
 
 // patch applies the patches of the proposal.
@@ -290,7 +310,7 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 		return nil, kg.Errorf(kg.CodePermissionDenied, "only its author withdraws a proposal")
 	}
 	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}
-	_, err = s.store.Update(ctx, meta, func(tx *kg.Tx) error {
+	receipt, err := s.store.Update(ctx, meta, func(tx *kg.Tx) error {
 		now, err := read(tx.MatchOwn, id, false)
 		if err != nil {
 			return err
@@ -301,12 +321,12 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 		if now.at(tx.Time()).Status != Pending {
 			return errClosed(now)
 		}
-		if err := s.sweep(tx, id); err != nil {
+		if err := end(tx, id, Withdrawn, by.Principal.ID); err != nil {
 			return err
 		}
-		return end(tx, id, Withdrawn, by.Principal.ID)
+		return s.sweep(tx, id)
 	})
-	if err != nil {
+	if err := accepted(receipt, err); err != nil {
 		return nil, err
 	}
 	return s.Get(ctx, by, id)

@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"strings"
 
 	"koine/kg"
 )
@@ -51,6 +52,58 @@ func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, err
 		return nil, errNotFound(id)
 	}
 	return p.at(s.options.Clock()), nil
+}
+
+// At is Get as of a revision: the status is the one that was written down by then.
+func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
+	e, ok := s.table.get(id)
+	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
+		return nil, errNotFound(id)
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, At: r})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	p, err := read(snapshot.Match, id, true)
+	if err == nil && p == nil {
+		err = errNotFound(id)
+	}
+	return p, err
+}
+
+// Patterns are the statements of which a change is one of proposals: of one, or
+// of all for "".
+func Patterns(id string) []kg.Pattern {
+	patterns := []kg.Pattern{{Predicate: propStatus}, {Predicate: propReview}}
+	for i := range patterns {
+		if id != "" {
+			patterns[i].Graph = graphOf(id)
+		}
+	}
+	return patterns
+}
+
+// StandingPatterns are those of Patterns of which each proposal has one statement.
+func StandingPatterns(id string) []kg.Pattern { return Patterns(id)[:1] }
+
+// Changed tells which proposal an event of Patterns is about. Of the events of
+// one commit only one counts.
+func Changed(e *kg.Event) (id string, counts bool) {
+	q := e.Statement.Quad
+	id, counts = strings.CutPrefix(q.Graph.Value(), kg.ProposalGraphPrefix)
+	if !counts || e.Op == kg.Remove {
+		return id, false
+	}
+	if q.Predicate != propReview || e.Commit == nil {
+		return id, q.Predicate == propStatus
+	}
+	for i := range e.Commit.Changes { // that it ended is told with its status
+		if c := &e.Commit.Changes[i]; c.Op == kg.Add && c.Quad.Graph == q.Graph && c.Quad.Predicate == propStatus {
+			return id, false
+		}
+	}
+	return id, true
 }
 
 // List gives the proposals that the caller may read, a page at a time.

@@ -1,0 +1,178 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"koine/graph"
+	"koine/internal/operation"
+	"koine/internal/review"
+	"koine/kg"
+)
+
+// payHeld holds what has the property ex:pay.
+type payHeld struct{}
+
+func (payHeld) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error) {
+	for _, c := range j.Changes {
+		if c.Quad.Predicate == iri("pay") && !slices.Contains(j.Meta.Reviewed, "pay") {
+			return kg.Verdict{Outcome: kg.Held, Reason: "pay", Details: "pay is looked at", Hold: &kg.Hold{Approvals: 2, Rules: []string{"pay"}}}, nil
+		}
+	}
+	return kg.Verdict{}, nil
+}
+
+// newReviewed is a bench with reviews.
+func newReviewed(t *testing.T) *bench {
+	var service *review.Service
+	b := newBench(t, graph.Options{}, func(o *kg.Options) {
+		service = review.New(review.Options{Clock: o.Clock})
+		o.Verifier, o.Holder, o.Access, o.OnSystemChange = payHeld{}, service, service.Guard(kg.AllowAll{}), service.OnSystemChange
+	})
+	if err := service.Open(t.Context(), b.store); err != nil {
+		t.Fatal(err)
+	}
+	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: prefixes, Reviews: service}, graph.Options{})
+	return b
+}
+
+// saidTo runs an operation as an agent and gives its data, or the code of its error.
+func (b *bench) saidTo(name string, roles []string, query string) string {
+	b.t.Helper()
+	req := operation.Request{Query: query, Principal: kg.Principal{ID: kg.CanonicalAgent(name), Roles: roles, Method: "key"}}
+	result := b.engine.Execute(context.Background(), req)
+	if len(result.Errors) > 0 {
+		code, _ := result.Errors[0].Extensions["code"].(string)
+		return code
+	}
+	return string(result.Data)
+}
+
+func (b *bench) hold(name string) (id string) {
+	b.t.Helper()
+	data := b.saidTo(name, nil, `mutation { applyPatches(input: {justification: "a rise", patches: [
+		{op: replace, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: `+strconv.Itoa(5+int(b.store.Head().Revision))+`}, certainty: 0.5}}]}) {
+		success statementsAffected verificationStatus commitId proposalId } }`)
+	var answer struct {
+		ApplyPatches struct {
+			Success            bool
+			VerificationStatus string
+			ProposalID         string
+		}
+	}
+	if err := json.Unmarshal([]byte(data), &answer); err != nil || !answer.ApplyPatches.Success || answer.ApplyPatches.VerificationStatus != "Pending Review" || answer.ApplyPatches.ProposalID == "" {
+		b.t.Fatalf("not held: %s, %v", data, err)
+	}
+	return answer.ApplyPatches.ProposalID
+}
+
+var reviewer = []string{kg.RoleReviewer}
+
+func TestProposals(t *testing.T) {
+	b := newReviewed(t)
+	id := b.hold("ann")
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != strings.ReplaceAll(want, "$id", id) {
+			t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+		}
+	}
+	all := `{ id status author actor patches justification taskId reason rules requiredApprovals approvals reviewerRoles endedAt conflict appliedIn reviews { reviewer } }`
+	want("the proposal", b.saidTo("bob", reviewer, `{ proposal(id: "`+id+`") `+all+` }`),
+		`{"proposal":{"id":"$id","status":"PENDING","author":"agent://ann","actor":"agent://ann","patches":[{"op":"replace","statement":{"subject":{"id":"https://example.org/ann"},"predicate":{"id":"https://example.org/pay"},"object":{"value":5,"type":"http://www.w3.org/2001/XMLSchema#integer"},"certainty":0.5,"source":"agent://ann"}}],`+
+			`"justification":"a rise","taskId":null,"reason":"pay is looked at","rules":["pay"],"requiredApprovals":2,"approvals":0,"reviewerRoles":["reviewer"],"endedAt":null,"conflict":null,"appliedIn":null,"reviews":[]}}`)
+	want("for whom it is not", b.saidTo("dave", nil, `{ proposal(id: "`+id+`") { id } }`), "NOT_FOUND")
+	want("their list", b.saidTo("dave", nil, `{ proposals { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
+	want("the list", b.saidTo("ann", nil, `{ proposals(status: PENDING, author: "ann", first: 1) { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[{"id":"$id"}],"hasNextPage":false}}`)
+	want("behind it", b.saidTo("ann", nil, `{ proposals(after: "`+id+`") { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
+	for first, code := range map[string]string{"0": "INVALID", "101": "LIMIT_EXCEEDED"} {
+		want("first "+first, b.saidTo("ann", nil, `{ proposals(first: `+first+`) { hasNextPage } }`), code)
+	}
+	pending := `{ statements(view: {includePending: true}) { nodes { predicate pending } } }`
+	want("pending for the author", b.saidTo("ann", nil, pending), `{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":true}]}}`)
+	want("pending for others", b.saidTo("dave", nil, pending), `{"statements":{"nodes":[]}}`)
+
+	want("the author", b.saidTo("ann", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status } }`), "PERMISSION_DENIED")
+	want("an old revision", b.saidTo("bob", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE, expectedRevision: 0) { status } }`), "REVISION_CONFLICT")
+	want("the first approval", b.saidTo("bob", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE, comment: "fine") { status approvals } }`), `{"reviewProposal":{"status":"PENDING","approvals":1}}`)
+	want("the second", b.saidTo("carol", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status approvals appliedIn revision reviews { reviewer actor decision comment } } }`),
+		`{"reviewProposal":{"status":"APPLIED","approvals":2,"appliedIn":3,"revision":3,"reviews":[{"reviewer":"agent://bob","actor":"agent://bob","decision":"APPROVE","comment":"fine"},{"reviewer":"agent://carol","actor":"agent://carol","decision":"APPROVE","comment":null}]}}`)
+	want("what stands", b.saidTo("dave", nil, `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy certainty } } }`),
+		`{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":false,"assertedBy":["agent://ann"],"certainty":0.5}]}}`)
+	want("too late", b.saidTo("dora", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: REJECT) { status } }`), "PROPOSAL_CLOSED")
+	id = b.hold("ann")
+	want("withdrawn by another", b.saidTo("bob", reviewer, `mutation { withdrawProposal(id: "`+id+`") { status } }`), "PERMISSION_DENIED")
+	want("withdrawn", b.saidTo("ann", nil, `mutation { withdrawProposal(id: "`+id+`") { status } }`), `{"withdrawProposal":{"status":"WITHDRAWN"}}`)
+	want("without reviews", newBench(t, graph.Options{}).saidTo("ann", nil, `{ proposals { hasNextPage } }`), "NOT_FOUND")
+}
+
+// TestProposalChanged proves that each commit that changes a proposal is told
+// once, as of then, to who may see it, also from a snapshot and after a resume.
+func TestProposalChanged(t *testing.T) {
+	b := newReviewed(t)
+	subscribe := func(name string, roles []string, query string, from operation.Resume) *tail {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		req := operation.Request{Query: query, Principal: kg.Principal{ID: kg.CanonicalAgent(name), Roles: roles, Method: "key"}, Resume: from}
+		sub, err := b.engine.Subscribe(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tailOf(t, sub, cancel)
+	}
+	query := `subscription { proposalChanged { ... on ProposalChange { kind: __typename snapshot snapshotEnd commit { revision } proposal { id status approvals reviews { __typename by: reviewer } } } ... on UpToDate { revision } } }`
+	bob := subscribe("bob", reviewer, query, operation.Resume{})
+	dave := subscribe("dave", nil, query, operation.Resume{})
+	id := b.hold("ann")
+	want := func(f *tail, snapshot, revision, status, reviews string) operation.Event {
+		t.Helper()
+		approvals := "0"
+		if n := strings.Count(reviews, "by"); n > 0 {
+			approvals = string(rune('0' + n))
+		}
+		commit := `{"revision":` + revision + `}`
+		if snapshot == "true" {
+			commit = "null"
+		}
+		return f.want(`{"proposalChanged":{"kind":"ProposalChange","snapshot":` + snapshot + `,"snapshotEnd":` + snapshot + `,"commit":` + commit +
+			`,"proposal":{"id":"` + id + `","status":"` + status + `","approvals":` + approvals + `,"reviews":[` + reviews + `]}}}`)
+	}
+	one := `{"__typename":"ProposalReview","by":"agent://bob"}`
+	two := one + `,{"__typename":"ProposalReview","by":"agent://carol"}`
+	first := want(bob, "false", "1", "PENDING", "")
+	b.saidTo("bob", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status } }`)
+	want(bob, "false", "2", "PENDING", one)
+	want(subscribe("ann", nil, query, operation.Resume{Start: operation.Snapshot}), "true", "", "PENDING", one)
+	b.saidTo("carol", reviewer, `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status } }`)
+	want(bob, "false", "3", "APPLIED", two)
+	again := subscribe("bob", reviewer, query, operation.Resume{Start: operation.After, After: first.Position})
+	want(again, "false", "2", "PENDING", one)
+	want(again, "false", "3", "APPLIED", two)
+
+	old := id
+	id = b.hold("dave")
+	want(dave, "false", "4", "PENDING", "") // and nothing of ann's before
+	want(bob, "false", "4", "PENDING", "")
+	only := subscribe("bob", reviewer, strings.Replace(query, "proposalChanged", `proposalChanged(id: "`+id+`", resume: "earliest")`, 1), operation.Resume{})
+	want(only, "false", "4", "PENDING", "")
+	times := subscribe("bob", reviewer, `subscription { proposalChanged(id: "`+old+`", resume: "snapshot") { ... on ProposalChange { proposal { createdAt endedAt reviews { time } } } } }`, operation.Resume{})
+	times.want(`{"proposalChanged":{"proposal":{"createdAt":"` + b.timeOf(1) + `","endedAt":"` + b.timeOf(3) + `","reviews":[{"time":"` + b.timeOf(2) + `"},{"time":"` + b.timeOf(3) + `"}]}}}`)
+}
+
+func (b *bench) timeOf(r kg.Revision) string {
+	b.t.Helper()
+	c, err := b.store.Commit(context.Background(), kg.SystemPrincipal(), r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c.Time.Format("2006-01-02T15:04:05.000Z")
+}
