@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -101,6 +102,6 @@ func (j *judging) Refuses(ctx context.Context, a graph.Ask) error {
 	r := a.Request
 	return j.file.Refuses(ctx, rules.Query{
 		Principal: r.Principal, Actor: r.Actor, Subscription: a.Subscription, Text: a.Text, OperationName: r.OperationName, Fields: a.Fields,
-		Call: rules.Call{Method: r.Method, TaskID: r.TaskID, SessionID: r.SessionID, Metadata: r.Metadata},
+		Call: rules.Call{Method: cmp.Or(r.Method, "graphql"), TaskID: r.TaskID, SessionID: r.SessionID, Metadata: r.Metadata},
 	})
 }

@@ -116,7 +116,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 // meta says who imports.
 func meta(r *http.Request, why string) kg.Meta {
 	c := caller.From(r.Context())
-	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Justification: why}
+	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Justification: why, Method: r.Method + " /data"}
 }
 
 // load adds the document's statements, in as many commits as it takes.

@@ -63,7 +63,7 @@ func statusOf(code kg.Code) int {
 		return http.StatusGone
 	case kg.CodeLimitExceeded:
 		return http.StatusRequestEntityTooLarge
-	case kg.CodeConstraintViolation, kg.CodeAlignmentViolation:
+	case kg.CodeConstraintViolation, kg.CodeAlignmentViolation, kg.CodeJudgeLimit:
 		return http.StatusUnprocessableEntity
 	case kg.CodeOverloaded, kg.CodeRateLimited:
 		return http.StatusTooManyRequests
