@@ -294,6 +294,9 @@ func TestNoSecretIsTold(t *testing.T) {
 	dora, id := k.create(`{agent: "dora", actFor: ["*"], name: "laptop"}`)
 	other, otherID := k.create(`{agent: "chen", mode: TEST}`)
 	wrong := dora[:len(dora)-4] + "0000"
+	if text := k.graphql(token, `{ me { id method roles } }`); !strings.Contains(text, `{"id":"agent://token-bearer","method":"jwt","roles":["x"]}`) {
+		t.Errorf("the token is %s", text)
+	}
 
 	const change = `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"justification":"j","mutations":[{"op":"add","statement":{"subject":{"id":"urn:x:s"},"predicate":{"id":"urn:x:p"},"object":{"value":1}}}],"metadata":{"securityToken":"%s","x":1}}}`
 	for _, credential := range []string{k.admin, dora, other, token, expired, wrong, token + "x", ""} {

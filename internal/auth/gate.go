@@ -286,9 +286,7 @@ func (g *Gate) Recheck() {
 			gone = append(gone, ended{s, err})
 			continue
 		}
-		if s.holder.key != "" {
-			g.arm(s) // a rotation gives a key another end
-		}
+		g.arm(s) // a rotation gives a key another end, and clocks are set back
 	}
 	g.mu.Unlock()
 	for _, e := range gone {

@@ -55,7 +55,7 @@ var (
 		message: "this server wants to know who is calling", challenge: challenge,
 		hint: "Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}
 	sourceForbidden = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodeSourceForbidden),
-		message: "you may not act for the agent in X-Agent-ID"}
+		message: "you may not act for the agent in X-Agent-ID", hint: "Without that header you act for yourself."}
 	notForYou = &refusal{status: http.StatusForbidden, rpc: rpcPermissionDenied, reason: string(kg.CodePermissionDenied),
 		message: "this is for administrators"}
 	broken = &refusal{status: http.StatusInternalServerError, rpc: rpcInternal, reason: string(kg.CodeInternal),
