@@ -8,7 +8,7 @@
 //
 // A Policy is a few statements about a graph in kg.SystemGraph (vocabulary.go),
 // written by this package only. Policies holds all of them in memory, in a form
-// from which the answer takes two look-ups and no lock. It follows the system
+// from which the answer takes one look-up and no lock. It follows the system
 // graph: a commit that changes a policy is in force before any reader sees it.
 //
 // # Who may do what

@@ -24,7 +24,7 @@ type lately struct {
 type change struct {
 	revision      kg.Revision
 	graph         kg.Term
-	before, after *Policy
+	before, after *ready
 }
 
 func (l *lately) add(c change) {

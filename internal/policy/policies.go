@@ -77,7 +77,10 @@ func (ps *Policies) Follow(c *kg.Commit) {
 		graph := graphOf(ch.Quad.Subject)
 		d := drafts[graph]
 		if d == nil {
-			d = draftOf(ps.table.Load().find(graph), graph)
+			d = draftOf(nil, graph)
+			if known := ps.table.Load().find(graph); known != nil {
+				d = draftOf(&known.Policy, graph)
+			}
 			drafts[graph] = d
 		}
 		d.note(ch.Quad.Predicate, ch.Quad.Object, len(ch.After) > 0, c.Revision)
@@ -110,7 +113,7 @@ func (ps *Policies) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool 
 
 // level is the greatest right of the principal in a graph with this policy, nil
 // for none.
-func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *Policy) kg.Right {
+func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *ready) kg.Right {
 	admin := isAdmin(who)
 	switch {
 	case who.ID == kg.System && who.Method == kg.MethodLocal:
@@ -190,7 +193,7 @@ func prefixOf(agent kg.AgentID) string {
 // which. That there is a policy does not mean that the graph holds anything.
 func (ps *Policies) Of(graph kg.Term) (p Policy, stored bool) {
 	if p := ps.table.Load().find(graph); p != nil {
-		return *p, true
+		return p.Policy, true
 	}
 	return ps.byDefault(graph), false
 }
@@ -222,7 +225,7 @@ func (ps *Policies) Rights(who kg.Principal, graph kg.Term) (out []kg.Right) {
 // Known lists the graphs with a policy that the principal may discover, in no
 // order.
 func (ps *Policies) Known(who kg.Principal) (out []kg.Term) {
-	ps.table.Load().each(func(p *Policy) {
+	ps.table.Load().each(func(p *ready) {
 		if !p.Deleted && ps.level(&who, p.Graph, p) >= kg.Discover {
 			out = append(out, p.Graph)
 		}

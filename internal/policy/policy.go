@@ -69,37 +69,6 @@ func ParseGrantee(text string) (Grantee, error) {
 	return Grantee(id), id.Valid()
 }
 
-// level is the greatest right that the policy gives the principal, 0 for none.
-func (p *Policy) level(who *kg.Principal) kg.Right {
-	switch {
-	case p.Deleted:
-		return 0
-	case grants(p.Owners, who):
-		return kg.Manage
-	case grants(p.Writers, who):
-		return kg.Create // of a graph that is there but empty, too
-	case p.Public || grants(p.Readers, who):
-		return kg.Read
-	}
-	return 0
-}
-
-func grants(list []Grantee, who *kg.Principal) bool {
-	for _, g := range list {
-		if g == Everybody {
-			return true
-		}
-		if name, is := strings.CutPrefix(string(g), rolePrefix); is {
-			if who.HasRole(name) {
-				return true
-			}
-		} else if kg.AgentID(g) == who.ID {
-			return true
-		}
-	}
-	return false
-}
-
 // normalise checks a policy and brings its lists into the one form in which they
 // are kept.
 func (p *Policy) normalise() error {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"hash/maphash"
 	"maps"
 
 	"koine/kg"
@@ -12,43 +11,48 @@ const shards = 256
 
 // table holds the policies by the names of their graphs. A published table is
 // never changed.
-type table [shards]map[string]*Policy
-
-var seed = maphash.MakeSeed()
+type table [shards]map[string]*ready
 
 // find is the policy of a graph, nil when it has none.
-func (t *table) find(graph kg.Term) *Policy {
+func (t *table) find(graph kg.Term) *ready {
 	name := graph.Value()
 	return t[shardOf(name)][name]
 }
 
-func shardOf(name string) uint64 { return maphash.String(seed, name) % shards }
+// shardOf goes by the end of the name, in which names differ. It need not be a
+// good hash: many names in one shard make changes slower, and nothing else.
+func shardOf(name string) (h uint8) {
+	for i := max(0, len(name)-4); i < len(name); i++ {
+		h = h*31 + name[i]
+	}
+	return h
+}
 
 // with is the table with the policies of these graphs instead of theirs; a nil
 // one takes a graph's away.
 func (t *table) with(changed map[kg.Term]*Policy) *table {
 	next := *t
-	copied := map[uint64]bool{}
+	copied := map[uint8]bool{}
 	for graph, p := range changed {
 		name := graph.Value()
 		at := shardOf(name)
 		if !copied[at] {
 			copied[at] = true
 			if next[at] = maps.Clone(next[at]); next[at] == nil {
-				next[at] = map[string]*Policy{}
+				next[at] = map[string]*ready{}
 			}
 		}
 		if p == nil {
 			delete(next[at], name)
 		} else {
-			next[at][name] = p
+			next[at][name] = p.ready()
 		}
 	}
 	return &next
 }
 
 // each calls fn for every policy.
-func (t *table) each(fn func(*Policy)) {
+func (t *table) each(fn func(*ready)) {
 	for _, shard := range t {
 		for _, p := range shard {
 			fn(p)

@@ -1,0 +1,184 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// exchangeable is an Access that is exchanged between rounds, so that all are
+// measured over one store and pay the same for being so.
+type exchangeable struct{ kg.Access }
+
+// BenchmarkAccess measures what policies add to reads: no Access to speak of
+// (kg.AllowAll), and one with 1 and with 100 policies, which let the reader in by
+// name or by role. They take turns; a round of one is some thousand reads. Aim: at
+// most 10 % more than AllowAll. Run it with -benchtime=10x, that is ten rounds.
+func BenchmarkAccess(b *testing.B) {
+	access := &exchangeable{kg.AllowAll{}}
+	store, err := kg.Open(b.TempDir(), kg.Options{Access: access})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	const subjects, graphs = 2000, 100
+	subject := func(i int) kg.Term { return iri(fmt.Sprint("https://bench.example/subject/", i)) }
+	graph := func(i int) kg.Term { return iri(fmt.Sprint("https://bench.example/graph/", i)) }
+	quads := func(yield func(kg.Quad, error) bool) {
+		for i := range subjects * 10 {
+			q := kg.Quad{Subject: subject(i % subjects), Predicate: iri(fmt.Sprint("https://bench.example/p", i/subjects)), Object: kg.Integer(int64(i)), Graph: kg.DefaultGraph}
+			if i/subjects >= 8 {
+				q.Object = subject((i * 7) % subjects)
+			}
+			if !yield(q, nil) {
+				return
+			}
+		}
+		for i := range graphs * 20 {
+			if !yield(kg.Quad{Subject: subject(i / graphs), Predicate: iri("https://bench.example/in"), Object: kg.Integer(int64(i)), Graph: graph(i % graphs)}, nil) {
+				return
+			}
+		}
+	}
+	if _, err := store.Load(context.Background(), kg.Meta{Principal: local}, quads, kg.LoadOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	policed := func(n int) kg.Access {
+		ps := policy.New(policy.Options{NewGraphs: policy.ReadOnly})
+		c := &kg.Commit{Revision: 1}
+		for i := range n {
+			say := func(predicate, object string) {
+				c.Changes = append(c.Changes, kg.Change{Quad: kg.Quad{Subject: graph(i), Predicate: iri(kg.OwnVocabulary + predicate), Object: kg.String(object), Graph: kg.SystemGraph}, After: []kg.Assertion{{}}})
+			}
+			say("graphVisibility", "private")
+			say("graphOwner", "agent://owner")
+			for j := range 5 {
+				say("graphReader", fmt.Sprint("agent://a", j))
+			}
+			say("graphReader", []string{"role:scribe", "agent://dora"}[i%2])
+		}
+		ps.Follow(c)
+		return ps
+	}
+	kinds := []struct {
+		name   string
+		access kg.Access
+	}{{"all", kg.AllowAll{}}, {"1", policed(1)}, {"100", policed(graphs)}}
+	read := func(s *kg.Snapshot, p kg.Pattern) (n int) {
+		for _, err := range s.Match(p) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	view := func() *kg.Snapshot {
+		s, err := store.View(context.Background(), kg.View{Principal: dora})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	for _, work := range []struct {
+		name  string
+		reads int
+		do    func()
+	}{
+		{"subject in one snapshot", 4000, func() {
+			s := view()
+			defer s.Close()
+			for i := range 4000 {
+				read(s, kg.Pattern{Subject: subject(i % subjects)})
+			}
+		}},
+		{"subject in a snapshot each", 4000, func() {
+			for i := range 4000 {
+				s := view()
+				read(s, kg.Pattern{Subject: subject(i%(subjects-20) + 20)})
+				s.Close()
+			}
+		}},
+		{"two hops in a snapshot each", 1000, func() {
+			for i := range 1000 {
+				s := view()
+				for st, err := range s.Match(kg.Pattern{Subject: subject(i), Predicate: iri("https://bench.example/p8")}) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					read(s, kg.Pattern{Subject: st.Object})
+				}
+				s.Close()
+			}
+		}},
+		{"100 graphs in a snapshot each", 200, func() {
+			for i := range 200 {
+				s := view()
+				if n := read(s, kg.Pattern{Subject: subject(i % 20), Predicate: iri("https://bench.example/in")}); n != graphs {
+					b.Fatal(n)
+				}
+				s.Close()
+			}
+		}},
+		{"counts of predicates", 400, func() {
+			for range 400 {
+				s := view()
+				if _, err := s.Predicates(); err != nil {
+					b.Fatal(err)
+				}
+				s.Close()
+			}
+		}},
+		{"changes of the log", 22_000, func() {
+			l, err := store.ReadLog(context.Background(), kg.Filter{View: kg.View{Principal: dora}}, kg.LogRange{After: store.Oldest(), Until: store.Head()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, err := range l.Events() {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+	} {
+		b.Run(work.name, func(b *testing.B) {
+			took := make([][]float64, len(kinds))
+			for round := 0; b.Loop(); round++ {
+				for i := range kinds {
+					k := (i + round) % len(kinds)
+					access.Access = kinds[k].access
+					began := processorTime(b)
+					work.do()
+					took[k] = append(took[k], float64(processorTime(b)-began)/float64(work.reads))
+				}
+			}
+			base := median(took[0])
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(base, "all-ns/read")
+			for k, kind := range kinds[1:] {
+				b.ReportMetric(median(took[k+1])/base, kind.name+"-policies/all")
+			}
+		})
+	}
+}
+
+// processorTime is what this process has used: other processes on the machine do
+// not count.
+func processorTime(b *testing.B) time.Duration {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
