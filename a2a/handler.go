@@ -142,7 +142,9 @@ func (h *Handler) callUnary(r *http.Request, m method, req *request) (any, *Erro
 	defer leave()
 	var result any
 	if err == nil {
-		result, err = guarded(func() (any, error) { return m.unary(r.Context(), callOf(r, req)) })
+		ctx, end := h.options.Span(r.Context(), req.method)
+		result, err = guarded(func() (any, error) { return m.unary(ctx, callOf(r, req)) })
+		end(err)
 	}
 	if err != nil {
 		return nil, h.errorOf(r.Context(), m.family, false, err)

@@ -51,6 +51,8 @@ type Options struct {
 	// Admit, if set, is asked before each request of a batch but the first, which
 	// the HTTP request stands for. Its error is that request's answer.
 	Admit func(context.Context) error
+	// Span, if set, begins a span of a trace for a method. end is called once.
+	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
 	// Refused, if set, is told of each error that is not GraphQL's: so that what
 	// somebody may not do is noted.
 	Refused func(context.Context, kg.Code)
@@ -75,6 +77,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Admit == nil {
 		o.Admit = func(context.Context) error { return nil }
+	}
+	if o.Span == nil {
+		o.Span = func(ctx context.Context, _ string) (context.Context, func(error)) { return ctx, func(error) {} }
 	}
 	if o.Refused == nil {
 		o.Refused = func(context.Context, kg.Code) {}

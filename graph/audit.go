@@ -116,3 +116,13 @@ func (e *Engine) noteRefusals(ctx context.Context, result *operation.Result) {
 		}
 	}
 }
+
+// failure is what an operation failed with, for its span; nil if it gave
+// everything.
+func failure(result *operation.Result) error {
+	if len(result.Errors) == 0 {
+		return nil
+	}
+	code, _ := result.Errors[0].Extensions["code"].(string)
+	return &kg.Error{Code: kg.Code(code)}
+}

@@ -33,6 +33,8 @@ type Deps struct {
 	Shapes  *shapes.Set
 	Reviews Reviews // nil: nothing is held for review
 	Rules   Rules   // nil: no query is refused
+	// Span, if set, begins a span of a trace for an operation. end is called once.
+	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
 	// Trail is where refusals are noted, and read from by Query.audit; nil for
 	// none.
 	Trail *audit.Trail
@@ -142,6 +144,11 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		return result
 	}
 	result.Kind = opCtx.Operation.Operation
+	if e.deps.Span != nil {
+		var end func(error)
+		ctx, end = e.deps.Span(ctx, "graphql "+string(result.Kind))
+		defer func() { end(failure(&result)) }()
+	}
 	if result.Kind == ast.Query {
 		ctx = kg.WithPace(ctx, pace.step)
 	}

@@ -53,7 +53,16 @@ func (j *judged) holds(tx *Tx, r *recently) bool {
 // CodeOutcomeUnknown means that the store failed while it wrote: the commit may
 // or may not be there when the store is opened again. Ask again with the same
 // idempotency key.
-func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
+func (s *Store) Update(ctx context.Context, m Meta, fn func(*Tx) error) (receipt Receipt, err error) {
+	if s.options.Span != nil {
+		var end func(error)
+		ctx, end = s.options.Span(ctx, "kg update")
+		defer func() { end(err) }()
+	}
+	return s.update(ctx, m, fn)
+}
+
+func (s *Store) update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
 	if err := m.normalise(); err != nil {
 		return Receipt{}, err
 	}

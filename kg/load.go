@@ -46,7 +46,16 @@ const (
 // exclusive and builds the index in one piece; otherwise, when a Verifier is
 // set, or for who is not of this process, the commits go the way of all updates. Idempotency keys, expected
 // revisions and dry runs are not for loads.
-func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
+func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (report LoadReport, err error) {
+	if s.options.Span != nil {
+		var end func(error)
+		ctx, end = s.options.Span(ctx, "kg load")
+		defer func() { end(err) }()
+	}
+	return s.load(ctx, m, quads, o)
+}
+
+func (s *Store) load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (LoadReport, error) {
 	if m.IdempotencyKey != "" || m.HasExpected || m.DryRun {
 		return LoadReport{}, Errorf(CodeInvalid, "a load takes no idempotency key, expected revision or dry run")
 	}

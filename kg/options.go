@@ -46,6 +46,10 @@ type Options struct {
 	// It must be fast and safe for concurrent use.
 	Admit func(context.Context, Meta) error
 
+	// Span, if set, begins a span of a trace inside of that which ctx carries: of
+	// an update, a load, or a view for as long as it is open. end is called once.
+	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
+
 	// QueueLength bounds the updates that wait for the committer, QueueTime how
 	// long one may wait; past either a caller gets CodeOverloaded, and a load
 	// waits.

@@ -258,8 +258,13 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	v.Principal.normalise()
 	if err := v.doubting(s.options.Distrust); err != nil {
-		s.unpin(p)
+		release()
 		return nil, err
+	}
+	if s.options.Span != nil {
+		_, end := s.options.Span(ctx, "kg view")
+		closed := release
+		release = func() { closed(); end(nil) }
 	}
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: hidden(s.options.Access, v.Principal), catalogue: p.head.catalogue,

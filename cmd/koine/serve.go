@@ -43,6 +43,7 @@ type serveCommand struct {
 	throttleFlags
 	tlsFlags
 	originFlags
+	tracingFlags
 	policyFlags
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
@@ -95,6 +96,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	traces, flush, err := c.tracing(log)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
 	limiter, err := c.throttle(!who.known(), counters, trail)
 	if err != nil {
@@ -114,7 +120,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	judge := &shapes.Set{Logger: log}
 	quarantines := new(belief.Quarantines)
 	options := kg.Options{
-		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate,
+		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Span: traces.Begin(),
 		Access: policies, Distrust: quarantines, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow, quarantines.Follow),
 	}
 	judging, err := c.judging(log)
@@ -137,13 +143,13 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Trail: trail, Quarantines: quarantines}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Span: traces.Begin(), Trail: trail, Quarantines: quarantines}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: registry}
-	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused, Narrow: who.narrow()}
+	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
 	server.HandleRPC(a2a.NewHandler(deps, rpc))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens()})

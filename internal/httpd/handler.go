@@ -20,9 +20,22 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = newBody(r, w, s.options.StallTimeout)
 	}
-	seen := s.route(out, r, id)
+	seen := s.traced(out, r, id)
 	out.progress() // what is still to be flushed has its time too
 	s.finish(out, seen, began)
+}
+
+// traced routes the request in a span of its own, which ends when the answer is
+// there or has become a stream.
+func (s *Server) traced(w *response, r *http.Request, id string) (seen *http.Request) {
+	if s.options.Tracing == nil {
+		return s.route(w, r, id)
+	}
+	_, pattern := s.mux.Handler(r)
+	ctx, end := s.options.Tracing.Request(r, methodLabel(r.Method)+" "+routeLabel(pattern))
+	w.left = func() { end(w.status) }
+	defer w.leave()
+	return s.route(w, r.WithContext(ctx), id)
 }
 
 // route lets the request in, or refuses it, and hands it to its handler. seen
@@ -57,7 +70,13 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, who, overloaded)
 		return seen
 	}
-	w.left = s.leave
+	before := w.left
+	w.left = func() {
+		s.leave()
+		if before != nil {
+			before()
+		}
+	}
 	defer w.leave()
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)

@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/audit"
 	"koine/internal/throttle"
+	"koine/internal/tracing"
 	"koine/kg"
 )
 
@@ -55,6 +56,8 @@ type Options struct {
 	Counters *Counters
 	// Trail is told of what the server refuses; nil for none.
 	Trail *audit.Trail
+	// Tracing makes spans of requests; nil for none.
+	Tracing *tracing.Tracing
 	// Certificate makes the server speak TLS; nil leaves it at plain HTTP.
 	Certificate *Certificate
 
