@@ -139,13 +139,13 @@ func TestHTTP2MayRest(t *testing.T) {
 	t.Parallel() // it waits for real time
 	p := newPair(t)
 	cert := p.write(t, 1)
-	s := newServer(httpd.Options{Certificate: load(t, p, quiet), StallTimeout: 3 * time.Second})
+	s := newServer(httpd.Options{Certificate: load(t, p, quiet), StallTimeout: 10 * time.Second})
 	s.HandleRPC(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		half := make([]byte, 3)
 		_, first := io.ReadFull(r.Body, half)
 		io.WriteString(w, "first ")
 		http.NewResponseController(w).Flush()
-		<-time.After(3500 * time.Millisecond)
+		<-time.After(10500 * time.Millisecond)
 		_, second := io.ReadAll(r.Body)
 		fmt.Fprint(w, "second ", first, " ", second)
 	}))
