@@ -147,6 +147,8 @@ func patchJSON(p *kg.Patch) json.RawMessage {
 		Object     object          `json:"object"`
 		Graph      string          `json:"graph,omitempty"`
 		Certainty  *float64        `json:"certainty,omitempty"`
+		ValidFrom  *time.Time      `json:"validFrom,omitempty"`
+		ValidTo    *time.Time      `json:"validTo,omitempty"`
 		Source     string          `json:"source,omitempty"`
 		Provenance json.RawMessage `json:"provenance,omitempty"`
 	}
@@ -162,6 +164,7 @@ func patchJSON(p *kg.Patch) json.RawMessage {
 	if p.HasCertainty {
 		s.Certainty = &p.Certainty
 	}
+	s.ValidFrom, s.ValidTo = given(p.Validity.From), given(p.Validity.Until)
 	raw, err := json.Marshal(struct {
 		Op        string    `json:"op"`
 		Statement statement `json:"statement"`

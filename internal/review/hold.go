@@ -137,7 +137,7 @@ func (w *writer) pend(graph kg.Term, patches []kg.Patch) {
 		}
 		q := p.Quad
 		q.Graph = graph
-		w.apply(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Provenance: p.Provenance})
+		w.apply(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity, Provenance: p.Provenance})
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 const (
 	DefaultPage = 25
 	MaxPage     = 100
+	// MaxPageBytes bounds the patches of a page, as they are stored; one proposal
+	// is in a page in any case.
+	MaxPageBytes = 8 << 20
 )
 
 // Query says which proposals are listed.
@@ -120,7 +123,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	page := &Page{}
+	page, bytes := &Page{}, 0
 	now := s.options.Clock()
 	for _, id := range s.table.ids(q.After) {
 		e, _ := s.table.get(id)
@@ -137,7 +140,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 		if p == nil || q.Status != "" && p.at(now).Status != q.Status {
 			continue // made after the snapshot, or of another status
 		}
-		if len(page.Proposals) == q.First {
+		if bytes += p.bytes; len(page.Proposals) == q.First || len(page.Proposals) > 0 && bytes > MaxPageBytes {
 			page.More = true
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"koine/kg"
@@ -36,6 +37,8 @@ type storedPatch struct {
 	Graph      *storedTerm     `json:"graph,omitempty"` // nil: the default graph
 	Source     kg.AgentID      `json:"source,omitempty"`
 	Certainty  *float64        `json:"certainty,omitempty"`
+	ValidFrom  *time.Time      `json:"validFrom,omitempty"`
+	ValidTo    *time.Time      `json:"validTo,omitempty"`
 	Provenance json.RawMessage `json:"provenance,omitempty"`
 }
 
@@ -83,6 +86,12 @@ func encodePatches(patches []kg.Patch) ([]string, error) {
 		if p.HasCertainty {
 			s.Certainty = &p.Certainty
 		}
+		if v := p.Validity; !v.From.IsZero() {
+			s.ValidFrom = &v.From
+		}
+		if v := p.Validity; !v.Until.IsZero() {
+			s.ValidTo = &v.Until
+		}
 		list[i] = s
 	}
 	var b strings.Builder
@@ -128,6 +137,12 @@ func decodePatches(pieces []string) ([]kg.Patch, error) {
 		}
 		if s.Certainty != nil {
 			p.Certainty, p.HasCertainty = *s.Certainty, true
+		}
+		if s.ValidFrom != nil {
+			p.Validity.From = *s.ValidFrom
+		}
+		if s.ValidTo != nil {
+			p.Validity.Until = *s.ValidTo
 		}
 		if len(s.Provenance) > 0 {
 			p.Provenance = s.Provenance

@@ -62,6 +62,7 @@ type Proposal struct {
 	// Revision that last changed it.
 	Revision kg.Revision
 
+	bytes       int // of the patches, as they are stored
 	authority   authority
 	expected    kg.Revision
 	hasExpected bool

@@ -35,6 +35,7 @@ func read(match matcher, id string, patches bool) (*Proposal, error) {
 		case s.Predicate == propPatches:
 			if patches {
 				pieces = append(pieces, s.Object.Value())
+				p.bytes += len(s.Object.Value())
 			}
 		default:
 			found = true

@@ -180,17 +180,23 @@ func set(property kg.Term, text string) kg.Patch {
 	return kg.Patch{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: property, Object: kg.String(text)}}
 }
 
+// spring is when something holds.
+var spring = kg.TimeSpan{From: time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 6, 21, 0, 0, 0, 1e6, time.UTC)}
+
 func TestApproval(t *testing.T) {
 	w := newWorld(t, review.Options{})
 	patches := []kg.Patch{
 		set(pay, "more"), set(note, "\u00e9 \"quoted\""),
-		{Op: kg.Add, Certainty: 0.25, HasCertainty: true, Provenance: []byte(`{"a":1}`), Quad: kg.Quad{
+		{Op: kg.Add, Certainty: 0.25, HasCertainty: true, Validity: spring, Provenance: []byte(`{"a":1}`), Quad: kg.Quad{
 			Subject: kg.Blank("b1"), Predicate: note, Object: kg.LangString("hallo", "de"), Graph: kg.IRI("urn:g")}},
 		{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: note, Object: kg.Typed("007", kg.XSDInteger)}},
 		{Op: kg.Remove, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: note, Object: kg.IRI("urn:gone")}},
 	}
 	id := w.propose(patches...)
 	w.want("before it is approved", w.objects(kg.View{Principal: admin}, pay))
+	pending := []kg.Term{kg.IRI(kg.PendingGraphPrefix + id)}
+	w.want("pending in spring", w.objects(kg.View{Principal: admin, Graphs: pending, ValidAt: spring.From}, note), "007", "hallo", "\u00e9 \"quoted\"")
+	w.want("pending in winter", w.objects(kg.View{Principal: admin, Graphs: pending, ValidAt: spring.Until}, note), "007", "\u00e9 \"quoted\"")
 	p := w.get(id)
 	if p.Status != review.Pending || p.Author != ann.ID || p.Actor != ann.ID || p.Justification != "a rise" || p.TaskID != "t" ||
 		p.RequiredApprovals != 1 || !slices.Equal(p.ReviewerRoles, []string{kg.RoleReviewer}) || !slices.Equal(p.Rules, []string{"pay"}) ||
@@ -202,7 +208,7 @@ func TestApproval(t *testing.T) {
 		if want.Quad.Graph.IsZero() {
 			want.Quad.Graph = kg.DefaultGraph
 		}
-		if got.Op != want.Op || got.Quad != want.Quad || got.Certainty != want.Certainty || got.HasCertainty != want.HasCertainty || string(got.Provenance) != string(want.Provenance) {
+		if got.Op != want.Op || got.Quad != want.Quad || got.Certainty != want.Certainty || got.HasCertainty != want.HasCertainty || !got.Validity.Equal(want.Validity) || string(got.Provenance) != string(want.Provenance) {
 			t.Errorf("patch %d comes back as %+v, want %+v", i, got, want)
 		}
 	}
@@ -218,6 +224,7 @@ func TestApproval(t *testing.T) {
 	}
 	w.want("pay", w.objects(kg.View{Principal: admin}, pay), "more")
 	w.want("notes", w.objects(kg.View{Principal: admin}, note), "007", "hallo", "\u00e9 \"quoted\"")
+	w.want("notes in winter", w.objects(kg.View{Principal: admin, ValidAt: spring.Until}, note), "007", "\u00e9 \"quoted\"")
 	c, err := w.store.Commit(t.Context(), ann, done.AppliedIn)
 	if err != nil || c.ProposalID != id || c.Held || c.Principal != ann.ID || c.Actor != ann.ID || c.Justification != "a rise" {
 		t.Errorf("the commit is %+v, %v", c, err)
@@ -457,6 +464,29 @@ func TestOpenProposalsAreBounded(t *testing.T) {
 	}
 	w.pass(review.DefaultExpires)
 	w.propose(set(pay, "7")) // those have expired
+}
+
+// TestPagesAreBoundedInBytes proves that a page ends where its patches become too
+// many bytes, and that the next one goes on there.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	w := newWorld(t, review.Options{})
+	const size = 900 << 10 // of each: nine fit
+	var ids []string
+	for range 10 {
+		var patches []kg.Patch
+		for i := range 2 {
+			patches = append(patches, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: pay, Object: kg.String(fmt.Sprint(i, strings.Repeat("x", size/2)))}})
+		}
+		ids = append(ids, w.propose(patches...))
+	}
+	page, err := w.service.List(t.Context(), by(ann), review.Query{First: review.MaxPage})
+	if err != nil || len(page.Proposals) != 9 || !page.More {
+		t.Fatalf("got %d proposals, more %v, %v", len(page.Proposals), page.More, err)
+	}
+	page, err = w.service.List(t.Context(), by(ann), review.Query{First: review.MaxPage, After: page.Proposals[8].ID})
+	if err != nil || len(page.Proposals) != 1 || page.More || page.Proposals[0].ID != ids[9] {
+		t.Fatalf("got %d proposals, more %v, %v", len(page.Proposals), page.More, err)
+	}
 }
 
 func TestPatchesAreBounded(t *testing.T) {
