@@ -204,6 +204,34 @@ func TestRulesFailClosed(t *testing.T) {
 
 // TestJudgingIsBounded proves that rules that take too much end with an error, by
 // cost and by time, and that nothing is written.
+// TestNothingHidesATypeFromARule proves that an agent cannot keep a type out of a
+// rule's sight by saying much beside it.
+func TestNothingHidesATypeFromARule(t *testing.T) {
+	s := store(t, parse(t, rule(`patch.predicate == "urn:price" && "urn:Product" in entity.types`, "reject")))
+	crowd := func(predicate string, n int) (list []kg.Patch) {
+		for i := range n {
+			p := patch(kg.Add, "urn:s", predicate, kg.IRI(fmt.Sprintf("urn:%d", i)))
+			if predicate == "" {
+				p.Quad.Predicate = p.Quad.Object
+			}
+			list = append(list, p)
+		}
+		return list
+	}
+	// Ids are given in the order in which terms come: these come before the type.
+	if _, err := apply(s, kg.Meta{Principal: caller("ann")}, crowd("", rules.MaxEntityStatements)...); err != nil {
+		t.Fatal(err)
+	}
+	product, price := patch(kg.Add, "urn:s", kg.RDFType, kg.IRI("urn:Product")), patch(kg.Add, "urn:s", "urn:price", kg.Integer(1))
+	if r, err := apply(s, kg.Meta{Principal: caller("ann")}, product, price); outcome(r, err) != "rejected" || r.Verdict.Reason != "Rule r" {
+		t.Errorf("behind other statements: got %+v, %v", r.Verdict, err)
+	}
+	many := append(crowd(kg.RDFType, rules.MaxEntityTypes), product, price)
+	if r, err := apply(s, kg.Meta{Principal: caller("ann")}, many...); outcome(r, err) != "rejected" || !strings.Contains(r.Verdict.Details, "types") {
+		t.Errorf("behind other types: got %+v, %v", r.Verdict, err)
+	}
+}
+
 func TestJudgingIsBounded(t *testing.T) {
 	many := "[" + strings.Repeat("1,", 200) + "1]"
 	costly := fmt.Sprintf("%s.all(a, %s.all(b, a == b))", many, many)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/google/cel-go/common/types"
@@ -11,10 +12,12 @@ import (
 )
 
 // Bounds of what rules see of the graph around a change. What is beyond them is
-// not seen.
+// not seen, but for types: a rule that looks at an entity with more of them cannot
+// be evaluated.
 const (
 	MaxBefore           = 100 // statements that stand with the same subject, predicate and graph
 	MaxEntityStatements = 256 // of the subject, for entity
+	MaxEntityTypes      = 256 // of the subject, with the update and without it
 )
 
 // value is how rules see an object: a number, a boolean, a moment, or else its
@@ -140,33 +143,44 @@ func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
 func entity(j *kg.Judgement, subject kg.Term) func() ref.Val {
 	return func() ref.Val {
 		kinds, properties := []string{}, map[string]any{}
-		seen := map[string]bool{}
-		for i, side := range [...]*kg.Snapshot{j.After, j.Before} {
-			read := 0
-			pattern := kg.Pattern{Subject: subject}
-			if i == 1 {
-				pattern.Predicate = kg.IRI(kg.RDFType)
+		// Not from among all its statements: so many of others would hide them.
+		for _, side := range [...]*kg.Snapshot{j.After, j.Before} {
+			var err error
+			if kinds, err = addTypes(kinds, side, subject); err != nil {
+				return types.WrapErr(err)
 			}
-			for s, err := range side.Match(pattern) {
-				if err != nil {
-					return types.WrapErr(err)
-				}
-				if read++; read > MaxEntityStatements {
-					break
-				}
-				p := text(s.Predicate)
-				if p == kg.RDFType && !seen[text(s.Object)] {
-					seen[text(s.Object)] = true
-					kinds = append(kinds, text(s.Object))
-				}
-				if i == 0 {
-					list, _ := properties[p].([]any)
-					properties[p] = append(list, value(s.Object))
-				}
+		}
+		read := 0
+		for s, err := range j.After.Match(kg.Pattern{Subject: subject}) {
+			if err != nil {
+				return types.WrapErr(err)
 			}
+			if read++; read > MaxEntityStatements {
+				break
+			}
+			p := text(s.Predicate)
+			list, _ := properties[p].([]any)
+			properties[p] = append(list, value(s.Object))
 		}
 		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"iri": text(subject), "types": kinds, "properties": properties})
 	}
+}
+
+// addTypes adds the types that the subject has on a side.
+func addTypes(kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, error) {
+	read := 0
+	for s, err := range side.Match(kg.Pattern{Subject: subject, Predicate: kg.IRI(kg.RDFType)}) {
+		if err != nil {
+			return nil, err
+		}
+		if read++; read > MaxEntityTypes {
+			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d types", MaxEntityTypes)
+		}
+		if kind := text(s.Object); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
 }
 
 // callerValue is how rules see who is calling.
