@@ -3,8 +3,10 @@ package kg_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"koine/kg"
@@ -270,6 +272,55 @@ func TestHiddenStatements(t *testing.T) {
 		cancel()
 		if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(kg.Patch{Op: kg.Remove, Quad: last.Quad})); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// changing is secretive from the moment on at which it is told to be.
+type changing struct {
+	secretive
+	on *atomic.Bool
+}
+
+func (a changing) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	if !a.on.Load() {
+		return nil
+	}
+	return a.secretive.Hides(p)
+}
+
+// TestWatchersFollowWhatIsHidden proves that what is hidden from now on is not
+// told to who watches already.
+func TestWatchersFollowWhatIsHidden(t *testing.T) {
+	on := new(atomic.Bool)
+	s := kgtest.Disk(t, kg.Options{Access: changing{secretive{from: stranger.ID}, on}})
+	w, err := s.Watch(within(t), kg.Filter{View: kg.View{Principal: stranger}}, s.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	next, stop := iter.Pull2(w.Events())
+	defer stop()
+	for _, row := range []struct {
+		hidden bool
+		n      int
+		want   string
+	}{{false, 1, "urn:salary"}, {true, 2, "urn:p"}, {false, 3, "urn:salary"}} {
+		on.Store(row.hidden)
+		seen := kg.Patch{Op: kg.Add, Quad: integer(row.n)}
+		for _, p := range []kg.Patch{salary(int64(row.n)), seen} {
+			if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err, _ := next()
+		if err != nil || e.Statement.Predicate.Value() != row.want {
+			t.Fatalf("hidden %v: got %v, %v; want one with %s", row.hidden, e.Statement, err, row.want)
+		}
+		if !row.hidden {
+			if e, err, _ = next(); err != nil || e.Statement.Object != seen.Quad.Object || e.Statement.Predicate != seen.Quad.Predicate {
+				t.Fatalf("then: got %v, %v", e.Statement, err)
+			}
 		}
 	}
 }
