@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/graph"
 	"koine/internal/belief"
@@ -160,6 +161,24 @@ func TestRevertRights(t *testing.T) {
 	}
 	if got, code := b.revert(speaking, fmt.Sprintf(`{"revision": %d}`, plainly)); code != "" || !got.R.Success {
 		t.Errorf("who speaks for the source: %s %+v", code, got.R)
+	}
+}
+
+// What an agent under quarantine says keeps a commit from being reverted, and is
+// told to administrators' eyes only, which are others than these.
+func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
+	table := new(belief.Quarantines)
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Distrust, o.OnSystemChange = table, table.Follow })
+	said := add(iri("s"), iri("p"), kg.Integer(1))
+	wrong := b.update(by("agent://ann", -1, said)).Revision
+	b.update(by("agent://ann", 0.5, said), by("agent://bob", -1, said))
+	if _, err := table.Set(b.t.Context(), b.store, kg.Meta{Principal: adminKey}, "agent://bob", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	ann := kg.Principal{ID: "agent://ann", Method: "key"}
+	got, code := b.revert(ann, fmt.Sprintf(`{"revision": %d}`, wrong))
+	if code != "" || got.R.Success || len(got.R.Conflicts) != 1 || fmt.Sprint(got.R.Conflicts[0].Assertions) != "[{agent://ann}]" {
+		t.Errorf("got %s %+v", code, got.R)
 	}
 }
 

@@ -21,7 +21,7 @@ type Writer interface {
 // so that its state from before would undo that as well.
 type Conflict struct {
 	Quad kg.Quad
-	// Now is what backs it, none when it is gone.
+	// Now is what backs it as the caller sees it, none when it is gone.
 	Now []kg.Assertion
 }
 
@@ -170,7 +170,11 @@ func (r *reverting) run(tx *kg.Tx) error {
 			continue
 		}
 		if r.total++; len(r.conflicts) < MaxConflicts {
-			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, now[i]})
+			told, err := seen(tx, r.states[i].quad)
+			if err != nil {
+				return err
+			}
+			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, told})
 		}
 	}
 	if r.total > 0 && !r.force {
@@ -182,6 +186,14 @@ func (r *reverting) run(tx *kg.Tx) error {
 		}
 	}
 	return nil
+}
+
+// seen is what backs a statement as the caller sees it.
+func seen(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
+	for st, err := range tx.Match(kg.Pattern(q)) {
+		return st.Assertions, err
+	}
+	return nil, nil
 }
 
 // back backs the statement as before.
