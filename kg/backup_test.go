@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/kg"
 )
@@ -293,8 +294,8 @@ func TestBackupEndsWithStore(t *testing.T) {
 	<-began
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close() }()
-	for kg.CodeOf(s.Ready()) != kg.CodeClosed {
-		if within(t).Err() != nil {
+	for ctx := within(t); kg.CodeOf(s.Ready()) != kg.CodeClosed; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatal("it does not close")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/hashicorp/raft-wal/types"
@@ -15,16 +16,17 @@ import (
 
 // Faults are what can be made to go wrong below a store.
 type Faults struct {
-	LogFiles        types.VFS    // stands in for the file system under the log
-	LogSegmentBytes int          // size of the log's files, so that a test has several
-	AfterAppend     func() error // called when a group is in the log and not yet in the index
-	AfterRetain     func(string) // called after each part of a round of the history option
+	LogFiles        types.VFS     // stands in for the file system under the log
+	LogSegmentBytes int           // size of the log's files, so that a test has several
+	AfterAppend     func() error  // called when a group is in the log and not yet in the index
+	AfterRetain     func(string)  // called after each part of a round of the history option
+	RetainEvery     time.Duration // time between two of these rounds
 }
 
 // WithFaults gives the options with the faults in them.
 func (o Options) WithFaults(f Faults) Options {
 	o.logFiles, o.logSegmentBytes, o.afterAppend = f.LogFiles, f.LogSegmentBytes, f.AfterAppend
-	o.afterRetain = f.AfterRetain
+	o.afterRetain, o.retainEvery = f.AfterRetain, f.RetainEvery
 	return o
 }
 

@@ -95,6 +95,9 @@ type Options struct {
 	bulkQuads, bulkTextBytes int
 	// afterAppend is called between the log and the index; for fault tests.
 	afterAppend func() error
+	// retainEvery is the time between two rounds of Retain, and before the first;
+	// for tests. 0 leaves it to History.
+	retainEvery time.Duration
 	// afterRetain is called after each part of Retain with its name; for fault
 	// tests.
 	afterRetain func(part string)

@@ -318,13 +318,23 @@ func (s *Store) retainLoop() {
 	defer s.stopped.Done()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	every := min(max(s.options.History/retainPart, minRetainTime), maxRetainTime)
-	timer := time.NewTimer(minRetainTime) // soon, to finish what a stop left undone
+	go func() { // so that closing does not wait for a checkpoint
+		select {
+		case <-s.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	every, first := min(max(s.options.History/retainPart, minRetainTime), maxRetainTime), minRetainTime
+	if e := s.options.retainEvery; e > 0 {
+		every, first = e, e
+	}
+	timer := time.NewTimer(first) // soon, to finish what a stop left undone
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-			if r, err := s.Retain(ctx); err != nil && CodeOf(err) != CodeClosed {
+			if r, err := s.Retain(ctx); err != nil && !s.isStopping() {
 				s.log.Warn("what is older than the history that is kept could not be taken away", "error", err)
 			} else if r.Cut || r.Intervals > 0 || r.Keys > 0 {
 				s.log.Info("took away what is older than the history that is kept", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)

@@ -252,8 +252,8 @@ func TestRetainWaitsForReaders(t *testing.T) {
 		_, err := a.Retain(within(t))
 		ended <- err
 	}()
-	for a.Stats().OldestReadable != 20 {
-		if within(t).Err() != nil {
+	for ctx := within(t); a.Stats().OldestReadable != 20; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
 			t.Fatal("history does not begin later")
 		}
 	}
@@ -436,6 +436,27 @@ func history(ctx context.Context, s *kg.Store) error {
 func recordFrom(t *testing.T, s *kg.Store, oldest kg.Revision) *record {
 	t.Helper()
 	return extended(t, s, &record{}, oldest)
+}
+
+// The store does it by itself, again and again, and ends it when it is closed.
+func TestRetainByItself(t *testing.T) {
+	t.Parallel()
+	clock := new(atomic.Int64)
+	o := agingOptions(clock).WithFaults(kg.Faults{LogSegmentBytes: 1 << 10, RetainEvery: time.Millisecond})
+	a := &aging{openStore(t, t.TempDir(), o), clock}
+	w := newWorker(35, "w")
+	for _, oldest := range []kg.Revision{5, 12} {
+		a.workHourly(t, w, int(oldest)+10-int(a.Head().Revision))
+		ctx := within(t)
+		for a.Stats().OldestReadable != oldest || a.Stats().OldestInLog != oldest+1 {
+			if ctx.Err() != nil {
+				t.Fatalf("the oldest revision is %d, want %d", a.Stats().OldestReadable, oldest)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	mustCheck(t, a.Store)
+	mustClose(t, a.Store)
 }
 
 // The option has a least value, and a store that takes no updates keeps what it
