@@ -1075,8 +1075,8 @@ type Backing {
   assertion: Assertion!
   "The commit that made the assertion what it is. Null when the log no longer has it."
   commit: Commit
-  "The proposal whose patches that commit applied after review."
-  proposalId: ID
+  "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
+  proposal: Proposal
 }
 
 "A change of a statement."
@@ -1093,8 +1093,8 @@ type StatementStep {
   statementRemains: Boolean!
   "The commit. Null when the log no longer has it."
   commit: Commit
-  "The proposal whose patches that commit applied after review."
-  proposalId: ID
+  "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
+  proposal: Proposal
 }
 
 "A statement that went, with the assertions that went with it."
@@ -3164,8 +3164,8 @@ func (ec *executionContext) childFields_Backing(ctx context.Context, field graph
 		return ec.fieldContext_Backing_assertion(ctx, field)
 	case "commit":
 		return ec.fieldContext_Backing_commit(ctx, field)
-	case "proposalId":
-		return ec.fieldContext_Backing_proposalId(ctx, field)
+	case "proposal":
+		return ec.fieldContext_Backing_proposal(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Backing", field.Name)
 }
@@ -3906,8 +3906,8 @@ func (ec *executionContext) childFields_StatementStep(ctx context.Context, field
 		return ec.fieldContext_StatementStep_statementRemains(ctx, field)
 	case "commit":
 		return ec.fieldContext_StatementStep_commit(ctx, field)
-	case "proposalId":
-		return ec.fieldContext_StatementStep_proposalId(ctx, field)
+	case "proposal":
+		return ec.fieldContext_StatementStep_proposal(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StatementStep", field.Name)
 }
@@ -7327,27 +7327,36 @@ func (ec *executionContext) fieldContext_Backing_commit(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Backing_proposalId(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
+func (ec *executionContext) _Backing_proposal(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Backing_proposalId(ctx, field)
+			return ec.fieldContext_Backing_proposal(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ProposalID, nil
+			return obj.Proposal, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
+			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Backing_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Backing", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_Backing_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Backing",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
@@ -16084,27 +16093,36 @@ func (ec *executionContext) fieldContext_StatementStep_commit(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _StatementStep_proposalId(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementStep_proposal(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_proposalId(ctx, field)
+			return ec.fieldContext_StatementStep_proposal(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ProposalID, nil
+			return obj.Proposal, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
+			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_StatementStep_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_StatementStep_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Stats_revision(ctx context.Context, field graphql.CollectedField, obj *Stats) (ret graphql.Marshaler) {
@@ -21877,8 +21895,8 @@ func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "proposalId":
-			out.Values[i] = ec._Backing_proposalId(ctx, field, obj)
+		case "proposal":
+			out.Values[i] = ec._Backing_proposal(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -25684,8 +25702,8 @@ func (ec *executionContext) _StatementStep(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "proposalId":
-			out.Values[i] = ec._StatementStep_proposalId(ctx, field, obj)
+		case "proposal":
+			out.Values[i] = ec._StatementStep_proposal(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

@@ -214,8 +214,8 @@ type Backing struct {
 	Assertion *Assertion `json:"assertion"`
 	// The commit that made the assertion what it is. Null when the log no longer has it.
 	Commit *Commit `json:"commit"`
-	// The proposal whose patches that commit applied after review.
-	ProposalID *string `json:"proposalId"`
+	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
+	Proposal *Proposal `json:"proposal"`
 }
 
 // How much of an answer to give at the most. What is not said is not bounded by it.
@@ -1542,8 +1542,8 @@ type StatementStep struct {
 	StatementRemains bool `json:"statementRemains"`
 	// The commit. Null when the log no longer has it.
 	Commit *Commit `json:"commit"`
-	// The proposal whose patches that commit applied after review.
-	ProposalID *string `json:"proposalId"`
+	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
+	Proposal *Proposal `json:"proposal"`
 }
 
 // A condition on a text.

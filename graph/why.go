@@ -30,19 +30,28 @@ func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*S
 		return nil, err
 	}
 	out := &StatementReasons{Statement: recordOf(st.Quad), MoreHistory: account.More, Backing: []Backing{}, History: []StatementStep{}}
+	proposals := map[string]*Proposal{}
 	for i, a := range account.Statement.Assertions {
 		c := account.Backing[i]
-		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), ProposalID: proposalOf(c)})
+		proposal, err := r.proposalOf(ctx, c, proposals)
+		if err != nil {
+			return nil, err
+		}
+		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal})
 	}
 	for _, step := range account.History {
-		out.History = append(out.History, r.step(step))
+		shown := r.step(step)
+		if shown.Proposal, err = r.proposalOf(ctx, step.Commit, proposals); err != nil {
+			return nil, err
+		}
+		out.History = append(out.History, shown)
 	}
 	return out, nil
 }
 
 func (r *run) step(s belief.Step) StatementStep {
 	out := StatementStep{
-		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit), ProposalID: proposalOf(s.Commit),
+		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit),
 		Previous: []PreviousRecord{},
 	}
 	if s.ReplacedBy != (kg.Quad{}) {
@@ -54,12 +63,21 @@ func (r *run) step(s belief.Step) StatementStep {
 	return out
 }
 
-// proposalOf names the proposal whose patches a commit applied.
-func proposalOf(c *kg.Commit) *string {
-	if c == nil || c.Held {
-		return nil
+// proposalOf reads the proposal whose patches a commit applied, nil for none and
+// for one that the caller may not read. Each is read once.
+func (r *run) proposalOf(ctx context.Context, c *kg.Commit, known map[string]*Proposal) (*Proposal, error) {
+	if c == nil || c.Held || c.ProposalID == "" || r.engine.deps.Reviews == nil {
+		return nil, nil
 	}
-	return textOrNil(c.ProposalID)
+	if p, ok := known[c.ProposalID]; ok {
+		return p, nil
+	}
+	p, err := readProposal(ctx, c.ProposalID)
+	if kg.CodeOf(err) == kg.CodeNotFound {
+		p, err = nil, nil
+	}
+	known[c.ProposalID] = p
+	return p, err
 }
 
 // countUpTo is an argument that counts, which is absent, or from 0 to most.

@@ -1,12 +1,14 @@
 package graph_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"koine/graph"
+	"koine/internal/review"
 	"koine/kg"
 )
 
@@ -19,9 +21,8 @@ type reasons struct {
 			Object             struct{ ID, Type, Language *string }
 		}
 		Backing []struct {
-			Assertion  struct{ Source string }
-			Commit     *whyCommit
-			ProposalID *string
+			Assertion struct{ Source string }
+			Commit    *whyCommit
 		}
 		History []struct {
 			Op        string
@@ -84,8 +85,8 @@ const commitFields = `{ revision principal actor justification taskId sessionId 
 
 const whyQuery = `query ($s: StatementRef!, $first: Int, $view: ViewInput) { why(statement: $s, first: $first, view: $view) {
 	statement { id subject { id } predicate { id } object { id value type language } graph }
-	backing { assertion { source certainty } commit ` + commitFields + ` proposalId }
-	history { op assertion { source certainty } previous { statement { object { id } } assertions { source } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposalId }
+	backing { assertion { source certainty } commit ` + commitFields + ` proposal { id } }
+	history { op assertion { source certainty } previous { statement { object { id } } assertions { source } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposal { id } }
 	moreHistory } }`
 
 // commit makes an update with a meta of its own.
@@ -266,5 +267,35 @@ func TestWhyTellsWhatMayBeSeen(t *testing.T) {
 	raw := b.execute(whyQuery, `{"s": `+theMood+`}`)
 	if strings.Contains(string(raw.Data), "secret") || strings.Contains(string(raw.Data), "ex:takeover") {
 		t.Errorf("the answer tells of the other graph: %s", raw.Data)
+	}
+}
+
+// keptProposals is a Reviews of one proposal, which only one agent may not read.
+type keptProposals struct {
+	graph.Reviews
+	hiddenFrom kg.AgentID
+}
+
+func (k keptProposals) Get(_ context.Context, by review.Caller, id string) (*review.Proposal, error) {
+	if id != "p1" || by.Principal.ID == k.hiddenFrom {
+		return nil, kg.Errorf(kg.CodeNotFound, "there is no proposal %s", id)
+	}
+	return &review.Proposal{ID: id, Status: review.Applied, Reviews: []review.Review{{Reviewer: "agent://judge", Decision: review.Approve, Comment: "I looked"}}}, nil
+}
+
+// The proposal that led to a statement is told with its reviews, to who may read
+// it.
+func TestWhyTellsOfReviews(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Reviews: keptProposals{hiddenFrom: "agent://eve"}}, graph.Options{})
+	b.commit(kg.Meta{Principal: reader, ProposalID: "p1"}, add(iri("s"), iri("p"), iri("o")))
+	query := `{ why(statement: ` + `{subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {id: "ex:o"}}` + `) { backing { proposal { id reviews { reviewer decision comment } } } history { proposal { id } } } }`
+	for who, want := range map[kg.AgentID]string{
+		reader.ID:     `{"why":{"backing":[{"proposal":{"id":"p1","reviews":[{"reviewer":"agent://judge","decision":"APPROVE","comment":"I looked"}]}}],"history":[{"proposal":{"id":"p1"}}]}}`,
+		"agent://eve": `{"why":{"backing":[{"proposal":null}],"history":[{"proposal":null}]}}`,
+	} {
+		if got := b.as(kg.Principal{ID: who, Method: "key"}, query); got != want {
+			t.Errorf("%s: got %s, want %s", who, got, want)
+		}
 	}
 }
