@@ -10,7 +10,7 @@ import (
 type Principal struct {
 	ID    AgentID
 	Roles []string
-	// ActFor lists the agents that it may act for beside itself; "*" is everybody.
+	// ActFor lists the agents that it may act for beside itself; "*" is everybody but koine itself.
 	ActFor []AgentID
 	// Method says how it was authenticated: "open", "key", "jwt", or MethodLocal.
 	// "" is code inside this process, which is trusted as MethodLocal is.
@@ -39,8 +39,13 @@ const Anybody AgentID = "*"
 // HasRole tells whether the principal has the role.
 func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
 
-// MayActFor tells whether the principal may act in the agent's name.
+// MayActFor tells whether the principal may act in the agent's name. Nobody from
+// outside may in that of koine itself, whatever ActFor says: what koine says is
+// not put under quarantine.
 func (p Principal) MayActFor(agent AgentID) bool {
+	if agent == System && !p.trusted() {
+		return false
+	}
 	return p.ID == agent || p.trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
 }
 

@@ -56,6 +56,8 @@ func TestSpeakingForOthers(t *testing.T) {
 	}{
 		{"oneself", nil, "", "", kg.Add, ""},
 		{"oneself by name", nil, "stranger", "agent://stranger", kg.Add, ""},
+		{"koine as source", []kg.AgentID{kg.Anybody}, "", kg.System, kg.Add, kg.CodeSourceForbidden},
+		{"koine by name", []kg.AgentID{kg.System}, kg.System, "", kg.Add, kg.CodeSourceForbidden},
 		{"another as source", nil, "", "agent://a", kg.Add, kg.CodeSourceForbidden},
 		{"another as source of a replace", nil, "", "agent://a", kg.Replace, kg.CodeSourceForbidden},
 		{"another's assertion removed", nil, "", "agent://a", kg.Remove, ""},
