@@ -150,7 +150,7 @@ func encode(spans []sdktrace.ReadOnlySpan) otlpRequest {
 func attributes(list []attribute.KeyValue) (out []otlpAttribute) {
 	for _, kv := range list {
 		a := otlpAttribute{Key: string(kv.Key)}
-		text := kv.Value.Emit()
+		text := kv.Value.String()
 		if kv.Value.Type() == attribute.INT64 {
 			a.Value.Int = &text
 		} else {
