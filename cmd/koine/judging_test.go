@@ -85,6 +85,10 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
     when: '"diff" in query.fields'
     effect: refuse
     message: Nobody compares
+  - name: not-for-dave
+    on: read
+    when: caller.id == "agent://dave" && statement.predicate == "https://example.org/salary"
+    effect: hide
   - name: no-streams
     on: subscribe
     when: caller.id == "agent://guest"
@@ -119,6 +123,8 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 		`"APPLIED"`, `"approvals":1`, `"agent://bob"`, `"fine"`)
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
+	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { iri } } }`),
+		`{"statements":{"nodes":[],"totalCount":0},"stats":{"statements":0},"vocabulary":{"predicates":[]}}`)
 	contains(t, "once more", askGraphQL(t, url, "carol", `mutation { reviewProposal(id: "`+id+`", decision: REJECT) { status } }`), `PROPOSAL_CLOSED`)
 	contains(t, "the proposal", askGraphQL(t, url, "ann", `{ proposal(id: "`+id+`") { status endedAt } }`), `"APPLIED"`)
 

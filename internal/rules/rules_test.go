@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -319,6 +320,61 @@ func TestReload(t *testing.T) {
 	when("as at first", "patch.predicate == 'urn:p'", 2, 2)
 	if _, err := rules.Open(path+".none", rules.Options{}, slog.Default()); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// ruled is an access that hides what the rules of a file hide.
+type ruled struct {
+	kg.AllowAll
+	*rules.File
+}
+
+// TestOpenWatchesSeeByTheNewRules proves that a change of the rules counts for
+// watchers that are open, in both directions.
+func TestOpenWatchesSeeByTheNewRules(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	hide := func(when string) {
+		t.Helper()
+		text := fmt.Sprintf("rules:\n  - {name: h, on: read, when: %q, effect: hide}\n", when)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hide("false")
+	f, err := rules.Open(path, rules.Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := kg.Open(t.TempDir(), kg.Options{Access: ruled{File: f}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w, err := s.Watch(t.Context(), kg.Filter{View: kg.View{Principal: caller("ann")}}, s.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	next, stop := iter.Pull2(w.Events())
+	defer stop()
+	say := func(predicate string, n int64) {
+		t.Helper()
+		if _, err := apply(s, kg.Meta{Principal: caller("bob")}, patch(kg.Add, "urn:s", predicate, kg.Integer(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"urn:secret", "urn:open", "urn:secret"} {
+		hide([]string{"false", "statement.predicate == 'urn:secret'", "1 == 2"}[i])
+		if err := f.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		say("urn:secret", int64(i))
+		if want == "urn:open" {
+			say("urn:open", int64(i))
+		}
+		if e, err, ok := next(); !ok || err != nil || e.Statement.Predicate.Value() != want {
+			t.Errorf("event %d is %v, %v; want %s", i, e.Statement, err, want)
+		}
 	}
 }
 
