@@ -1,0 +1,345 @@
+package shapes_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// naive judges whole graphs by the text of SHACL, with lists and loops, reading
+// the shapes as they are written. It knows what the random shapes use.
+type naive struct{ shapes, data triples }
+
+type triple struct{ s, p, o kg.Term }
+
+type triples []triple
+
+func triplesOf(quads []kg.Quad) (out triples) {
+	for _, q := range quads {
+		if t := (triple{q.Subject, q.Predicate, q.Object}); !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (g triples) objects(s, p kg.Term) (out []kg.Term) {
+	for _, t := range g {
+		if t.s == s && t.p == p {
+			out = append(out, t.o)
+		}
+	}
+	return out
+}
+
+func (g triples) subjects(p, o kg.Term) (out []kg.Term) {
+	for _, t := range g {
+		if t.p == p && t.o == o {
+			out = append(out, t.s)
+		}
+	}
+	return out
+}
+
+func (g triples) list(head kg.Term) (out []kg.Term) {
+	for head != kg.IRI(kg.RDF+"nil") {
+		out = append(out, g.objects(head, kg.IRI(kg.RDF+"first"))[0])
+		head = g.objects(head, kg.IRI(kg.RDF+"rest"))[0]
+	}
+	return out
+}
+
+func sh(name string) kg.Term { return kg.IRI("http://www.w3.org/ns/shacl#" + name) }
+
+var (
+	typeOf     = kg.IRI(kg.RDFType)
+	subClassOf = kg.IRI("http://www.w3.org/2000/01/rdf-schema#subClassOf")
+)
+
+func distinct(list []kg.Term) (out []kg.Term) {
+	for _, t := range list {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// path evaluates a path from one node.
+func (n *naive) path(from, path kg.Term) []kg.Term {
+	if path.Kind() == kg.KindIRI {
+		return n.data.objects(from, path)
+	}
+	one := func(name string) (kg.Term, bool) {
+		list := n.shapes.objects(path, sh(name))
+		if len(list) == 0 {
+			return kg.Term{}, false
+		}
+		return list[0], true
+	}
+	closure := func(at []kg.Term, of kg.Term) []kg.Term {
+		for i := 0; i < len(at); i++ {
+			at = distinct(append(at, n.path(at[i], of)...))
+		}
+		return at
+	}
+	if of, ok := one("inversePath"); ok {
+		if of.Kind() != kg.KindIRI {
+			// Every node that leads here: all nodes are tried.
+			var out []kg.Term
+			for _, x := range n.nodes() {
+				if slices.Contains(n.path(x, of), from) {
+					out = append(out, x)
+				}
+			}
+			return out
+		}
+		return n.data.subjects(of, from)
+	}
+	if of, ok := one("zeroOrMorePath"); ok {
+		return closure([]kg.Term{from}, of)
+	}
+	if of, ok := one("oneOrMorePath"); ok {
+		return closure(distinct(n.path(from, of)), of)
+	}
+	if of, ok := one("zeroOrOnePath"); ok {
+		return distinct(append([]kg.Term{from}, n.path(from, of)...))
+	}
+	if head, ok := one("alternativePath"); ok {
+		var out []kg.Term
+		for _, of := range n.shapes.list(head) {
+			out = append(out, n.path(from, of)...)
+		}
+		return distinct(out)
+	}
+	at := []kg.Term{from}
+	for _, of := range n.shapes.list(path) {
+		var next []kg.Term
+		for _, x := range at {
+			next = append(next, n.path(x, of)...)
+		}
+		at = distinct(next)
+	}
+	return at
+}
+
+func (n *naive) nodes() (out []kg.Term) {
+	for _, t := range n.data {
+		out = append(out, t.s, t.o)
+	}
+	return distinct(out)
+}
+
+func (n *naive) isA(node, class kg.Term) bool {
+	classes := n.data.objects(node, typeOf)
+	for i := 0; i < len(classes); i++ {
+		classes = distinct(append(classes, n.data.objects(classes[i], subClassOf)...))
+	}
+	return slices.Contains(classes, class)
+}
+
+// findings lists what violates the shapes with targets, each as a text.
+func (n *naive) findings() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range n.shapes {
+		if t.s.Kind() != kg.KindIRI || t.p != typeOf {
+			continue
+		}
+		for _, node := range append(n.nodes(), n.shapes.objects(t.s, sh("targetNode"))...) {
+			if !n.isTarget(node, t.s) {
+				continue
+			}
+			for _, f := range n.validate(node, t.s) {
+				out[fmt.Sprintf("%s %s %s", t.s, node, f)] = true
+			}
+		}
+	}
+	return out
+}
+
+func (n *naive) isTarget(node, shape kg.Term) bool {
+	if slices.Contains(n.shapes.objects(shape, sh("targetNode")), node) {
+		return true
+	}
+	for _, c := range n.shapes.objects(shape, sh("targetClass")) {
+		if n.isA(node, c) {
+			return true
+		}
+	}
+	for _, p := range n.shapes.objects(shape, sh("targetSubjectsOf")) {
+		if len(n.data.objects(node, p)) > 0 {
+			return true
+		}
+	}
+	for _, p := range n.shapes.objects(shape, sh("targetObjectsOf")) {
+		if len(n.data.subjects(p, node)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *naive) conforms(node, shape kg.Term) bool { return len(n.validate(node, shape)) == 0 }
+
+func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
+	for _, t := range list {
+		if holds(t) {
+			count++
+		}
+	}
+	return count
+}
+
+// validate lists the findings for one focus node.
+func (n *naive) validate(focus, shape kg.Term) (out []string) {
+	get := func(name string) []kg.Term { return n.shapes.objects(shape, sh(name)) }
+	if on := get("deactivated"); len(on) > 0 && on[0] == kg.Boolean(true) {
+		return nil
+	}
+	values := []kg.Term{focus}
+	if path := get("path"); len(path) > 0 {
+		values = n.path(focus, path[0])
+	}
+	severity := sh("Violation")
+	if s := get("severity"); len(s) > 0 {
+		severity = s[0]
+	}
+	say := func(component string, value kg.Term, aspect string) {
+		out = append(out, fmt.Sprintf("%s %s %s %s %s %s", focus, shape, severity, component, value, aspect))
+	}
+	each := func(component string, holds func(v kg.Term) bool) {
+		for _, v := range values {
+			if !holds(v) {
+				say(component, v, "")
+			}
+		}
+	}
+	number := func(t kg.Term) int { i, _ := strconv.Atoi(t.Value()); return i }
+	for _, c := range get("class") {
+		each("Class", func(v kg.Term) bool { return n.isA(v, c) })
+	}
+	for _, c := range get("datatype") {
+		each("Datatype", func(v kg.Term) bool { return v.Datatype() == c.Value() && v.FitsDatatype() })
+	}
+	for _, c := range get("nodeKind") {
+		each("NodeKind", func(v kg.Term) bool { return (c == sh("IRI")) == (v.Kind() == kg.KindIRI) })
+	}
+	for _, c := range get("minCount") {
+		if len(values) < number(c) {
+			say("MinCount", kg.Term{}, "")
+		}
+	}
+	for _, c := range get("maxCount") {
+		if len(values) > number(c) {
+			say("MaxCount", kg.Term{}, "")
+		}
+	}
+	for _, c := range get("minInclusive") {
+		each("MinInclusive", func(v kg.Term) bool { o, ok := naiveCompare(v, c); return ok && o >= 0 })
+	}
+	for _, c := range get("pattern") {
+		each("Pattern", func(v kg.Term) bool { return regexp.MustCompile(c.Value()).MatchString(v.Value()) })
+	}
+	for _, c := range get("in") {
+		each("In", func(v kg.Term) bool { return slices.Contains(n.shapes.list(c), v) })
+	}
+	for _, c := range get("hasValue") {
+		if !slices.Contains(values, c) {
+			say("HasValue", kg.Term{}, "")
+		}
+	}
+	for range get("uniqueLang") {
+		seen := map[string]int{}
+		for _, v := range values {
+			if seen[v.Lang()]++; v.Lang() != "" && seen[v.Lang()] == 2 {
+				say("UniqueLang", kg.Term{}, v.Lang())
+			}
+		}
+	}
+	for _, c := range get("equals") {
+		others := n.data.objects(focus, c)
+		each("Equals", func(v kg.Term) bool { return slices.Contains(others, v) })
+		for _, o := range others {
+			if !slices.Contains(values, o) {
+				say("Equals", o, "")
+			}
+		}
+	}
+	for _, c := range get("disjoint") {
+		each("Disjoint", func(v kg.Term) bool { return !slices.Contains(n.data.objects(focus, c), v) })
+	}
+	for _, c := range get("lessThan") {
+		each("LessThan", func(v kg.Term) bool {
+			return !slices.ContainsFunc(n.data.objects(focus, c), func(o kg.Term) bool { r, ok := naiveCompare(v, o); return !ok || r >= 0 })
+		})
+	}
+	for range get("closed") {
+		allowed := n.shapes.list(get("ignoredProperties")[0])
+		for _, p := range get("property") {
+			allowed = append(allowed, n.shapes.objects(p, sh("path"))...)
+		}
+		for _, v := range values {
+			for _, t := range n.data {
+				if t.s == v && !slices.Contains(allowed, t.p) {
+					say("Closed", t.o, t.p.Value())
+				}
+			}
+		}
+	}
+	for _, c := range get("property") {
+		for _, v := range values {
+			out = append(out, n.validate(v, c)...)
+		}
+	}
+	for _, c := range get("node") {
+		each("Node", func(v kg.Term) bool { return n.conforms(v, c) })
+	}
+	for _, c := range get("not") {
+		each("Not", func(v kg.Term) bool { return !n.conforms(v, c) })
+	}
+	for name, holds := range map[string]func(k, of int) bool{
+		"and": func(k, of int) bool { return k == of }, "or": func(k, _ int) bool { return k > 0 }, "xone": func(k, _ int) bool { return k == 1 },
+	} {
+		for _, head := range get(name) {
+			parts := n.shapes.list(head)
+			each(strings.ToUpper(name[:1])+name[1:], func(v kg.Term) bool {
+				return holds(n.count(parts, func(s kg.Term) bool { return n.conforms(v, s) }), len(parts))
+			})
+		}
+	}
+	for _, c := range get("qualifiedValueShape") {
+		k := n.count(values, func(v kg.Term) bool { return n.conforms(v, c) })
+		for _, least := range get("qualifiedMinCount") {
+			if k < number(least) {
+				say("QualifiedMinCount", kg.Term{}, "")
+			}
+		}
+		for _, most := range get("qualifiedMaxCount") {
+			if k > number(most) {
+				say("QualifiedMaxCount", kg.Term{}, "")
+			}
+		}
+	}
+	return out
+}
+
+// naiveCompare knows integers and plain texts.
+func naiveCompare(a, b kg.Term) (int, bool) {
+	switch {
+	case a.Datatype() != b.Datatype():
+		return 0, false
+	case a.Datatype() == kg.XSDString:
+		return cmp.Compare(a.Value(), b.Value()), true
+	case a.Datatype() == kg.XSDInteger:
+		x, _ := new(big.Int).SetString(a.Value(), 10)
+		y, _ := new(big.Int).SetString(b.Value(), 10)
+		return x.Cmp(y), true
+	}
+	return 0, false
+}
