@@ -161,9 +161,13 @@ func (r repeat) String() string {
 func joined(list []way, between string) string {
 	parts := make([]string, len(list))
 	for i, w := range list {
-		if _, single := w.(link); single {
-			parts[i] = "<" + w.String() + ">"
-		} else {
+		l, single := w.(link)
+		switch {
+		case single && l.inverse:
+			parts[i] = "^" + l.predicate.String()
+		case single:
+			parts[i] = l.predicate.String()
+		default:
 			parts[i] = "(" + w.String() + ")"
 		}
 	}

@@ -63,7 +63,9 @@ func pick[T any](w *world, list ...T) T { return list[w.rand.IntN(len(list))] }
 func (w *world) node() string     { return fmt.Sprintf("ex:n%d", w.rand.IntN(5)) }
 func (w *world) class() string    { return fmt.Sprintf("ex:C%d", w.rand.IntN(3)) }
 func (w *world) property() string { return fmt.Sprintf("ex:p%d", w.rand.IntN(3)) }
-func (w *world) literal() string  { return pick(w, `1`, `2`, `3`, `"a"`, `"b"`, `"a"@en`, `"b"@en`, `"c"@de`) }
+func (w *world) literal() string {
+	return pick(w, `1`, `2`, `3`, `"a"`, `"b"`, `"a"@en`, `"b"@en`, `"c"@de`)
+}
 
 func (w *world) path() string {
 	if w.rand.IntN(3) > 0 {
