@@ -1,0 +1,144 @@
+package shapes_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"koine/internal/shapes"
+	"koine/kg"
+)
+
+// keptShapes lists the statements of the shapes graph.
+func keptShapes(t testing.TB, store *kg.Store) (out []kg.Quad) {
+	t.Helper()
+	snapshot, err := store.View(within(t), kg.View{Principal: admin, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Graph: kg.ShapesGraph}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, st.Quad)
+	}
+	return out
+}
+
+func TestPutReplacesByName(t *testing.T) {
+	store, _ := judgedStore(t, kg.Options{})
+	put(t, store, personShape)
+	before := store.Head().Revision
+	put(t, store, personShape)
+	if store.Head().Revision != before {
+		t.Error("the same shapes again made a commit")
+	}
+	put(t, store, `ex:Other a sh:NodeShape ; sh:targetClass ex:X ; sh:property [ sh:path ( ex:p ex:q ) ; sh:minCount 1 ] .`)
+	put(t, store, `ex:PersonShape a sh:NodeShape ; sh:targetClass ex:Person ; sh:property [ sh:path ex:nick ; sh:minCount 1 ] .`)
+	refuses(t, store, `ex:bob a ex:Person ; ex:name "Bob" .`, "nick")
+	refuses(t, store, `ex:bob a ex:X .`, "has 0 of at least 1")
+	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("Other")}); err != nil {
+		t.Fatal(err)
+	}
+	accepts(t, store, `ex:bob a ex:X .`)
+	// Nothing is left of what the shapes that went were made of.
+	if left := keptShapes(t, store); len(left) != 5 {
+		t.Errorf("%v are kept", left)
+	}
+	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("PersonShape")}); err != nil {
+		t.Fatal(err)
+	}
+	if left := keptShapes(t, store); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+func TestWhoMayChangeShapesAndHow(t *testing.T) {
+	store, _ := judgedStore(t, kg.Options{})
+	quads, err := shapes.Parse(prefixes + personShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shapes.Put(within(t), store, by("ann"), quads); kg.CodeOf(err) != kg.CodePermissionDenied {
+		t.Errorf("got %v", err)
+	}
+	if _, err := shapes.Remove(within(t), store, by("ann"), []kg.Term{ex("S")}); kg.CodeOf(err) != kg.CodePermissionDenied {
+		t.Errorf("got %v", err)
+	}
+	// Not by a patch either, whoever sends it.
+	if _, err := write(t, store, kg.Meta{Principal: admin}, quads, nil); kg.CodeOf(err) != kg.CodeReserved {
+		t.Errorf("got %v", err)
+	}
+	for name, text := range map[string]string{
+		"nothing":           ``,
+		"only without name": `[] a sh:NodeShape ; sh:targetClass ex:C ; sh:class ex:D .`,
+		"one without name":  personShape + `[] a sh:NodeShape ; sh:targetClass ex:C ; sh:class ex:D .`,
+		"no shape":          `ex:S a sh:NodeShape ; sh:targetClass ex:C ; sh:minCount 1 .`,
+	} {
+		quads, err := shapes.Parse(prefixes + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads); kg.CodeOf(err) != kg.CodeInvalid {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if left := keptShapes(t, store); len(left) > 0 {
+		t.Errorf("%v are kept", left)
+	}
+	// What another shape needs stays: the whole has to compile.
+	put(t, store, `ex:A a sh:NodeShape ; sh:targetClass ex:C ; sh:property ex:B . ex:B a sh:PropertyShape ; sh:path ex:p ; sh:minCount 1 .`)
+	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("B")}); kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Shapes that were written past Put and do not compile keep a server from
+// opening, and say how to take them away.
+func TestShapesThatCannotBeUsed(t *testing.T) {
+	store, set := judgedStore(t, kg.Options{})
+	put(t, store, personShape)
+	broken := parse(t, `ex:Broken a sh:NodeShape ; sh:targetClass ex:C ; sh:minCount 1 .`, kg.ShapesGraph)
+	if _, err := write(t, store, kg.Meta{Principal: kg.SystemPrincipal()}, broken, nil); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, store, `ex:bob a ex:Person .`) // those before stay in force
+	err := (&shapes.Set{}).Load(within(t), store)
+	if kg.CodeOf(err) != kg.CodeInvalid || !strings.Contains(err.Error(), "<http://example.org/Broken>: sh:minCount") || !strings.Contains(kg.AsError(err).Hint, "koine shapes remove") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("Broken")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&shapes.Set{}).Load(within(t), store); err != nil {
+		t.Error(err)
+	}
+	if ids := set.List(); !slices.ContainsFunc(ids, func(s shapes.Shape) bool { return s.ID == ex("PersonShape") }) {
+		t.Errorf("got %v", ids)
+	}
+}
+
+// panicking stands for a fault in judging.
+type panicking struct{}
+
+func (panicking) Verify(context.Context, kg.Judgement) (kg.Verdict, error) { panic("a fault") }
+
+// A fault is the error of the update that met it, and of nothing else.
+func TestAPanicIsTheUpdatesError(t *testing.T) {
+	set := &shapes.Set{}
+	store, err := kg.Open(t.TempDir(), kg.Options{Verifier: kg.Verifiers(set, panicking{}), OnSystemChange: set.Follow, ReserveBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	for range 2 {
+		if _, err := write(t, store, by("ann"), parse(t, `ex:a ex:p 1 .`, kg.DefaultGraph), nil); kg.CodeOf(err) != kg.CodeInternal {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := store.Head().Revision; n != 0 {
+		t.Errorf("%d commits", n)
+	}
+}

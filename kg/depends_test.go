@@ -1,0 +1,75 @@
+package kg
+
+import (
+	"fmt"
+	"testing"
+)
+
+func commitAdding(r Revision, quads ...Quad) *Commit {
+	c := &Commit{Revision: r}
+	for _, q := range quads {
+		c.Changes = append(c.Changes, Change{Op: Add, Quad: q})
+	}
+	return c
+}
+
+func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
+	s, p, o, other := IRI("urn:s"), IRI("urn:p"), IRI("urn:o"), IRI("urn:other")
+	var r recently
+	r.note(commitAdding(7, Quad{s, p, o, DefaultGraph}, Quad{other, other, other, ShapesGraph}))
+	for _, row := range []struct {
+		name    string
+		depends Dependency
+		changed bool
+	}{
+		{"subject and predicate", Dependency{Node: s, Predicate: p}, true},
+		{"any predicate of the subject", Dependency{Node: s}, true},
+		{"object and predicate", Dependency{Node: o, Predicate: p, Inverse: true}, true},
+		{"the graph", Dependency{Graph: ShapesGraph}, true},
+		{"another predicate", Dependency{Node: s, Predicate: other}, false},
+		{"the object as subject", Dependency{Node: o, Predicate: p}, false},
+		{"the subject as object", Dependency{Node: s, Predicate: p, Inverse: true}, false},
+		{"another graph", Dependency{Graph: SystemGraph}, false},
+		{"a graph of the callers'", Dependency{Graph: DefaultGraph}, false},
+	} {
+		n := numbers([]Dependency{row.depends})
+		if got := r.changed(n, 6); got != row.changed {
+			t.Errorf("%s: %v", row.name, got)
+		}
+		if r.changed(n, 7) {
+			t.Errorf("%s: changed after the commit itself", row.name)
+		}
+	}
+	if r.changed(nil, 0) {
+		t.Error("a verdict that depends on nothing")
+	}
+}
+
+func TestRecentlyIsBounded(t *testing.T) {
+	never := numbers([]Dependency{{Node: IRI("urn:never")}})
+	quads := make([]Quad, maxRecent/4)
+	for i := range quads {
+		quads[i] = Quad{IRI(fmt.Sprint("urn:s", i)), IRI("urn:p"), IRI(fmt.Sprint("urn:o", i)), DefaultGraph}
+	}
+	var r recently
+	r.note(commitAdding(1, quads...))
+	if r.changed(never, 0) {
+		t.Error("a commit at the bound was forgotten")
+	}
+	r.note(commitAdding(2, append(quads, quads[0])...))
+	if !r.changed(never, 1) || r.changed(never, 2) || len(r.last) > 0 {
+		t.Error("a commit past the bound has to make everything before it unknown, and nothing after it")
+	}
+	for i := range 2 * maxRecent / 3 {
+		r.note(commitAdding(Revision(3+i), Quad{IRI(fmt.Sprint("urn:t", i)), IRI("urn:p"), IRI("urn:o"), DefaultGraph}))
+		if len(r.last) > maxRecent+4 {
+			t.Fatalf("%d are remembered", len(r.last))
+		}
+	}
+	if !r.changed(never, 3) {
+		t.Error("what was forgotten counts as unchanged")
+	}
+	if last := Revision(2 + 2*maxRecent/3); r.changed(never, last-1) {
+		t.Error("the newest commits were forgotten")
+	}
+}
