@@ -43,7 +43,8 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	}
 	if found.More {
 		key := binary.BigEndian.AppendUint32(nil, uint32(skip+len(found.List)))
-		page.EndCursor = new(Cursor(r.engine.seal(s, bound, key)))
+		end := Cursor(r.engine.seal(s, bound, key))
+		page.EndCursor = &end
 	}
 	return page, nil
 }

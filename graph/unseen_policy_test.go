@@ -169,7 +169,7 @@ func (b *bench) walked(t *testing.T, query string, variables map[string]any) str
 			nodes = append(nodes, canonical(n, false))
 		}
 		slices.Sort(nodes)
-		fmt.Fprintln(&out, nodes, data.E.PageInfo.HasNextPage, data.E.PageInfo.Truncated, result.StatementsRead)
+		fmt.Fprintln(&out, nodes, data.E.PageInfo.HasNextPage, data.E.PageInfo.Truncated, readFor(query, result))
 		if !data.E.PageInfo.HasNextPage || data.E.PageInfo.EndCursor == nil {
 			return out.String()
 		}

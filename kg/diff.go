@@ -115,7 +115,15 @@ func (s *Snapshot) touched(from Revision, p IDPattern, after *IDQuad) (list []ID
 			if err != nil {
 				return nil, false, err
 			}
-			if known && keys.Matches(IDQuad(p), ids) {
+			if !known || !keys.Matches(IDQuad(p), ids) {
+				continue
+			}
+			// What is hidden must not decide which way is less work.
+			shown, err := s.admitsPlace(ids.Predicate, ids.Graph)
+			if err != nil {
+				return nil, false, err
+			}
+			if shown {
 				seen[ids] = struct{}{}
 			}
 		}

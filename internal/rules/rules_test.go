@@ -402,7 +402,7 @@ func TestFollow(t *testing.T) {
 		if got := f.Set().Rules()[0].When; got != "1 == 1" {
 			t.Errorf("before its time: %s", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if got := f.Set().Rules()[0].When; got != "2 == 2" {
 			t.Errorf("in time: %s", got)
