@@ -93,13 +93,20 @@ func openDirectory(path string) (*directory, error) {
 	}
 	d := &directory{path: path, lock: lock}
 	if err := d.load(); err != nil {
-		_ = lock.Close()
+		_ = unlock(lock)
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *directory) close() error { return d.lock.Close() }
+func (d *directory) close() error { return unlock(d.lock) }
+
+// unlock lets a lock go and closes its file. Closing alone is not enough: a child
+// process has a copy of the file between its fork and its exec, and with it the
+// lock.
+func unlock(lock *os.File) error {
+	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
+}
 
 func (d *directory) join(name string) string { return filepath.Join(d.path, name) }
 

@@ -15,6 +15,22 @@ import (
 	"koine/kg/internal/wal"
 )
 
+// A store that was closed can be opened again although another process, forked
+// meanwhile, has not let go of its files yet.
+func TestClosingLetsTheDirectoryGo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, smallOptions())
+	closeShared, err := s.ShareLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	mustClose(t, openStore(t, dir, smallOptions()))
+	if err := closeShared(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A second store on a directory is refused at once, and the first goes on.
 func TestDirectoryInUse(t *testing.T) {
 	dir := t.TempDir()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/hashicorp/raft-wal/types"
+	"golang.org/x/sys/unix"
 )
 
 // Faults are what can be made to go wrong below a store.
@@ -124,4 +125,11 @@ func EraseStopped(ctx context.Context, dir string, o EraseOptions, after int) er
 	}
 	_, err := Erase(ctx, dir, o)
 	return err
+}
+
+// ShareLock gives the store's lock to a second file descriptor, as a child
+// process has it between its fork and its exec.
+func (s *Store) ShareLock() (closeShared func() error, err error) {
+	fd, err := unix.Dup(int(s.dir.lock.Fd()))
+	return func() error { return unix.Close(fd) }, err
 }

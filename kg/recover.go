@@ -91,6 +91,7 @@ func (s *Store) openBadger() error {
 func (s *Store) badgerOptions(path string) badger.Options {
 	return badger.DefaultOptions(path).
 		WithLogger(badgerLogger{s.log}).
+		WithBypassLockGuard(true). // the directory has a lock of ours
 		WithNumVersionsToKeep(1).
 		WithDetectConflicts(false). // there is one writer
 		WithSyncWrites(false).      // the log is what is durable

@@ -59,7 +59,7 @@ func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOpti
 	if err != nil {
 		err = errors.Join(err, r.undo())
 	}
-	return r.info, errors.Join(err, r.lock.Close())
+	return r.info, errors.Join(err, unlock(r.lock))
 }
 
 // restore is one under way.
@@ -99,7 +99,7 @@ func newRestore(dir string, o RestoreOptions) (*restore, error) {
 		r.wal, err = wal.Open(r.join(logName), wal.Options{Logger: o.Logger})
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.lock.Close())
+		return nil, errors.Join(err, unlock(r.lock))
 	}
 	return r, nil
 }
