@@ -57,23 +57,7 @@ func testViews(t *testing.T, f Factory) {
 		{"no longer recent then", kg.View{MaxAge: seconds(9), Now: clock.Now().Add(seconds(9) + time.Millisecond)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			row.view.Principal = tester
-			snap := open(t, b.Store, row.view)
-			defer snap.Close()
-			sameStatements(t, b.model, snap, kg.Pattern{})
-			sameCounts(t, b.model, snap)
-			shown := map[kg.Term]bool{}
-			for _, s := range b.model.Match(snap.View(), kg.Pattern{}) {
-				shown[s.Object] = true
-			}
-			for _, o := range row.want {
-				if !shown[kg.IRI("urn:"+o)] {
-					t.Errorf("%s is not shown", o)
-				}
-			}
-			if len(shown) != len(row.want) {
-				t.Errorf("got %d statements, want %v", len(shown), row.want)
-			}
+			shows(t, b, row.view, row.want)
 		})
 	}
 	t.Run("what a snapshot says of itself", func(t *testing.T) {
@@ -283,4 +267,27 @@ func testCatalogue(t *testing.T, f Factory) {
 			t.Errorf("Graphs of an empty store: got %v, %v", graphs, err)
 		}
 	})
+}
+
+// shows proves that the view shows, and counts, what the model says, and that
+// these are the statements with the wanted objects ("o" for urn:o).
+func shows(t *testing.T, b *both, view kg.View, want []string) {
+	t.Helper()
+	view.Principal = tester
+	snap := open(t, b.Store, view)
+	defer snap.Close()
+	sameStatements(t, b.model, snap, kg.Pattern{})
+	sameCounts(t, b.model, snap)
+	shown := map[kg.Term]bool{}
+	for _, s := range b.model.Match(snap.View(), kg.Pattern{}) {
+		shown[s.Object] = true
+	}
+	for _, o := range want {
+		if !shown[kg.IRI("urn:"+o)] {
+			t.Errorf("%s is not shown", o)
+		}
+	}
+	if len(shown) != len(want) {
+		t.Errorf("got %d statements, want %v", len(shown), want)
+	}
 }
