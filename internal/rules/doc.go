@@ -19,6 +19,8 @@
 //     file is read, not when the rule should have held somebody up.
 //   - A rule that cannot be evaluated counts as one that holds, against the
 //     caller: it fails closed.
+//   - A rule sees all of what it looks at in the graph, or cannot be evaluated
+//     (MaxBefore and its like): nobody hides a statement from it by adding others.
 //   - Judging is bounded in cost and time (Options); past either it ends with
 //     CodeJudgeLimit and nothing is written.
 //   - A rule that hides looks at the caller and at the predicate and graph of a

@@ -203,24 +203,12 @@ func TestRulesFailClosed(t *testing.T) {
 	}
 }
 
-// TestJudgingIsBounded proves that rules that take too much end with an error, by
-// cost and by time, and that nothing is written.
 // TestNothingHidesATypeFromARule proves that an agent cannot keep a type out of a
 // rule's sight by saying much beside it.
 func TestNothingHidesATypeFromARule(t *testing.T) {
 	s := store(t, parse(t, rule(`patch.predicate == "urn:price" && "urn:Product" in entity.types`, "reject")))
-	crowd := func(predicate string, n int) (list []kg.Patch) {
-		for i := range n {
-			p := patch(kg.Add, "urn:s", predicate, kg.IRI(fmt.Sprintf("urn:%d", i)))
-			if predicate == "" {
-				p.Quad.Predicate = p.Quad.Object
-			}
-			list = append(list, p)
-		}
-		return list
-	}
 	// Ids are given in the order in which terms come: these come before the type.
-	if _, err := apply(s, kg.Meta{Principal: caller("ann")}, crowd("", rules.MaxEntityStatements)...); err != nil {
+	if _, err := apply(s, kg.Meta{Principal: caller("ann")}, crowd("", rules.MaxEntityValues+1)...); err != nil {
 		t.Fatal(err)
 	}
 	product, price := patch(kg.Add, "urn:s", kg.RDFType, kg.IRI("urn:Product")), patch(kg.Add, "urn:s", "urn:price", kg.Integer(1))
@@ -233,6 +221,65 @@ func TestNothingHidesATypeFromARule(t *testing.T) {
 	}
 }
 
+// crowd is so many statements of urn:s, of one property or each of its own.
+func crowd(predicate string, n int) (list []kg.Patch) {
+	for i := range n {
+		p := patch(kg.Add, "urn:s", predicate, kg.IRI(fmt.Sprintf("urn:%d", i)))
+		if predicate == "" {
+			p.Quad.Predicate = p.Quad.Object
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// TestNothingHidesAStatementFromARule proves that an agent cannot keep a statement
+// out of a rule's sight by adding others: what there is too much of to be looked
+// at makes the rule hold.
+func TestNothingHidesAStatementFromARule(t *testing.T) {
+	locked := patch(kg.Add, "urn:s", "urn:state", kg.String("locked"))
+	state := patch(kg.Add, "urn:s", "urn:state", kg.String("open"))
+	for _, row := range []struct {
+		name, when string
+		crowd      []kg.Patch
+		stands     bool   // the statement that the rule is about
+		want       string // of the details; "" for an update that goes through
+	}{
+		{"before, at the bound", `before.exists(b, b.object == "locked")`, crowd("urn:state", rules.MaxBefore-1), true, "r: <urn:s> <urn:state>"},
+		{"before, at the bound, absent", `before.exists(b, b.object == "locked")`, crowd("urn:state", rules.MaxBefore), false, ""},
+		{"before, past the bound", `before.exists(b, b.object == "locked")`, crowd("urn:state", rules.MaxBefore), true, "more than 1000"},
+		{"before, past the bound, absent", `before.exists(b, b.object == "locked")`, crowd("urn:state", rules.MaxBefore+1), false, "more than 1000"},
+		{"a property behind others", `"locked" in entity.properties["urn:state"]`, crowd("", rules.MaxEntityValues+1), true, "r: <urn:s> <urn:state>"},
+		{"a property behind others, asked by has", `has(entity.properties.x) || "urn:state" in entity.properties`, crowd("", rules.MaxEntityValues+1), true, "r: <urn:s> <urn:state>"},
+		{"a property that is not there", `"urn:other" in entity.properties && "locked" in entity.properties["urn:other"]`, crowd("", rules.MaxEntityValues+1), true, ""},
+		{"a property's values, past the bound", `"locked" in entity.properties["urn:state"]`, crowd("urn:state", rules.MaxEntityValues+1), true, "more than 1000"},
+		{"a property, past the bound", `!("urn:state" in entity.properties)`, crowd("urn:state", rules.MaxEntityValues+1), true, "more than 1000"},
+		{"all, at the bound", `entity.properties.exists(p, p == "urn:none")`, crowd("", rules.MaxEntityValues-2), true, ""},
+		{"all, past the bound", `entity.properties.exists(p, p == "urn:none")`, crowd("", rules.MaxEntityValues), true, "more than 1000"},
+		{"their number, past the bound", `entity.properties.size() == 0`, crowd("", rules.MaxEntityValues), true, "more than 1000"},
+		{"as a whole, past the bound", `entity.properties == {}`, crowd("", rules.MaxEntityValues), true, "could not be evaluated"},
+	} {
+		s := store(t, parse(t, rule(row.when, "reject")))
+		// The statement comes last: the index has it behind the others.
+		if row.stands {
+			row.crowd = append(row.crowd, locked)
+		}
+		if _, err := apply(s, kg.Meta{Principal: kg.Principal{ID: "agent://old"}}, row.crowd...); err != nil { // of this process: not judged
+			t.Fatal(err)
+		}
+		r, err := apply(s, kg.Meta{Principal: caller("ann")}, state)
+		want := "accepted"
+		if row.want != "" {
+			want = "rejected"
+		}
+		if outcome(r, err) != want || !strings.Contains(r.Verdict.Details, row.want) {
+			t.Errorf("%s: got %+v, %v", row.name, r.Verdict, err)
+		}
+	}
+}
+
+// TestJudgingIsBounded proves that rules that take too much end with an error, by
+// cost and by time, and that nothing is written.
 func TestJudgingIsBounded(t *testing.T) {
 	many := "[" + strings.Repeat("1,", 200) + "1]"
 	costly := fmt.Sprintf("%s.all(a, %s.all(b, a == b))", many, many)

@@ -11,13 +11,13 @@ import (
 	"koine/kg"
 )
 
-// Bounds of what rules see of the graph around a change. What is beyond them is
-// not seen, but for types: a rule that looks at an entity with more of them cannot
-// be evaluated.
+// Bounds of what rules see of the graph around a change. A rule that looks at
+// what has more cannot be evaluated: nothing is left out, because who wants to
+// hide a statement from a rule would add others.
 const (
-	MaxBefore           = 100 // statements that stand with the same subject, predicate and graph
-	MaxEntityStatements = 256 // of the subject, for entity
-	MaxEntityTypes      = 256 // of the subject, with the update and without it
+	MaxBefore       = 1000 // statements that stand with the same subject, predicate and graph
+	MaxEntityValues = 1000 // of the subject: of one property where a rule names it, or of all
+	MaxEntityTypes  = 256  // of the subject, with the update and without it
 )
 
 // value is how rules see an object: a number, a boolean, a moment, or else its
@@ -130,7 +130,7 @@ func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
 				return types.WrapErr(err)
 			}
 			if len(list) == MaxBefore {
-				break
+				return types.WrapErr(kg.Errorf(kg.CodeInvalid, "more than %d statements stand before it", MaxBefore))
 			}
 			list = append(list, statementValue(s))
 		}
@@ -142,27 +142,16 @@ func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
 // those that it has before and after.
 func entity(j *kg.Judgement, subject kg.Term) func() ref.Val {
 	return func() ref.Val {
-		kinds, properties := []string{}, map[string]any{}
-		// Not from among all its statements: so many of others would hide them.
+		kinds := []string{}
 		for _, side := range [...]*kg.Snapshot{j.After, j.Before} {
 			var err error
 			if kinds, err = addTypes(kinds, side, subject); err != nil {
 				return types.WrapErr(err)
 			}
 		}
-		read := 0
-		for s, err := range j.After.Match(kg.Pattern{Subject: subject}) {
-			if err != nil {
-				return types.WrapErr(err)
-			}
-			if read++; read > MaxEntityStatements {
-				break
-			}
-			p := text(s.Predicate)
-			list, _ := properties[p].([]any)
-			properties[p] = append(list, value(s.Object))
-		}
-		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"iri": text(subject), "types": kinds, "properties": properties})
+		return types.DefaultTypeAdapter.NativeToValue(map[string]any{
+			"iri": text(subject), "types": kinds, "properties": &properties{snapshot: j.After, subject: subject},
+		})
 	}
 }
 

@@ -1,0 +1,131 @@
+package rules
+
+import (
+	"reflect"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"koine/kg"
+)
+
+// properties are those of an entity, as a map from property to values. A property
+// that a rule names is read by itself, so that however many others the entity has
+// are in nobody's way; what looks at the whole map reads all of it.
+type properties struct {
+	snapshot *kg.Snapshot
+	subject  kg.Term
+}
+
+var _ traits.Mapper = (*properties)(nil)
+
+// Find gives the values of a property.
+func (p *properties) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(key), false
+	}
+	property, err := kg.ResourceFromID(string(name))
+	if err != nil {
+		return nil, false // no property is called that
+	}
+	byName, err := p.read(property)
+	if err != nil {
+		return types.WrapErr(err), false
+	}
+	list, found := byName[string(name)]
+	if !found {
+		return nil, false
+	}
+	return types.DefaultTypeAdapter.NativeToValue(list), true
+}
+
+// Get is Find for a property that has to be there.
+func (p *properties) Get(key ref.Val) ref.Val {
+	v, found := p.Find(key)
+	if !found && v == nil {
+		return types.NewErr("no such key: %v", key)
+	}
+	return v
+}
+
+// Contains tells whether the entity has the property.
+func (p *properties) Contains(key ref.Val) ref.Val {
+	v, found := p.Find(key)
+	if v != nil && types.IsUnknownOrError(v) {
+		return v
+	}
+	return types.Bool(found)
+}
+
+// read reads the values of a property, or of all for the zero Term.
+func (p *properties) read(property kg.Term) (map[string][]any, error) {
+	byName, n := map[string][]any{}, 0
+	for s, err := range p.snapshot.Match(kg.Pattern{Subject: p.subject, Predicate: property}) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n > MaxEntityValues {
+			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d values", MaxEntityValues)
+		}
+		name := text(s.Predicate)
+		byName[name] = append(byName[name], value(s.Object))
+	}
+	return byName, nil
+}
+
+// all is the whole map, or the error of reading it.
+func (p *properties) all() ref.Val {
+	byName, err := p.read(kg.Term{})
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(byName)
+}
+
+// Iterator walks over the names of the properties. Where they cannot be read
+// there is one, which is the error.
+func (p *properties) Iterator() traits.Iterator {
+	if m, ok := p.all().(traits.Mapper); ok {
+		return m.Iterator()
+	}
+	return types.NewDynamicList(types.DefaultTypeAdapter, []ref.Val{p.all()}).(traits.Lister).Iterator()
+}
+
+// Size counts the properties.
+func (p *properties) Size() ref.Val {
+	if m, ok := p.all().(traits.Mapper); ok {
+		return m.Size()
+	}
+	return p.all()
+}
+
+// Equal compares the whole map.
+func (p *properties) Equal(other ref.Val) ref.Val {
+	if o, ok := other.(*properties); ok {
+		other = o.all()
+	}
+	all := p.all()
+	if types.IsUnknownOrError(all) {
+		return all
+	}
+	return all.Equal(other)
+}
+
+// ConvertToNative gives the whole map.
+func (p *properties) ConvertToNative(to reflect.Type) (any, error) { return p.all().ConvertToNative(to) }
+
+// ConvertToType gives the whole map.
+func (p *properties) ConvertToType(to ref.Type) ref.Val {
+	if to == types.TypeType {
+		return types.MapType
+	}
+	return p.all().ConvertToType(to)
+}
+
+// Type is that of maps.
+func (p *properties) Type() ref.Type { return types.MapType }
+
+// Value is the whole map.
+func (p *properties) Value() any { return p.all().Value() }
