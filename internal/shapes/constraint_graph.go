@@ -99,11 +99,13 @@ func (c lessThanConstraint) check(v *view, f *found) error {
 		if err := v.meter.spend(len(others)); err != nil {
 			return err
 		}
+		f.degree = 0
 		for _, other := range others {
-			order, ok := compare(value, other)
-			if ok && (order < 0 || c.orEqual && order == 0) {
-				continue
+			if order, ok := compare(value, other); !ok || order > 0 || !c.orEqual && order == 0 {
+				f.degree++
 			}
+		}
+		for range f.degree { // one for each of the others
 			if !f.violates(value, words+c.with.predicate.Value()) {
 				return nil
 			}
@@ -172,6 +174,7 @@ type (
 	logicalConstraint struct {
 		parts
 		holds func(conforming, of int) bool
+		grade grading
 		words string
 	}
 	qualifiedConstraint struct {
@@ -193,11 +196,28 @@ func (c propertyConstraint) check(v *view, f *found) error {
 	return nil
 }
 
+// grading says by what a value that does not conform is compared with itself.
+type grading uint8
+
+const (
+	ungraded     grading = iota
+	gradedByEach         // each of the shapes is to hold
+	gradedByAll          // one of them is to hold
+)
+
+// tooManyConform is the aspect of a sh:xone of which more than one holds: another
+// fault than none that does.
+const tooManyConform = "several"
+
 func (c logicalConstraint) check(v *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
 		n, err := c.conforming(v, value)
 		if err != nil || c.holds(n, len(c.shapes)) {
 			return "", err
+		}
+		f.aspect, f.degree = "", 0
+		if c.grade == gradedByAll && n > 0 {
+			f.aspect, f.degree = tooManyConform, n
 		}
 		return c.words, nil
 	})
@@ -216,8 +236,10 @@ func (c qualifiedConstraint) check(v *view, f *found) error {
 	}
 	switch {
 	case c.least && n < c.n:
+		f.degree = c.n - n
 		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values that conform to "+shapeName(c.shapes[0]))
 	case !c.least && n > c.n:
+		f.degree = n - c.n
 		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" values that conform to "+shapeName(c.shapes[0])+", at most "+strconv.Itoa(c.n)+" are allowed")
 	}
 	return nil

@@ -66,8 +66,10 @@ func (c countConstraint) check(_ *view, f *found) error {
 	n := len(f.values)
 	switch {
 	case c.least && n < c.n:
+		f.degree = c.n - n
 		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" of at least "+strconv.Itoa(c.n)+" values")
 	case !c.least && n > c.n:
+		f.degree = n - c.n
 		f.violates(kg.Term{}, "has "+strconv.Itoa(n)+" values, at most "+strconv.Itoa(c.n)+" are allowed")
 	}
 	return nil
@@ -152,7 +154,7 @@ func (uniqueLangConstraint) check(_ *view, f *found) error {
 	}
 	slices.Sort(langs)
 	for _, lang := range langs {
-		f.aspect = lang
+		f.aspect, f.degree = lang, count[lang]
 		if !f.violates(kg.Term{}, "has several values in the language "+lang) {
 			return nil
 		}

@@ -12,8 +12,10 @@
 // # What is judged
 //
 // An update is refused for the violations that it brings: those of the graph
-// with it that are none of the graph without it. What violates a shape already
-// is reported, not refused, however the shape came later. The data of a
+// with it that are none of the graph without it, or are worse there. Worse are a
+// count that is further from its bound, and a value that violates more of the
+// shapes inside of a shape. What violates a shape already, and as much, is
+// reported, not refused, however the shape came later. The data of a
 // judgement are the graphs that the caller reads, as one, without koine's own: so
 // nothing that is hidden from the caller decides or shows in a message. A
 // violation across a graph that the caller does not read is found by Report for

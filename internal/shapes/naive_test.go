@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"koine/kg"
 )
@@ -144,9 +143,20 @@ func (n *naive) isA(node, class kg.Term) bool {
 	return slices.Contains(classes, class)
 }
 
-// findings lists what violates the shapes with targets, each as a text.
-func (n *naive) findings() map[string]bool {
-	out := map[string]bool{}
+// fault is something that violates a shape.
+type fault struct {
+	id       string // the same before and after an update
+	reported string // what a report says of it
+	refuses  bool
+	degree   int
+	value    kg.Term
+	each     []kg.Term // shapes that the value is to conform to
+	one      []kg.Term // shapes of which it is to conform to one, and does to none
+}
+
+// findings lists what violates the shapes with targets.
+func (n *naive) findings() map[string]fault {
+	out := map[string]fault{}
 	for _, t := range n.shapes {
 		if t.s.Kind() != kg.KindIRI || t.p != typeOf {
 			continue
@@ -156,11 +166,32 @@ func (n *naive) findings() map[string]bool {
 				continue
 			}
 			for _, f := range n.validate(node, t.s) {
-				out[fmt.Sprintf("%s %s %s", t.s, node, f)] = true
+				f.reported = fmt.Sprintf("%s %s %s", t.s, node, f.reported)
+				out[fmt.Sprintf("%s %s %s", t.s, node, f.id)] = f
 			}
 		}
 	}
 	return out
+}
+
+// brings tells whether the fault is new in n, or worse than the one of the same id
+// in before.
+func (n *naive) brings(f, old fault, there bool, before *naive) bool {
+	if !there || f.degree > old.degree {
+		return true
+	}
+	worse := func(shape kg.Term) bool {
+		then := map[string]fault{}
+		for _, f := range before.validate(f.value, shape) {
+			then[f.id] = f
+		}
+		return slices.ContainsFunc(n.validate(f.value, shape), func(f fault) bool {
+			old, there := then[f.id]
+			return n.brings(f, old, there, before)
+		})
+	}
+	return slices.ContainsFunc(f.each, worse) ||
+		len(f.one) > 0 && !slices.ContainsFunc(f.one, func(s kg.Term) bool { return !worse(s) })
 }
 
 func (n *naive) isTarget(node, shape kg.Term) bool {
@@ -197,7 +228,7 @@ func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
 }
 
 // validate lists the findings for one focus node.
-func (n *naive) validate(focus, shape kg.Term) (out []string) {
+func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	get := func(name string) []kg.Term { return n.shapes.objects(shape, sh(name)) }
 	if on := get("deactivated"); len(on) > 0 && on[0] == kg.Boolean(true) {
 		return nil
@@ -210,74 +241,86 @@ func (n *naive) validate(focus, shape kg.Term) (out []string) {
 	if s := get("severity"); len(s) > 0 {
 		severity = s[0]
 	}
-	say := func(component string, value kg.Term, aspect string) {
-		out = append(out, fmt.Sprintf("%s %s %s %s %s %s", focus, shape, severity, component, value, aspect))
+	// of is what the shape says for the component: there may be several.
+	say := func(component string, of, value kg.Term, aspect string, degree int) *fault {
+		out = append(out, fault{
+			id:       fmt.Sprintf("%s %s %s %s %s %s", focus, shape, component, of, value, aspect),
+			reported: fmt.Sprintf("%s %s http://www.w3.org/ns/shacl#%sConstraintComponent %s", focus, severity, component, value),
+			refuses:  severity == sh("Violation"), degree: degree, value: value,
+		})
+		return &out[len(out)-1]
 	}
-	each := func(component string, holds func(v kg.Term) bool) {
+	each := func(component string, of kg.Term, holds func(v kg.Term) bool) {
 		for _, v := range values {
 			if !holds(v) {
-				say(component, v, "")
+				say(component, of, v, "", 0)
 			}
 		}
 	}
 	number := func(t kg.Term) int { i, _ := strconv.Atoi(t.Value()); return i }
 	for _, c := range get("class") {
-		each("Class", func(v kg.Term) bool { return n.isA(v, c) })
+		each("Class", c, func(v kg.Term) bool { return n.isA(v, c) })
 	}
 	for _, c := range get("datatype") {
-		each("Datatype", func(v kg.Term) bool { return v.Datatype() == c.Value() && v.FitsDatatype() })
+		each("Datatype", c, func(v kg.Term) bool { return v.Datatype() == c.Value() && v.FitsDatatype() })
 	}
 	for _, c := range get("nodeKind") {
-		each("NodeKind", func(v kg.Term) bool { return (c == sh("IRI")) == (v.Kind() == kg.KindIRI) })
+		each("NodeKind", c, func(v kg.Term) bool { return (c == sh("IRI")) == (v.Kind() == kg.KindIRI) })
 	}
 	for _, c := range get("minCount") {
 		if len(values) < number(c) {
-			say("MinCount", kg.Term{}, "")
+			say("MinCount", c, kg.Term{}, "", number(c)-len(values))
 		}
 	}
 	for _, c := range get("maxCount") {
 		if len(values) > number(c) {
-			say("MaxCount", kg.Term{}, "")
+			say("MaxCount", c, kg.Term{}, "", len(values)-number(c))
 		}
 	}
 	for _, c := range get("minInclusive") {
-		each("MinInclusive", func(v kg.Term) bool { o, ok := naiveCompare(v, c); return ok && o >= 0 })
+		each("MinInclusive", c, func(v kg.Term) bool { o, ok := naiveCompare(v, c); return ok && o >= 0 })
 	}
 	for _, c := range get("pattern") {
-		each("Pattern", func(v kg.Term) bool { return regexp.MustCompile(c.Value()).MatchString(v.Value()) })
+		each("Pattern", c, func(v kg.Term) bool { return regexp.MustCompile(c.Value()).MatchString(v.Value()) })
 	}
 	for _, c := range get("in") {
-		each("In", func(v kg.Term) bool { return slices.Contains(n.shapes.list(c), v) })
+		each("In", c, func(v kg.Term) bool { return slices.Contains(n.shapes.list(c), v) })
 	}
 	for _, c := range get("hasValue") {
 		if !slices.Contains(values, c) {
-			say("HasValue", kg.Term{}, "")
+			say("HasValue", c, kg.Term{}, "", 0)
 		}
 	}
 	for range get("uniqueLang") {
 		seen := map[string]int{}
 		for _, v := range values {
-			if seen[v.Lang()]++; v.Lang() != "" && seen[v.Lang()] == 2 {
-				say("UniqueLang", kg.Term{}, v.Lang())
+			seen[v.Lang()]++
+		}
+		for lang, n := range seen {
+			if lang != "" && n > 1 {
+				say("UniqueLang", kg.Term{}, kg.Term{}, lang, n)
 			}
 		}
 	}
 	for _, c := range get("equals") {
 		others := n.data.objects(focus, c)
-		each("Equals", func(v kg.Term) bool { return slices.Contains(others, v) })
+		each("Equals", c, func(v kg.Term) bool { return slices.Contains(others, v) })
 		for _, o := range others {
 			if !slices.Contains(values, o) {
-				say("Equals", o, "")
+				say("Equals", c, o, "", 0)
 			}
 		}
 	}
 	for _, c := range get("disjoint") {
-		each("Disjoint", func(v kg.Term) bool { return !slices.Contains(n.data.objects(focus, c), v) })
+		each("Disjoint", c, func(v kg.Term) bool { return !slices.Contains(n.data.objects(focus, c), v) })
 	}
 	for _, c := range get("lessThan") {
-		each("LessThan", func(v kg.Term) bool {
-			return !slices.ContainsFunc(n.data.objects(focus, c), func(o kg.Term) bool { r, ok := naiveCompare(v, o); return !ok || r >= 0 })
-		})
+		for _, v := range values {
+			above := n.count(n.data.objects(focus, c), func(o kg.Term) bool { r, ok := naiveCompare(v, o); return !ok || r >= 0 })
+			if above > 0 {
+				say("LessThan", c, v, "", above)
+			}
+		}
 	}
 	for range get("closed") {
 		allowed := n.shapes.list(get("ignoredProperties")[0])
@@ -287,7 +330,7 @@ func (n *naive) validate(focus, shape kg.Term) (out []string) {
 		for _, v := range values {
 			for _, t := range n.data {
 				if t.s == v && !slices.Contains(allowed, t.p) {
-					say("Closed", t.o, t.p.Value())
+					say("Closed", kg.Term{}, t.o, t.p.Value(), 0)
 				}
 			}
 		}
@@ -298,31 +341,43 @@ func (n *naive) validate(focus, shape kg.Term) (out []string) {
 		}
 	}
 	for _, c := range get("node") {
-		each("Node", func(v kg.Term) bool { return n.conforms(v, c) })
+		for _, v := range values {
+			if !n.conforms(v, c) {
+				say("Node", c, v, "", 0).each = []kg.Term{c}
+			}
+		}
 	}
 	for _, c := range get("not") {
-		each("Not", func(v kg.Term) bool { return !n.conforms(v, c) })
+		each("Not", c, func(v kg.Term) bool { return !n.conforms(v, c) })
 	}
-	for name, holds := range map[string]func(k, of int) bool{
-		"and": func(k, of int) bool { return k == of }, "or": func(k, _ int) bool { return k > 0 }, "xone": func(k, _ int) bool { return k == 1 },
-	} {
+	for _, name := range []string{"and", "or", "xone"} {
 		for _, head := range get(name) {
 			parts := n.shapes.list(head)
-			each(strings.ToUpper(name[:1])+name[1:], func(v kg.Term) bool {
-				return holds(n.count(parts, func(s kg.Term) bool { return n.conforms(v, s) }), len(parts))
-			})
+			for _, v := range values {
+				k := n.count(parts, func(s kg.Term) bool { return n.conforms(v, s) })
+				switch {
+				case name == "and" && k < len(parts):
+					say("And", head, v, "", 0).each = parts
+				case name == "or" && k == 0:
+					say("Or", head, v, "", 0).one = parts
+				case name == "xone" && k == 0:
+					say("Xone", head, v, "none", 0).one = parts
+				case name == "xone" && k > 1:
+					say("Xone", head, v, "several", k)
+				}
+			}
 		}
 	}
 	for _, c := range get("qualifiedValueShape") {
 		k := n.count(values, func(v kg.Term) bool { return n.conforms(v, c) })
 		for _, least := range get("qualifiedMinCount") {
 			if k < number(least) {
-				say("QualifiedMinCount", kg.Term{}, "")
+				say("QualifiedMinCount", c, kg.Term{}, "", number(least)-k)
 			}
 		}
 		for _, most := range get("qualifiedMaxCount") {
 			if k > number(most) {
-				say("QualifiedMaxCount", kg.Term{}, "")
+				say("QualifiedMaxCount", c, kg.Term{}, "", k-number(most))
 			}
 		}
 	}

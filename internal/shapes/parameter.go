@@ -42,11 +42,11 @@ func parameters() map[string]parameter {
 		"in":               {make: makeIn},
 		"closed":           {make: makeClosed},
 		"property":         {many: true, make: makeProperty},
-		"node":             {many: true, make: makeOne("Node", "does not conform to ", func(n, _ int) bool { return n == 1 })},
-		"not":              {many: true, make: makeOne("Not", "conforms to ", func(n, _ int) bool { return n == 0 })},
-		"and":              {many: true, make: makeSeveral("And", "does not conform to all of ", func(n, of int) bool { return n == of })},
-		"or":               {many: true, make: makeSeveral("Or", "conforms to none of ", func(n, _ int) bool { return n > 0 })},
-		"xone":             {many: true, make: makeSeveral("Xone", "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
+		"node":             {many: true, make: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
+		"not":              {many: true, make: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
+		"and":              {many: true, make: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
+		"or":               {many: true, make: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
+		"xone":             {many: true, make: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
 
 		"qualifiedValueShape": {many: true, onPath: true, make: makeQualified},
 	}
@@ -278,17 +278,17 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
 }
 
-func makeOne(name named, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+func makeOne(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
 		s, err := c.shape(value, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, words + shapeName(s)}}, nil
+		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil
 	}
 }
 
-func makeSeveral(name named, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+func makeSeveral(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
 	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
 		list, err := c.doc.list(value)
 		if err != nil {
@@ -300,7 +300,7 @@ func makeSeveral(name named, words string, holds func(int, int) bool) func(*comp
 				return nil, err
 			}
 		}
-		return []constraint{logicalConstraint{parts{name, all}, holds, words + strconv.Itoa(len(all)) + " shapes"}}, nil
+		return []constraint{logicalConstraint{parts{name, all}, holds, grade, words + strconv.Itoa(len(all)) + " shapes"}}, nil
 	}
 }
 

@@ -57,7 +57,9 @@ type finding struct {
 	value     kg.Term // zero where the constraint is on all values together
 	shape     *shape
 	component string
-	aspect    string // tells findings apart that have no value
+	ordinal   int    // of the constraint in the shape
+	aspect    string // tells findings apart that have no value, or are wrong in another way
+	degree    int    // how wrong it is, where that can be counted
 	message   string
 }
 
@@ -78,12 +80,12 @@ func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error
 		}
 		path = s.way.String()
 	}
-	for _, c := range s.constraints {
+	for i, c := range s.constraints {
 		if err := v.meter.spend(1 + len(values)); err != nil {
 			return false, err
 		}
 		more := true
-		f := found{focus: focus, values: values, path: path, shape: s, component: c.component(), emit: func(x finding) bool {
+		f := found{focus: focus, values: values, path: path, shape: s, component: c.component(), ordinal: i, emit: func(x finding) bool {
 			more = out(x)
 			return more
 		}}
@@ -111,7 +113,9 @@ type found struct {
 	path      string
 	shape     *shape
 	component string
+	ordinal   int
 	aspect    string
+	degree    int
 	emit      emit
 }
 
@@ -124,7 +128,7 @@ func (f *found) violatesAt(path string, value kg.Term, message string) bool {
 	if f.shape.message != "" {
 		message = f.shape.message
 	}
-	return f.emit(finding{focus: f.focus, path: path, value: value, shape: f.shape, component: f.component, aspect: f.aspect, message: message})
+	return f.emit(finding{focus: f.focus, path: path, value: value, shape: f.shape, component: f.component, ordinal: f.ordinal, aspect: f.aspect, degree: f.degree, message: message})
 }
 
 // each is for constraints on single values: test says what is wrong with one, ""

@@ -51,7 +51,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 
 // tally is what a judgement found.
 type tally struct {
-	brought sample // violations that the update brings
+	brought sample // violations that the update brings or makes worse
 	warned  sample // other findings that it brings
 	older   sample // violations that are there without it
 }
@@ -78,14 +78,15 @@ func (t *tally) judge(root *shape, node kg.Term, before, after *view) error {
 	if err != nil {
 		return err
 	}
-	old := make(map[key]bool, len(then))
-	for i := range then {
-		old[then[i].key()] = true
-	}
+	old := olderOf(then, before, after)
 	for i := range now {
+		covered, err := old.covers(&now[i])
+		if err != nil {
+			return err
+		}
 		f := now[i].public(root, node)
 		switch {
-		case old[now[i].key()]:
+		case covered:
 			if f.Refuses() {
 				t.older.add(f)
 			}
@@ -103,11 +104,7 @@ func (s *shape) findings(v *view, node kg.Term) (list []finding, err error) {
 	if ok, err := s.targets.has(v, node); !ok || err != nil {
 		return nil, err
 	}
-	_, err = s.validate(v, node, func(f finding) bool {
-		list = append(list, f)
-		return true
-	})
-	return list, err
+	return s.validated(v, node)
 }
 
 // String is the details of a verdict.

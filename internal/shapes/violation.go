@@ -28,20 +28,6 @@ type Finding struct {
 // Refuses tells whether a finding of this severity refuses an update.
 func (f *Finding) Refuses() bool { return f.Severity != Warning && f.Severity != Info }
 
-// key is what makes a finding before and one after an update the same.
-type key struct {
-	focus     kg.Term
-	path      string
-	value     kg.Term
-	shape     *shape
-	component string
-	aspect    string
-}
-
-func (f *finding) key() key {
-	return key{f.focus, f.path, f.value, f.shape, f.component, f.aspect}
-}
-
 func (f *finding) public(root *shape, target kg.Term) Finding {
 	return Finding{
 		Shape: root.id, Target: target, Focus: f.focus, Path: f.path, Value: f.value,
