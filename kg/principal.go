@@ -15,6 +15,8 @@ type Principal struct {
 	// Method says how it was authenticated: "open", "key", "jwt", or MethodLocal.
 	// "" is code inside this process, which is trusted as MethodLocal is.
 	Method string
+	// Key names the API key that it came with; "" for none. It is no secret.
+	Key string
 }
 
 // MethodLocal is that of who works on the data directory itself: whoever may open

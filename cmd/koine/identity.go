@@ -170,5 +170,13 @@ func (w *identity) narrow() func(context.Context, caller.Caller, string, func(er
 	return w.gate.Narrow
 }
 
+// standing is which rights somebody has who asked earlier; nil in open mode.
+func (w *identity) standing() func(kg.Principal) (kg.Principal, error) {
+	if !w.known() {
+		return nil
+	}
+	return w.gate.Standing
+}
+
 func (w *identity) takesKeys() bool   { return strings.Contains(w.flags.Auth, "keys") }
 func (w *identity) takesTokens() bool { return strings.Contains(w.flags.Auth, "jwt") }

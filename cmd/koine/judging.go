@@ -28,8 +28,8 @@ type judging struct {
 }
 
 // judging reads the rules. A broken file is a mistake in the configuration.
-func (f *rulesFlags) judging(log *slog.Logger) (*judging, error) {
-	j := &judging{reviews: review.New(review.Options{})}
+func (f *rulesFlags) judging(log *slog.Logger, who *identity) (*judging, error) {
+	j := &judging{reviews: review.New(review.Options{Standing: who.standing()})}
 	if f.Policy == "" {
 		return j, nil
 	}

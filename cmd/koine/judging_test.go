@@ -165,6 +165,36 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	eventually(t, "the new rules are in force", func() bool { return strings.Contains(update("", "salary"), `"Verified"`) })
 }
 
+// TestTheAuthorOfAHeldUpdateIsAskedAgain proves that approving does not bring back
+// rights that were taken away: those of a key that was revoked, or of an agent
+// that was suspended. An author who lost nothing is not in the way.
+func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("rules:\n  - {name: all, on: update, when: 'true', effect: review}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startKnowing(t, "--auth", "keys", "--policy", policy)
+	bob, _ := k.create(`{agent: "bob", roles: ["reviewer"]}`)
+	for _, row := range []struct{ agent, what, want, conflict string }{
+		{"ann", `{ __typename }`, `"APPLIED"`, `"conflict":null`},
+		{"carl", `mutation { revokeApiKey(id: "KEY") { id } }`, `"CONFLICTED"`, `the key was revoked`},
+		{"dora", `mutation { updateAgent(input: {id: "dora", status: SUSPENDED}) { id } }`, `"CONFLICTED"`, `the agent agent://dora is suspended`},
+	} {
+		key, name := k.create(`{agent: "` + row.agent + `"}`)
+		held := k.graphql(key, `mutation { applyPatches(input: {patches: [`+payPatch+`]}) { proposalId } }`)
+		var answer struct {
+			Data struct{ ApplyPatches struct{ ProposalID string } }
+		}
+		if err := json.Unmarshal([]byte(held), &answer); err != nil || answer.Data.ApplyPatches.ProposalID == "" {
+			t.Fatalf("%s: %v", held, err)
+		}
+		if text := k.graphql(k.admin, strings.ReplaceAll(row.what, "KEY", name)); strings.Contains(text, "errors") {
+			t.Fatal(text)
+		}
+		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(id: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE) { status conflict } }`), row.want, row.conflict)
+	}
+}
+
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {

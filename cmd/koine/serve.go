@@ -123,7 +123,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Span: traces.Begin(),
 		Access: policies, Distrust: quarantines, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow, quarantines.Follow),
 	}
-	judging, err := c.judging(log)
+	judging, err := c.judging(log, who)
 	if err != nil {
 		return err
 	}

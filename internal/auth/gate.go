@@ -167,7 +167,7 @@ func (g *Gate) holderOfKey(text string) (h holder, err error) {
 	if !sameHash(hashOf(text), key.hash) || key == nobody {
 		return h, errInvalid
 	}
-	p := kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: "key"}
+	p := kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: methodKey, Key: name}
 	return holder{p, name, key.Expires}, nil
 }
 
@@ -182,7 +182,7 @@ func (g *Gate) holderOfToken(text string) (h holder, err error) {
 	if mayHaveCredential(claims.Agent) != nil {
 		return h, errInvalid
 	}
-	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: "jwt"}, "", claims.Expires}
+	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
 	if g.options.Agents != nil {
 		g.options.Agents.Seen(h.principal)
 	}

@@ -25,7 +25,7 @@ func TestCreatedKeyIsItsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.release()
-	want := kg.Principal{ID: "agent://dora", Roles: []string{"b", "reviewer"}, ActFor: []kg.AgentID{"*", "agent://chen"}, Method: "key"}
+	want := kg.Principal{ID: "agent://dora", Roles: []string{"b", "reviewer"}, ActFor: []kg.AgentID{"*", "agent://chen"}, Method: "key", Key: made.Name}
 	if fmt.Sprint(a.principal) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", a.principal, want)
 	}

@@ -3,6 +3,8 @@ package review
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,18 +204,33 @@ func unchangedSubjects(tx *kg.Tx, p *Proposal, after kg.Revision) error {
 	return nil
 }
 
-// apply makes the update in the author's name, in the commit that writes the last
-// review down.
+// stands tells whether the author of a proposal still has these rights.
+func (s *Service) stands(p *Proposal, rights kg.Principal) bool {
+	now, err := s.options.Standing(p.principal())
+	return err == nil && reflect.DeepEqual(now, rights)
+}
+
+// lost says that the author of a proposal no longer has the rights to make it.
+func lost(p *Proposal, err error) string {
+	return fmt.Sprintf("the author %s may not ask for it any more: %v", p.Author, err)
+}
+
+// apply makes the update in the author's name and with the rights that it has
+// now, in the commit that writes the last review down.
 func (d *decision) apply(ctx context.Context) error {
 	p := d.proposal
+	author, err := d.service.options.Standing(p.principal())
+	if err != nil {
+		return d.conflict(ctx, lost(p, err))
+	}
 	meta := kg.Meta{
-		Principal: p.principal(), Actor: p.Actor, Justification: p.Justification, TaskID: p.TaskID, SessionID: p.SessionID, MessageID: p.MessageID,
+		Principal: author, Actor: p.Actor, Justification: p.Justification, TaskID: p.TaskID, SessionID: p.SessionID, MessageID: p.MessageID,
 		ProposalID: p.ID, Reviewed: p.Rules,
 	}
 	d.own = nil
 	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
 		now, err := d.begin(tx)
-		if err == nil && !d.completes(now) {
+		if err == nil && !(d.completes(now) && d.service.stands(p, author)) {
 			err = errChanged
 		}
 		if d.own = err; err != nil {

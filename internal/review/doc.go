@@ -14,8 +14,10 @@
 //   - Nobody approves what is their own: the principal and the agent it acts for
 //     are compared on both sides. Approvals are counted by principal.
 //   - The last approval applies the patches in the commit that says so, as the
-//     author's and with the author's rights, judged against the graph of then. The
-//     rules that held it do not hold it again; everything else counts.
+//     author's and with the rights that the author has then (Options.Standing),
+//     judged against the graph of then. Where it has none, the proposal is
+//     conflicted. The rules that held it do not hold it again; everything else
+//     counts.
 //   - Whether it has expired is judged whenever it is looked at; the commits of
 //     other proposals write it down.
 //

@@ -96,7 +96,7 @@ func (w *writer) describe(h *kg.HeldUpdate, expires time.Duration) {
 	if hold.Expires > 0 {
 		expires = hold.Expires
 	}
-	rights, err := json.Marshal(authority{Roles: m.Principal.Roles, ActFor: m.Principal.ActFor, Method: m.Principal.Method})
+	rights, err := json.Marshal(authority{Roles: m.Principal.Roles, ActFor: m.Principal.ActFor, Method: m.Principal.Method, Key: m.Principal.Key})
 	if err != nil {
 		w.err = err
 		return

@@ -77,16 +77,17 @@ type Review struct {
 	Time     time.Time
 }
 
-// authority is with which rights the author acted.
+// authority is with which rights the author asked.
 type authority struct {
 	Roles  []string     `json:"roles,omitempty"`
 	ActFor []kg.AgentID `json:"actFor,omitempty"`
 	Method string       `json:"method,omitempty"`
+	Key    string       `json:"key,omitempty"`
 }
 
 // principal is the author with the rights that it had.
 func (p *Proposal) principal() kg.Principal {
-	return kg.Principal{ID: p.Author, Roles: p.authority.Roles, ActFor: p.authority.ActFor, Method: p.authority.Method}
+	return kg.Principal{ID: p.Author, Roles: p.authority.Roles, ActFor: p.authority.ActFor, Method: p.authority.Method, Key: p.authority.Key}
 }
 
 // Approvals counts the principals that have approved it.

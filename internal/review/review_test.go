@@ -65,6 +65,7 @@ type world struct {
 	t       *testing.T
 	dir     string
 	judge   *judge
+	access  access
 	now     atomic.Pointer[time.Time]
 	options review.Options
 	store   *kg.Store
@@ -97,7 +98,7 @@ func (w *world) open() {
 	w.t.Helper()
 	w.service = review.New(w.options)
 	store, err := kg.Open(w.dir, kg.Options{
-		Verifier: w.judge, Holder: w.service, Access: w.service.Guard(kg.AllowAll{}), OnSystemChange: w.service.OnSystemChange,
+		Verifier: w.judge, Holder: w.service, Access: w.service.Guard(&w.access), OnSystemChange: w.service.OnSystemChange,
 		Clock: w.clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil },
 	})
 	if err != nil {

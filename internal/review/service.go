@@ -24,6 +24,10 @@ type Options struct {
 	// Expires is how long a proposal waits where no rule says.
 	Expires time.Duration
 	Clock   func() time.Time // time.Now when nil
+	// Standing gives the author of a proposal the rights of now, or an error that
+	// says why it has none. It answers at once, and from what Store.Update has
+	// told of (kg.Options.OnSystemChange). Nil leaves authors the rights they had.
+	Standing func(kg.Principal) (kg.Principal, error)
 }
 
 // Store is what a Service works on (kg.Store).
@@ -51,6 +55,9 @@ func New(o Options) *Service {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Standing == nil {
+		o.Standing = func(p kg.Principal) (kg.Principal, error) { return p, nil }
 	}
 	return &Service{options: o}
 }

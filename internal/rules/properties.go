@@ -114,7 +114,9 @@ func (p *properties) Equal(other ref.Val) ref.Val {
 }
 
 // ConvertToNative gives the whole map.
-func (p *properties) ConvertToNative(to reflect.Type) (any, error) { return p.all().ConvertToNative(to) }
+func (p *properties) ConvertToNative(to reflect.Type) (any, error) {
+	return p.all().ConvertToNative(to)
+}
 
 // ConvertToType gives the whole map.
 func (p *properties) ConvertToType(to ref.Type) ref.Val {
