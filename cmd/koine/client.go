@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"koine/kg"
 )
 
 // maxAnswerBytes bounds what the client reads of one answer; exports stream.
@@ -131,7 +133,11 @@ func (e *rpcError) Error() string {
 	if e.Data.Reason != "" {
 		text += " (" + e.Data.Reason + ")"
 	}
-	if e.Data.Hint != "" {
+	switch {
+	case e.Data.Hint == "":
+	case e.Data.Reason == string(kg.CodeUnauthenticated):
+		text += "\nPut a key or a token into KOINE_KEY." // it speaks of headers
+	default:
 		text += "\n" + e.Data.Hint
 	}
 	return text

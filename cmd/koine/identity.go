@@ -150,8 +150,6 @@ const firstKey = `
 There was no administrator's key, so here is one, for %s. It is shown this once:
 
   %s
-
-Others are made with: koine keys create --url URL --key KEY --agent NAME
 `
 
 // admit is what the HTTP server asks; nil in open mode.

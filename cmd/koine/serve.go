@@ -134,6 +134,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer func() { who.close(); err = errors.Join(err, store.Close(), forget()) }()
+	if c.Demo && who.known() {
+		if err := demo.Publish(ctx, store, policies); err != nil {
+			return err
+		}
+	}
 	if err := who.load(ctx, t, store); err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	defer watchCertificate(ctx, certificate)()
 	defer judging.follow(ctx)()
-	c.welcome(t, log, listener.Addr(), store)
+	c.welcome(t, log, listener.Addr(), store, who)
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)
 	return err

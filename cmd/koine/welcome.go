@@ -3,67 +3,97 @@ package main
 import (
 	"log/slog"
 	"net"
+	"strings"
 
 	"koine/kg"
 )
 
 // welcome says where the server is and what to try.
-func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store) {
+func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
 	url := c.scheme() + addr.String()
 	if err := store.Ready(); err != nil {
 		log.Warn("the store takes no updates", "reason", err)
 	}
 	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
-	text := plainWelcome
-	if c.Demo {
-		text = demoWelcome
-	}
-	if c.Auth == "open" {
-		text += openWelcome
-	}
-	t.sayf(text, url)
+	t.sayf("%s", c.welcomeText(who, url))
 }
 
-const plainWelcome = `
-koine is at        %[1]s
-  playground       %[1]s/playground
-  GraphQL          %[1]s/graphql
-  JSON-RPC (A2A)   %[1]s/a2a
-  agent card       %[1]s/.well-known/agent-card.json
-  changes (SSE)    %[1]s/changes
-  RDF in and out   %[1]s/data
+// welcomeText never holds a credential: what it shows takes it from KOINE_KEY.
+func (c *serveCommand) welcomeText(who *identity, url string) string {
+	text, auth, name := whereWelcome, "", " -H 'X-Agent-ID: dora'"
+	if who.known() {
+		text, auth, name = text+knownWelcome, ` -H "Authorization: Bearer $KOINE_KEY"`, ""
+		if who.takesKeys() {
+			text += keysWelcome
+		}
+	}
+	switch {
+	case c.Demo:
+		text += demoWelcome
+	case who.known():
+		text += "  koine load FILE\n"
+	default:
+		text += "\nLoad a file:       koine load --url {url} FILE\n"
+	}
+	if !who.known() {
+		text += openWelcome
+	}
+	return strings.NewReplacer("{url}", url, "{auth}", auth, "{name}", name, "{credential}", who.credential()).Replace(text)
+}
 
-Load a file:       koine load --url %[1]s FILE
+// credential says what callers bring.
+func (w *identity) credential() string {
+	switch {
+	case !w.takesTokens():
+		return "a key"
+	case !w.takesKeys():
+		return "a token"
+	}
+	return "a key or a token"
+}
+
+const whereWelcome = `
+koine is at        {url}
+  playground       {url}/playground
+  GraphQL          {url}/graphql
+  JSON-RPC (A2A)   {url}/a2a
+  agent card       {url}/.well-known/agent-card.json
+  changes (SSE)    {url}/changes
+  RDF in and out   {url}/data
 `
 
 const openWelcome = `Without credentials it answers on this machine only, and everybody on it may do anything.
 `
 
-const demoWelcome = `
-koine is at        %[1]s
-  playground       %[1]s/playground
-  GraphQL          %[1]s/graphql
-  JSON-RPC (A2A)   %[1]s/a2a
-  agent card       %[1]s/.well-known/agent-card.json
-  changes (SSE)    %[1]s/changes
-  RDF in and out   %[1]s/data
+const knownWelcome = `
+Callers bring {credential}; the playground asks for it. In another terminal:
 
+  export KOINE_URL={url} KOINE_KEY=…
+  koine query '{ me { id roles } }'
+`
+
+const keysWelcome = `  koine keys create --agent NAME      # makes another, for administrators
+`
+
+// demoWelcome has {auth} where a credential belongs, and {name} where an agent that
+// brings none says who it is.
+const demoWelcome = `
 Try, in another terminal:
 
   # who says what about a finding, and how surely
-  curl -s %[1]s/graphql -H 'Content-Type: application/json' -d '{"query":
+  curl -s {url}/graphql{auth} -H 'Content-Type: application/json' -d '{"query":
     "{ entity(iri: \"finding:1\") { label out { nodes { predicate certainty assertedBy } } } }"}'
 
   # follow the changes …
-  curl -N %[1]s/changes
+  curl -N {url}/changes{auth}
 
   # … and make one, as an agent
-  curl -s %[1]s/a2a -H 'Content-Type: application/json' -H 'X-Agent-ID: dora' -d '{"jsonrpc": "2.0", "id": 1,
+  curl -s {url}/a2a{auth} -H 'Content-Type: application/json'{name} -d '{"jsonrpc": "2.0", "id": 1,
     "method": "knowledge/update", "params": {"justification": "Read it again", "mutations": [{"op": "add", "statement":
     {"subject": {"id": "finding:1"}, "predicate": {"id": "lab:status"}, "object": {"value": "doubtful"}, "certainty": 0.4}}]}}'
 
   # all of it as RDF
-  curl -s %[1]s/data -H 'Accept: application/trig'
+  curl -s {url}/data{auth} -H 'Accept: application/trig'
 
 The demo's data is gone when the server ends, unless it has a --data directory.
 `

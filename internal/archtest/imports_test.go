@@ -77,8 +77,8 @@ var law = []layer{
 		"whose a credential is has nothing to do with how it came; other people's tokens are checked below it"},
 	{"koine/internal/auth/jwt", []string{"koine/kg", "koine/internal/auth", "koine/internal/caller"}, []string{"github.com/lestrrat-go/jwx/v3"},
 		"the one place that knows the library for tokens"},
-	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf"}, nil,
-		"the demo is data and how to load it"},
+	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf", "koine/internal/policy"}, nil,
+		"the demo is data, how to load it, and who may read it"},
 	{"koine/internal/archtest", []string{}, []string{},
 		"the law stands beside the packages"},
 

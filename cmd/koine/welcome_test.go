@@ -1,0 +1,76 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// welcomeCommands are the commands that the welcome shows, over as many lines as they
+// take, but for those that need a word filled in.
+var welcomeCommands = regexp.MustCompile(`(?m)^  ((?:curl|koine query) [^\n]*(?:\n    [^\n]*)*)`)
+
+// What the server says to try works as it stands, with the key that it printed: the
+// secret itself is there once.
+func TestWelcomeCanBeTried(t *testing.T) {
+	for _, flags := range [][]string{{}, {"--auth", "keys"}} {
+		t.Run(strings.Join(append([]string{"serve"}, flags...), " "), func(t *testing.T) {
+			server, url := startServer(t, slices.Concat([]string{"--demo", "--heartbeat", "1s"}, flags)...)
+			var text string // the rest of it comes behind the line that tells the address
+			for end := time.Now().Add(time.Minute); !strings.Contains(text, "The demo's data is gone"); text = server.log.String() {
+				if time.Now().After(end) {
+					t.Fatalf("the welcome does not end:\n%s", text)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			shell := &shell{t: t, state: t.TempDir() + "/state"}
+			want := 4
+			if len(flags) > 0 {
+				want = 5
+				key := trustMasks.FindString(text)
+				if n := strings.Count(text, key); key == "" || n != 1 {
+					t.Errorf("the key is printed %d times:\n%s", n, text)
+				}
+				shell.run("export KOINE_URL=" + url + " KOINE_KEY=" + key)
+			}
+			commands := welcomeCommands.FindAllStringSubmatch(text, -1)
+			if len(commands) != want {
+				t.Errorf("got %d commands to try, want %d:\n%s", len(commands), want, text)
+			}
+			for _, c := range commands {
+				command := c[1]
+				if strings.Contains(command, "/changes") {
+					command += " -s | head -n 1" // it goes on otherwise
+				}
+				printed, err := shell.run(command)
+				if err != nil || printed == "" || strings.Contains(printed, `"error`) {
+					t.Errorf("%s\n%v\n%s", command, err, printed)
+				}
+			}
+		})
+	}
+}
+
+// The demo's named graphs are there for everybody with a key, and belong to those
+// who fill them.
+func TestDemoWithKeys(t *testing.T) {
+	server, url := startServer(t, "--demo", "--auth", "keys")
+	shell := &shell{t: t, state: t.TempDir() + "/state"}
+	shell.run("export KOINE_URL=" + url + " ADMIN=" + trustMasks.FindString(server.log.String()))
+	for _, step := range []struct{ command, want string }{
+		{"ELLA=$(KOINE_KEY=$ADMIN koine keys create --agent ella 2>/dev/null); CHEN=$(KOINE_KEY=$ADMIN koine keys create --agent chen 2>/dev/null)", ""},
+		{`KOINE_KEY=$ELLA koine query --compact '{ graphs { iri } statements(view: {graphs: ["lab:measurements"]}) { nodes { graph } } }' | cut -c1-160`,
+			`{"graphs":[{"iri":null},{"iri":"https://koine.example/demo/literature"},{"iri":"https://koine.example/demo/measurements"}],"statements":{"nodes":[{"graph":"http`},
+		{`KOINE_KEY=$ELLA koine update add lab:run-7 rdfs:comment "Mine" --graph lab:measurements 2>&1 | grep -o '(.*)'`, "(PERMISSION_DENIED)"},
+		{`KOINE_KEY=$CHEN koine update add lab:run-7 rdfs:comment "Looked at again" --graph lab:measurements | grep -o Verified`, "Verified"},
+		{`KOINE_KEY=$CHEN koine query --compact '{ graph(iri: "lab:measurements") { policy { visibility owners } } }'`,
+			`{"graph":{"policy":{"visibility":"PUBLIC","owners":["agent://chen"]}}}`},
+	} {
+		printed, err := shell.run(step.command)
+		if err != nil || strings.TrimSpace(printed) != step.want {
+			t.Errorf("%s\ngot  %s%v\nwant %s", step.command, printed, err, step.want)
+		}
+	}
+}
