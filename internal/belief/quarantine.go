@@ -3,10 +3,10 @@ package belief
 import (
 	"context"
 	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -30,7 +30,7 @@ const MaxQuarantined = 10_000
 type Quarantines struct {
 	doubts  atomic.Pointer[kg.Doubts]
 	changed atomic.Uint64 // the revision of the last change
-	mu      sync.Mutex    // held while doubts are changed
+	mirror  records.Mirror
 }
 
 // Doubted is that of kg.Distrust.
@@ -47,60 +47,37 @@ func (q *Quarantines) DoubtsChanged(after kg.Revision) (changed bool, upTo kg.Re
 	return newest > after, max(newest, after)
 }
 
+// quarantined are the statements that the quarantines are made of.
+var quarantined = []kg.Pattern{{Predicate: propSince, Graph: kg.SystemGraph}, {Predicate: propLifted, Graph: kg.SystemGraph}}
+
 // Load reads what the store holds already: after it was opened, before anybody is
 // served.
 func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
-	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	doubts, changed := kg.Doubts{}, kg.Revision(0)
-	for _, p := range [...]kg.Term{propSince, propLifted} {
-		for st, err := range s.Match(kg.Pattern{Predicate: p, Graph: kg.SystemGraph}) {
-			if err != nil {
-				return err
-			}
-			changed = max(changed, st.Revision())
-			if since, ok := st.Object.DateTimeValue(); ok && p == propSince {
-				doubts[kg.AgentID(st.Subject.Value())] = since
-			}
-		}
-	}
-	q.show(doubts, changed)
-	return nil
+	return q.mirror.Load(ctx, store, q.take, quarantined...)
 }
 
 // Follow takes a commit in; for kg.Options.OnSystemChange.
-func (q *Quarantines) Follow(c *kg.Commit) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var doubts kg.Doubts
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		if ch.Quad.Graph != kg.SystemGraph || ch.Quad.Predicate != propSince {
-			continue
-		}
-		if doubts == nil {
-			if doubts = maps.Clone(q.Doubted()); doubts == nil {
-				doubts = kg.Doubts{}
-			}
-		}
-		agent := kg.AgentID(ch.Quad.Subject.Value())
-		since, ok := ch.Quad.Object.DateTimeValue()
+func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.take, quarantined...) }
+
+func (q *Quarantines) take(facts []records.Fact) {
+	doubts := maps.Clone(q.Doubted())
+	if doubts == nil {
+		doubts = kg.Doubts{}
+	}
+	var changed kg.Revision
+	for _, f := range facts {
+		changed = max(changed, f.Since)
+		agent := kg.AgentID(f.Subject.Value())
+		since, ok := f.Object.DateTimeValue()
 		switch {
-		case !ok:
-		case len(ch.After) > 0:
+		case !ok || f.Predicate != propSince:
+		case f.Stands:
 			doubts[agent] = since
 		case doubts[agent].Equal(since): // and not one that took its place
 			delete(doubts, agent)
 		}
 	}
-	if doubts != nil {
-		q.show(doubts, c.Revision)
-	}
+	q.show(doubts, changed)
 }
 
 // show makes the doubts those of every read; nobody is nil, which costs nothing.

@@ -3,9 +3,9 @@ package policy
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -15,8 +15,7 @@ type Policies struct {
 	options Options
 	table   atomic.Pointer[table]
 	lately  lately
-
-	mu sync.Mutex // held while the table is changed
+	mirror  records.Mirror
 }
 
 // New makes policies that know of none yet: see Load.
@@ -29,69 +28,53 @@ func New(o Options) *Policies {
 // Load reads the policies that the store holds. It is called once, when the store
 // is open and before anybody else uses it: Follow does the rest.
 func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
-	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
-	for _, predicate := range predicates {
-		for st, err := range s.Match(kg.Pattern{Predicate: predicate, Graph: kg.SystemGraph}) {
-			if err != nil {
-				return err
+	return ps.mirror.Load(ctx, store, func(facts []records.Fact) {
+		drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
+		for _, f := range facts {
+			d, known := ps.note(drafts, f), first[graphOf(f.Subject)]
+			if known == 0 || f.Since < known {
+				first[d.Graph] = f.Since
 			}
-			graph := graphOf(st.Subject)
-			d := drafts[graph]
-			if d == nil {
-				d = draftOf(nil, graph)
-				drafts[graph], first[graph] = d, s.Revision()
+		}
+		var last kg.Revision // in which one was changed
+		for graph, d := range drafts {
+			if !d.Made || d.Revision != first[graph] {
+				last = max(last, d.Revision)
 			}
-			since := st.Assertions[0].Revision
-			first[graph] = min(first[graph], since)
-			d.note(st.Predicate, st.Object, true, since)
 		}
-	}
-	var last kg.Revision // in which one was changed
-	for graph, d := range drafts {
-		if !d.Made || d.Revision != first[graph] {
-			last = max(last, d.Revision)
-		}
-	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.show(drafts)
-	ps.lately.forget(last)
-	return nil
+		ps.show(drafts)
+		ps.lately.forget(last)
+	}, statementsOfPolicies...)
 }
 
 // Follow is kg.Options.OnSystemChange: it takes a commit in.
 func (ps *Policies) Follow(c *kg.Commit) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	drafts := map[kg.Term]*draft{}
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		if ch.Quad.Graph != kg.SystemGraph || !isPolicy(ch.Quad.Predicate) {
-			continue
+	ps.mirror.Follow(c, func(facts []records.Fact) {
+		drafts := map[kg.Term]*draft{}
+		for _, f := range facts {
+			ps.note(drafts, f)
 		}
-		graph := graphOf(ch.Quad.Subject)
-		d := drafts[graph]
-		if d == nil {
-			d = draftOf(nil, graph)
-			if known := ps.table.Load().find(graph); known != nil {
-				d = draftOf(&known.Policy, graph)
-			}
-			drafts[graph] = d
+		before, after := ps.show(drafts)
+		for graph := range drafts {
+			ps.lately.add(change{revision: c.Revision, graph: graph, before: before.find(graph), after: after.find(graph)})
 		}
-		d.note(ch.Quad.Predicate, ch.Quad.Object, len(ch.After) > 0, c.Revision)
-	}
-	before, after := ps.show(drafts)
-	for graph := range drafts {
-		ps.lately.add(change{revision: c.Revision, graph: graph, before: before.find(graph), after: after.find(graph)})
-	}
-	if len(drafts) > 0 {
 		ps.lately.newest.Store(uint64(c.Revision))
+	}, statementsOfPolicies...)
+}
+
+// note takes a statement into the draft of its graph's policy.
+func (ps *Policies) note(drafts map[kg.Term]*draft, f records.Fact) *draft {
+	graph := graphOf(f.Subject)
+	d := drafts[graph]
+	if d == nil {
+		d = draftOf(nil, graph)
+		if known := ps.table.Load().find(graph); known != nil {
+			d = draftOf(&known.Policy, graph)
+		}
+		drafts[graph] = d
 	}
+	d.note(f.Predicate, f.Object, f.Stands, f.Since)
+	return d
 }
 
 // show puts what the drafts come to into the table.

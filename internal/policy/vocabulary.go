@@ -32,6 +32,14 @@ var (
 // predicates are all that a policy consists of but its class.
 var predicates = [...]kg.Term{visibility, owner, writer, reader, made, deleted, changedIn}
 
+// statementsOfPolicies are those with the predicates.
+var statementsOfPolicies = func() (list []kg.Pattern) {
+	for _, p := range predicates {
+		list = append(list, kg.Pattern{Predicate: p, Graph: kg.SystemGraph})
+	}
+	return list
+}()
+
 // defaultGraphName stands for the default graph, which has no name, as a subject.
 var defaultGraphName = kg.IRI(kg.OwnGraphPrefix + "default")
 

@@ -3,7 +3,6 @@ package records
 import (
 	"context"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 
@@ -13,22 +12,28 @@ import (
 // Table holds the records of one graph whose subjects begin alike. It is safe
 // for concurrent use.
 type Table struct {
-	graph   kg.Term
-	prefix  string
-	names   []string
-	changed func(kg.Term, Record)
+	prefix   string
+	patterns []kg.Pattern
+	changed  func(kg.Term, Record)
+	mirror   Mirror
 
-	// mu guards what follows.
-	mu       sync.Mutex
-	records  map[kg.Term]Record
-	followed kg.Revision // the newest commit that was followed
+	mu      sync.Mutex // guards records
+	records map[kg.Term]Record
 }
 
 // NewTable makes an empty table of the subjects in the graph that begin with
-// prefix, with the named properties only, or with all of them. changed is called with each record that has changed, in order, and with
-// nil for one that has gone; it must not block and not call the table.
+// prefix, with the named properties only, or with all of them. changed is called
+// with each record that has changed, in order, and with nil for one that has
+// gone; it must not block and not call the table.
 func NewTable(graph kg.Term, prefix string, changed func(subject kg.Term, now Record), names ...string) *Table {
-	return &Table{graph: graph, prefix: prefix, names: names, changed: changed, records: map[kg.Term]Record{}}
+	t := &Table{prefix: prefix, changed: changed, records: map[kg.Term]Record{}}
+	for _, name := range names {
+		t.patterns = append(t.patterns, kg.Pattern{Predicate: Property(name), Graph: graph})
+	}
+	if len(names) == 0 {
+		t.patterns = []kg.Pattern{{Graph: graph}}
+	}
+	return t
 }
 
 // Len is the number of records.
@@ -38,59 +43,32 @@ func (t *Table) Len() int {
 	return len(t.records)
 }
 
-// Load reads what stands in the store. It is called once, after the store was
-// opened with Follow as one of its callbacks.
+// Load reads what stands in the store, once: see Mirror.
 func (t *Table) Load(ctx context.Context, store *kg.Store) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := store.WaitFor(ctx, t.followed); err != nil {
-		return err
-	}
-	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{t.graph}})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	t.followed = s.Revision()
-	for st, err := range s.Match(kg.Pattern{Graph: t.graph}) {
-		if err != nil {
-			return err
-		}
-		if name := t.keeps(st.Quad); name != "" {
-			t.records[st.Subject] = t.records[st.Subject].with(name, st.Object, true)
-		}
-	}
-	for subject, record := range t.records {
-		t.changed(subject, record)
-	}
-	return nil
+	return t.mirror.Load(ctx, store, t.take, t.patterns...)
 }
 
-// Follow takes a commit. It is called in the order of the revisions.
-func (t *Table) Follow(c *kg.Commit) {
+// Follow takes a commit (kg.Options.OnSystemChange).
+func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.take, t.patterns...) }
+
+// take tells of each subject once.
+func (t *Table) take(facts []Fact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.Revision <= t.followed {
-		return
-	}
-	t.followed = c.Revision
 	var touched []kg.Term
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		name := t.keeps(ch.Quad)
-		if name == "" {
-			continue
-		}
-		before := t.records[ch.Quad.Subject]
-		t.records[ch.Quad.Subject] = before.with(name, ch.Quad.Object, len(ch.After) > 0)
-		touched = append(touched, ch.Quad.Subject)
-	}
 	told := map[kg.Term]bool{}
-	for _, subject := range touched {
-		if told[subject] {
+	for _, f := range facts {
+		name := nameOf(f.Predicate)
+		if name == "" || !strings.HasPrefix(f.Subject.Value(), t.prefix) {
 			continue
 		}
-		told[subject] = true
+		t.records[f.Subject] = t.records[f.Subject].with(name, f.Object, f.Stands)
+		if !told[f.Subject] {
+			told[f.Subject] = true
+			touched = append(touched, f.Subject)
+		}
+	}
+	for _, subject := range touched {
 		record := t.records[subject]
 		if len(record) == 0 {
 			delete(t.records, subject)
@@ -98,16 +76,6 @@ func (t *Table) Follow(c *kg.Commit) {
 		}
 		t.changed(subject, record)
 	}
-}
-
-// keeps is the name of the property that the statement is about, "" if the table
-// does not keep it.
-func (t *Table) keeps(q kg.Quad) string {
-	name := nameOf(q.Predicate)
-	if q.Graph != t.graph || !strings.HasPrefix(q.Subject.Value(), t.prefix) || t.names != nil && !slices.Contains(t.names, name) {
-		return ""
-	}
-	return name
 }
 
 // Matcher reads statements (kg.Snapshot; kg.Tx by its MatchOwn).

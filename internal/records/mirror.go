@@ -1,0 +1,77 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"koine/kg"
+)
+
+// Fact is a statement of koine's own graphs that stands, or that stood.
+type Fact struct {
+	kg.Quad
+	Stands bool
+	// Since is the revision in which it was first backed, or went.
+	Since kg.Revision
+}
+
+// Mirror keeps what is made in memory of statements in koine's own graphs as they
+// stand: Load once, when the store is open, then Follow with every commit. What
+// is made of them is the caller's, who publishes it for readers that take no
+// lock; take is never called by two at a time, and must neither block nor call
+// the mirror. The zero Mirror is ready. Safe for concurrent use.
+type Mirror struct {
+	mu       sync.Mutex  // held while facts are taken
+	followed kg.Revision // the newest commit that was taken in; guarded by mu
+}
+
+// Load tells take, in one call, what stands in the store that fits one of the
+// patterns. Commits that came before it was called are in it; later ones wait
+// for it.
+func (m *Mirror) Load(ctx context.Context, store *kg.Store, take func([]Fact), patterns ...kg.Pattern) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := store.WaitFor(ctx, m.followed); err != nil {
+		return err
+	}
+	s, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var facts []Fact
+	for _, p := range patterns {
+		for st, err := range s.Match(p) {
+			if err != nil {
+				return err
+			}
+			facts = append(facts, Fact{st.Quad, true, st.Assertions[0].Revision})
+		}
+	}
+	m.followed = s.Revision()
+	take(facts)
+	return nil
+}
+
+// Follow tells take, in one call, what a commit changed that fits one of the
+// patterns; nothing is no call. It is called in the order of the revisions
+// (kg.Options.OnSystemChange).
+func (m *Mirror) Follow(c *kg.Commit, take func([]Fact), patterns ...kg.Pattern) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.Revision <= m.followed {
+		return
+	}
+	m.followed = c.Revision
+	var facts []Fact
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if slices.ContainsFunc(patterns, func(p kg.Pattern) bool { return p.Matches(ch.Quad) }) {
+			facts = append(facts, Fact{ch.Quad, len(ch.After) > 0, c.Revision})
+		}
+	}
+	if len(facts) > 0 {
+		take(facts)
+	}
+}
