@@ -135,7 +135,8 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		errs = e.present(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
 	}
 	if len(errs) == 0 {
-		if err := e.refused(ctx, r, opCtx); err != nil {
+		var err error
+		if ctx, err = e.ruled(ctx, r, opCtx); err != nil {
 			errs = e.present(err)
 		}
 	}

@@ -22,11 +22,15 @@ type Rules interface {
 	Refuses(ctx context.Context, a Ask) error
 }
 
-// refused asks the rules about a query or a subscription. What a mutation does is
-// judged where it is done.
-func (e *Engine) refused(ctx context.Context, r *run, op *graphql.OperationContext) error {
-	if e.deps.Rules == nil || op.Operation.Operation == ast.Mutation {
-		return nil
+// ruled asks the rules about a query or a subscription, and notes in the context
+// that they were asked. What a mutation does is judged where it is done, and what
+// it reads belongs to it.
+func (e *Engine) ruled(ctx context.Context, r *run, op *graphql.OperationContext) (context.Context, error) {
+	if e.deps.Rules == nil {
+		return ctx, nil
+	}
+	if op.Operation.Operation == ast.Mutation {
+		return operation.WithAsked(ctx), nil
 	}
 	of := queryImplementors
 	if op.Operation.Operation == ast.Subscription {
@@ -36,5 +40,5 @@ func (e *Engine) refused(ctx context.Context, r *run, op *graphql.OperationConte
 	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, of) {
 		a.Fields = append(a.Fields, f.Name)
 	}
-	return e.deps.Rules.Refuses(ctx, a)
+	return operation.WithAsked(ctx), e.deps.Rules.Refuses(ctx, a)
 }

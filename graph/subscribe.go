@@ -35,7 +35,8 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 	if len(errs) > 0 {
 		return nil, &operation.InvalidError{Errors: errs}
 	}
-	if err := e.refused(ctx, r, opCtx); err != nil {
+	ctx, err := e.ruled(ctx, r, opCtx)
+	if err != nil {
 		return nil, err
 	}
 	// The resolver of the field does the work; see newStream.

@@ -107,6 +107,16 @@ func (s *Store) admit(ctx context.Context, m Meta) error {
 	return s.options.Admit(ctx, m)
 }
 
+// admitRead asks whether the principal may begin to read, or to follow what
+// changes.
+func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
+	if s.options.AdmitRead == nil || p.trusted() {
+		return nil
+	}
+	p.normalise()
+	return s.options.AdmitRead(ctx, p, follow)
+}
+
 // enqueue hands an update to the committer, or says why not.
 func (s *Store) enqueue(u *update) error {
 	if e := s.refused.Load(); e != nil {

@@ -79,6 +79,9 @@ func (s *Store) noteDamage(err error) error {
 // which it may read nothing is CodeNotFound; one without any
 // change is shown to who made it and to who reads the system graph.
 func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, error) {
+	if err := s.admitRead(ctx, p, false); err != nil {
+		return nil, err
+	}
 	p.normalise()
 	if r == 0 || r > s.head.Load().revision {
 		return nil, errNoRevision(r)

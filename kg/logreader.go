@@ -36,6 +36,9 @@ type LogReader struct {
 // fails with CodePositionGone when the log no longer holds what is behind After,
 // or a position is of another log or ahead of it.
 func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReader, error) {
+	if err := s.admitRead(ctx, f.View.Principal, false); err != nil {
+		return nil, err
+	}
 	seen, err := f.ready(s.options.Access, s.options.Distrust)
 	if err != nil {
 		return nil, err

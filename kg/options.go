@@ -46,6 +46,12 @@ type Options struct {
 	// It must be fast and safe for concurrent use.
 	Admit func(context.Context, Meta) error
 
+	// AdmitRead, if set, is asked whenever somebody from outside begins to read: by
+	// View, Commit and ReadLog, and, with follow, by Watch; its error is the answer.
+	// What the context tells of the request is between it and the caller. It must be
+	// fast and safe for concurrent use.
+	AdmitRead func(ctx context.Context, p Principal, follow bool) error
+
 	// Span, if set, begins a span of a trace inside of that which ctx carries: of
 	// an update, a load, or a view for as long as it is open. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))

@@ -230,6 +230,9 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	if err := v.Valid(); err != nil {
 		return nil, err
 	}
+	if err := s.admitRead(ctx, v.Principal, false); err != nil {
+		return nil, err
+	}
 	p, err := s.pin(ctx)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,9 @@ type Watcher struct {
 // another log or ahead of it, and CodeOverloaded when there are too many
 // watchers. Close it when done.
 func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, error) {
+	if err := s.admitRead(ctx, f.View.Principal, true); err != nil {
+		return nil, err
+	}
 	seen, err := f.ready(s.options.Access, s.options.Distrust)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 
 	"koine/graph"
+	"koine/internal/caller"
+	"koine/internal/operation"
 	"koine/internal/review"
 	"koine/internal/rules"
 	"koine/kg"
@@ -48,6 +51,7 @@ func (j *judging) configure(o *kg.Options) {
 	}
 	if j.file != nil {
 		o.Access = ruledAccess{o.Access, j.file}
+		o.AdmitRead = j.admitRead
 		verifiers := []kg.Verifier{j.file}
 		if o.Verifier != nil {
 			verifiers = append(verifiers, o.Verifier)
@@ -92,6 +96,18 @@ func (j *judging) follow(ctx context.Context) (stop func()) {
 		cancel()
 		following.Wait()
 	}
+}
+
+// admitRead asks the rules about a read of which they were not told as a query or
+// subscription: /changes, GET /data, and whatever comes beside them.
+func (j *judging) admitRead(ctx context.Context, p kg.Principal, follow bool) error {
+	if operation.Asked(ctx) {
+		return nil
+	}
+	c := caller.From(ctx)
+	return j.file.Refuses(ctx, rules.Query{
+		Principal: p, Actor: c.Actor, Subscription: follow, Fields: []string{}, Call: rules.Call{Method: http.MethodGet + " " + c.Path},
+	})
 }
 
 // Refuses asks the rules about a query or a subscription (graph.Rules).

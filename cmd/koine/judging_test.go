@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -192,6 +193,90 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 			t.Fatal(text)
 		}
 		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(id: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE) { status conflict } }`), row.want, row.conflict)
+	}
+}
+
+// TestRulesAreAskedAtEveryDoor proves that a rule on queries or subscriptions
+// cannot be gone around at the doors that have no GraphQL, and that a query or
+// subscription is asked about once: what it reads is not a query of its own.
+func TestRulesAreAskedAtEveryDoor(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte(`rules:
+  - {name: q, on: query, when: 'caller.id == "agent://guest" && method != "applyPatches"', effect: refuse, message: No queries}
+  - {name: s, on: subscribe, when: 'caller.id == "agent://guest"', effect: refuse, message: No streams}
+  - {name: export, on: query, when: 'method == "GET /data"', effect: refuse, message: Nothing leaves}
+  - {name: feed, on: subscribe, when: 'method == "GET /changes" && query.text == "" && query.fields.size() == 0 && caller.actor == "agent://bob"', effect: refuse, message: Not the feed}
+  - {name: plain, on: query, when: 'query.text == ""', effect: refuse, message: Only with a query}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, url := startServer(t, "--policy", policy)
+	if text := askGraphQL(t, url, "guest", `mutation { applyPatches(input: {patches: [`+payPatch+`]}) { success } }`); !strings.Contains(text, `"success":true`) {
+		t.Fatal(text)
+	}
+	for _, row := range []struct {
+		agent, method, path, body string
+		status                    int
+		want                      string
+	}{
+		{"guest", "GET", "/data", "", 403, "No queries"},
+		{"guest", "HEAD", "/data", "", 403, ""},
+		{"guest", "GET", "/changes", "", 403, "No streams"},
+		{"guest", "GET", "/changes?snapshot=true", "", 403, "No queries"},
+		{"guest", "GET", "/changes?since=earliest", "", 403, "No streams"},
+		{"guest", "POST", "/graphql", `{"query":"{ statements { totalCount } }"}`, 200, "No queries"},
+		{"ann", "GET", "/data", "", 403, "Nothing leaves"},
+		{"bob", "GET", "/changes", "", 403, "Not the feed"},
+		{"ann", "GET", "/changes?snapshot=true", "", 403, "Only with a query"},
+		{"ann", "POST", "/graphql", `{"query":"{ statements { totalCount } changes { nodes { op } } diff(from: 0) { nodes { op } } vocabulary { predicates { iri } } }"}`, 200, `"totalCount":1`},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), row.method, url+row.path, strings.NewReader(row.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Agent-ID", row.agent)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != row.status || !strings.Contains(string(text), row.want) || row.want == "" && len(text) > 0 {
+			t.Errorf("%s %s %s: %d %s, %v", row.agent, row.method, row.path, response.StatusCode, text, err)
+		}
+		if row.status == 200 && row.agent == "ann" && strings.Contains(string(text), "errors") {
+			t.Errorf("%s", text)
+		}
+	}
+	// A subscription that begins with a snapshot reads, and is a subscription.
+	lines := streamOf(t, url, "ann", `{"query":"subscription { entityChanged(iri: \"https://example.org/ann\", resume: \"snapshot\") { ... on EntityChange { entity { iri types } } } }"}`)
+	contains(t, "the snapshot", lines(), `https://example.org/ann`)
+}
+
+// streamOf opens a subscription and gives a function that waits for the next event.
+func streamOf(t *testing.T, url, name, body string) (next func() string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/graphql", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("X-Agent-ID", name)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	lines := bufio.NewScanner(response.Body)
+	return func() string {
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "data:") {
+				return lines.Text()
+			}
+		}
+		return "the stream has ended"
 	}
 }
 

@@ -55,7 +55,7 @@ func statusOf(code kg.Code) int {
 		return http.StatusBadRequest
 	case kg.CodeNotFound, kg.CodeGraphNotFound:
 		return http.StatusNotFound
-	case kg.CodePermissionDenied, kg.CodeSourceForbidden, kg.CodeReserved:
+	case kg.CodePermissionDenied, kg.CodeSourceForbidden, kg.CodeReserved, kg.CodeAlignmentViolation:
 		return http.StatusForbidden
 	case kg.CodeRevisionConflict, kg.CodeIdempotencyConflict:
 		return http.StatusConflict
@@ -63,7 +63,7 @@ func statusOf(code kg.Code) int {
 		return http.StatusGone
 	case kg.CodeLimitExceeded:
 		return http.StatusRequestEntityTooLarge
-	case kg.CodeConstraintViolation, kg.CodeAlignmentViolation, kg.CodeJudgeLimit:
+	case kg.CodeConstraintViolation, kg.CodeJudgeLimit:
 		return http.StatusUnprocessableEntity
 	case kg.CodeOverloaded, kg.CodeRateLimited:
 		return http.StatusTooManyRequests
