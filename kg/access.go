@@ -1,6 +1,9 @@
 package kg
 
-import "strings"
+import (
+	"strings"
+	"sync/atomic"
+)
 
 // Right is what a graph's policy decides about.
 type Right uint8
@@ -49,6 +52,11 @@ type AllowAll struct{}
 
 // Allowed says yes.
 func (AllowAll) Allowed(Principal, Term, Right) bool { return true }
+
+// Version never moves.
+func (AllowAll) Version() *atomic.Uint64 { return &noPolicies }
+
+var noPolicies atomic.Uint64
 
 // OwnGraphPrefix begins the IRI of every graph that koine keeps for itself.
 // The default view leaves these graphs out.

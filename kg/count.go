@@ -74,12 +74,14 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 
 // eachShown is catalogue.each for what the view shows.
 func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
+	var last ID // the counts of a graph follow one another
+	var shown bool
 	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
-		var shown bool
-		if err == nil {
+		if err == nil && (graph != last || s.hides != nil) {
 			shown, err = s.admitsCounted(kind, graph, id)
+			last = graph
 		}
-		if shown {
+		if shown && err == nil {
 			fn(graph, id, count)
 		}
 	})

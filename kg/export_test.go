@@ -133,3 +133,17 @@ func (s *Store) ShareLock() (closeShared func() error, err error) {
 	fd, err := unix.Dup(int(s.dir.lock.Fd()))
 	return func() error { return unix.Close(fd) }, err
 }
+
+// Kept is of how many readers answers are kept, and of how many graphs of the one
+// with the most.
+func (s *Store) Kept() (readers, graphs int) {
+	kept := s.readers.kept.Load()
+	for i := range kept.places {
+		if r := kept.places[i].Load(); r != nil {
+			r.mu.Lock()
+			readers, graphs = readers+1, max(graphs, r.used)
+			r.mu.Unlock()
+		}
+	}
+	return readers, graphs
+}

@@ -61,6 +61,8 @@ type sight struct {
 	// one, and masks which of their parts are bound.
 	many  map[Pattern]struct{}
 	masks []uint8
+	// asked is the answer about the graph that was asked about last.
+	asked graphAnswer
 	// told is what is shown of the commit of the last event.
 	told struct{ of, shown *Commit }
 }
@@ -86,7 +88,7 @@ func (f Filter) ready(access Access, distrust Distrust) (*sight, error) {
 	if f.View.doubts = nil; f.View.Doubted { // the doubts of the moment decide
 		distrust = trustAll{}
 	}
-	v := &sight{Filter: f, access: access, distrust: distrust, hides: hidden(access, f.View.Principal)}
+	v := &sight{Filter: f, access: access, distrust: distrust, hides: hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
@@ -162,7 +164,7 @@ func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 
 // readable tells whether the principal may read the statement, in whatever view.
 func (f *sight) readable(q *Quad) bool {
-	return f.access.Allowed(f.View.Principal, q.Graph, Read) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
+	return f.asked.may(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 }
 
 // commit is the commit with what the principal may know of why it was made.

@@ -34,7 +34,8 @@ type Snapshot struct {
 	read   atomic.Int64
 	meter  *Meter // nil: none
 	scans  atomic.Int64
-	graphs sync.Map // ID → bool: the decision per graph
+	reader *reader  // keeps decisions beyond this read; nil: none
+	graphs sync.Map // ID → bool: the decision per graph, where the reader does not keep it
 	// hides tells which statements are hidden from the principal, nil if none is;
 	// places keeps what it said.
 	hides   func(predicate, graph Term) bool
@@ -277,7 +278,16 @@ func (s *Snapshot) errGone(r Revision) error {
 
 // admits tells whether the view shows anything of the graph. A graph whose name
 // cannot be read is an error: to pass over it would look like one that is empty.
+// Where policies change while this reads, the new ones decide from then on.
 func (s *Snapshot) admits(graph ID) (bool, error) {
+	if s.view.Graphs == nil {
+		switch known := s.reader.find(graph); {
+		case known == readable:
+			return true, nil
+		case known == unreadable, known == ownGraph && !s.view.AllGraphs && !s.view.IncludePending:
+			return false, nil
+		}
+	}
 	if d, ok := s.graphs.Load(graph); ok {
 		return d.(bool), nil
 	}
@@ -285,9 +295,33 @@ func (s *Snapshot) admits(graph ID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	decision := s.view.shows(t) && s.access.Allowed(s.view.Principal, t, Read)
-	s.graphs.Store(graph, decision)
-	return decision, nil
+	shown, kept := s.mayRead(graph, t)
+	shown = shown && s.view.shows(t)
+	if !kept || s.view.Graphs != nil {
+		s.graphs.Store(graph, shown)
+	}
+	return shown, nil
+}
+
+// mayRead tells whether the principal reads the graph, and whether that is kept
+// beyond this read.
+func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
+	switch s.reader.find(graph) {
+	case readable:
+		return true, true
+	case unreadable:
+		return false, true
+	}
+	if IsOwnGraph(t) {
+		s.reader.keep(graph, ownGraph)
+		return s.access.Allowed(s.view.Principal, t, Read), false
+	}
+	may = s.access.Allowed(s.view.Principal, t, Read)
+	known := unreadable
+	if may {
+		known = readable
+	}
+	return may, s.reader.keep(graph, known)
 }
 
 // admitsPlace tells whether the view shows statements with the predicate in the

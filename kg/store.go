@@ -22,6 +22,7 @@ type Store struct {
 	wal     *wal.Log
 	db      *badger.DB
 	cache   *termCache
+	readers *readers
 	sealer  *sealer
 	tailer  *tailer
 	lately  lately
@@ -91,6 +92,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		options:   o,
+		readers:   newReaders(o.Access),
 		log:       o.Logger,
 		dir:       d,
 		queue:     make(chan *update, o.QueueLength),
@@ -271,6 +273,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: hidden(s.options.Access, v.Principal), catalogue: p.head.catalogue,
+		reader:   s.readers.of(&v.Principal),
 		dict:     dictionary{kv: p.kv, cache: s.cache},
 		view:     v,
 		position: Position{s.dir.epoch, v.At, EndOfCommit},

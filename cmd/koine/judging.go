@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"koine/graph"
@@ -77,6 +78,9 @@ type ruledAccess struct {
 	kg.Access
 	*rules.File
 }
+
+// Version is that of the access behind it: what the rules hide is no graph.
+func (a ruledAccess) Version() *atomic.Uint64 { return kg.VersionOf(a.Access) }
 
 // Unwrap is the access behind it.
 func (a ruledAccess) Unwrap() kg.Access { return a.Access }

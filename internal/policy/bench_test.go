@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -14,14 +15,24 @@ import (
 
 // exchangeable is an Access that is exchanged between rounds, so that all are
 // measured over one store and pay the same for being so.
-type exchangeable struct{ kg.Access }
+type exchangeable struct {
+	kg.Access
+	version atomic.Uint64 // moves on with each exchange
+}
+
+func (e *exchangeable) Version() *atomic.Uint64 { return &e.version }
+
+func (e *exchangeable) exchange(a kg.Access) {
+	e.Access = a
+	e.version.Add(1)
+}
 
 // BenchmarkAccess measures what policies add to reads: no Access to speak of
 // (kg.AllowAll), and one with 1 and with 100 policies, which let the reader in by
 // name or by role. They take turns; a round of one is some thousand reads. Aim: at
 // most 10 % more than AllowAll. Run it with -benchtime=10x, that is ten rounds.
 func BenchmarkAccess(b *testing.B) {
-	access := &exchangeable{kg.AllowAll{}}
+	access := &exchangeable{Access: kg.AllowAll{}}
 	store, err := kg.Open(b.TempDir(), kg.Options{Access: access})
 	if err != nil {
 		b.Fatal(err)
@@ -152,7 +163,7 @@ func BenchmarkAccess(b *testing.B) {
 			for round := 0; b.Loop(); round++ {
 				for i := range kinds {
 					k := (i + round) % len(kinds)
-					access.Access = kinds[k].access
+					access.exchange(kinds[k].access)
 					began := processorTime(b)
 					work.do()
 					took[k] = append(took[k], float64(processorTime(b)-began)/float64(work.reads))

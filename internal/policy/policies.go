@@ -14,6 +14,7 @@ import (
 type Policies struct {
 	options Options
 	table   atomic.Pointer[table]
+	version atomic.Uint64 // moves on behind each change of the table
 	lately  lately
 	mirror  records.Mirror
 }
@@ -86,6 +87,9 @@ func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
 	}
 	after = before.with(changed)
 	ps.table.Store(after)
+	if len(drafts) > 0 {
+		ps.version.Add(1)
+	}
 	return before, after
 }
 
@@ -93,6 +97,9 @@ func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
 func (ps *Policies) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return ps.level(&p, graph, ps.table.Load().find(graph)) >= right
 }
+
+// Version moves on with every change (kg.VersionedAccess).
+func (ps *Policies) Version() *atomic.Uint64 { return &ps.version }
 
 // level is the greatest right of the principal in a graph with this policy, nil
 // for none.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"koine/kg"
@@ -113,6 +114,10 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	e, ok := g.table.get(id)
 	return ok && e.readable(p)
 }
+
+// Version is that of the access behind it: of graphs of koine's own, of which those
+// of proposals are, nothing is kept.
+func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
 
 // Unwrap is the access behind it.
 func (g *Guard) Unwrap() kg.Access { return g.next }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,11 +13,14 @@ import (
 )
 
 // policies is an Access by a table of graphs: who has more than nothing there.
-// A graph that is not in the table is open to all.
+// A graph that is not in the table is open to all. Its answers can be kept.
 type policies struct {
-	mu    sync.Mutex
-	rules map[kg.Term]map[kg.AgentID]kg.Right
+	mu      sync.Mutex
+	rules   map[kg.Term]map[kg.AgentID]kg.Right
+	version atomic.Uint64
 }
+
+func (p *policies) Version() *atomic.Uint64 { return &p.version }
 
 func (p *policies) Allowed(who kg.Principal, graph kg.Term, right kg.Right) bool {
 	p.mu.Lock()
@@ -29,6 +33,7 @@ func (p *policies) set(graph kg.Term, rule map[kg.AgentID]kg.Right) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules[graph] = rule
+	p.version.Add(1)
 }
 
 var (
@@ -67,7 +72,11 @@ func testAccess(t *testing.T, f Factory) {
 			sameCommit(within(t), t, b.model, b.Store, r)
 		}
 	})
-	t.Run("the newest policy decides", func(t *testing.T) { newestPolicy(t, f) })
+	t.Run("the newest policy decides", func(t *testing.T) {
+		kept, asked := newPolicies(), newPolicies()
+		newestPolicy(t, f, kept, kept)
+		newestPolicy(t, f, asked, struct{ kg.Access }{asked})
+	})
 }
 
 func readsAsAllowed(t *testing.T, b *both, who kg.Principal) {
@@ -182,10 +191,10 @@ func writesAsAllowed(t *testing.T, b *both) {
 }
 
 // newestPolicy opens and shuts a graph while somebody reads and watches. Each
-// step waits for the event of the one before it.
-func newestPolicy(t *testing.T, f Factory) {
-	access := newPolicies()
-	b := newBoth(t, f, kg.Options{Access: access})
+// step waits for the event of the one before it. The store has the policies as
+// they are, or as an Access without a version.
+func newestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
+	b := newBoth(t, f, kg.Options{Access: given})
 	rec := Record(t, b.Store, kg.Filter{View: kg.View{Principal: reader}}, b.Oldest())
 	want := 0
 	say := func(open bool, text string) {
