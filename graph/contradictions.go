@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"koine/internal/belief"
@@ -25,7 +24,7 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	if err != nil {
 		return nil, err
 	}
-	s, skip, bound, err := r.behind(ctx, v, after)
+	s, begin, bound, err := r.behind(ctx, v, after)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +32,11 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	if err != nil {
 		return nil, err
 	}
-	found, err := belief.Contradictions(ctx, s, constraints, skip, n)
+	limits, err := r.engine.shapeSet().Limits(ctx, constraints)
+	if err != nil {
+		return nil, err
+	}
+	found, err := belief.Contradictions(s, limits, belief.Search{Most: n, After: begin})
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +45,15 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 		page.Nodes[i] = contradictionOf(c)
 	}
 	if found.More {
-		key := binary.BigEndian.AppendUint32(nil, uint32(skip+len(found.List)))
-		end := Cursor(r.engine.seal(s, bound, key))
+		end := Cursor(r.engine.seal(s, bound, found.End.Bytes()))
 		page.EndCursor = &end
 	}
 	return page, nil
 }
 
-// behind opens the snapshot of the page that a cursor asks for, and tells how many
-// contradictions come before it.
-func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, skip int, bound cursorBound, err error) {
+// behind opens the snapshot of the page that a cursor asks for, and tells where it
+// begins.
+func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Place, bound cursorBound, err error) {
 	// Not of the evaluation time: pages of one walk read at that of the first.
 	named := v
 	named.At, named.Now = 0, time.Time{}
@@ -59,17 +61,18 @@ func (r *run) behind(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snaps
 	bound = cursorBound{}.of(kg.String("contradictions " + epoch.String() + " " + viewKey(named)))
 	if after == nil {
 		s, err = r.open(ctx, v)
-		return s, 0, bound, err
+		return s, begin, bound, err
 	}
-	at, err := r.engine.unseal(*after, bound, 4)
+	at, err := r.engine.unsealAny(*after, bound)
 	if err != nil {
-		return nil, 0, bound, err
+		return nil, begin, bound, err
 	}
-	if len(at.key) == 4 {
-		skip = int(binary.BigEndian.Uint32(at.key))
+	begin, ok := belief.PlaceOf(at.key)
+	if !ok {
+		return nil, begin, bound, foreignCursor()
 	}
 	s, err = r.openAt(ctx, v, at)
-	return s, skip, bound, err
+	return s, begin, bound, err
 }
 
 func contradictionOf(c belief.Contradiction) Contradiction {

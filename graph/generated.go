@@ -529,8 +529,8 @@ type Query {
   ): Proposal
   """
   Statements that cannot all hold: several values of an owl:FunctionalProperty, several subjects of an
-  owl:InverseFunctionalProperty, more values than a shape with a target class allows (sh:maxCount of one
-  property), owl:sameAs against owl:differentFrom, and classes that are owl:disjointWith each other; as the
+  owl:InverseFunctionalProperty, more values than a shape allows its targets (sh:maxCount of one property,
+  forwards or backwards), owl:sameAs against owl:differentFrom, and classes that are owl:disjointWith each other; as the
   graph that the view shows declares them. What holds at different times only does not contradict.
   """
   contradictions(
@@ -1187,13 +1187,16 @@ type ResolveContradictionPayload {
 
 "A page of contradictions."
 type ContradictionPage {
-  "The contradictions, by kind and then in an order that stays the same from page to page."
+  "The contradictions, by kind and then in an order that is the same from page to page."
   nodes: [Contradiction!]!
   "Whether there are more behind them."
   hasNextPage: Boolean!
   "Goes into ` + "`" + `after` + "`" + ` to get these. Null when there are no more."
   endCursor: Cursor
-  "Whether all was looked at: a page ends after a million statements."
+  """
+  False when the search for this page ended early: after a million statements, and then ` + "`" + `hasNextPage` + "`" + ` and
+  ` + "`" + `endCursor` + "`" + ` go on from there; or because more than ten thousand properties, targets or pairs are declared.
+  """
   complete: Boolean!
 }
 
@@ -1209,7 +1212,7 @@ type Contradiction {
   property: IRI
   "Its sides and who backs them, 20 at the most."
   statements: [BackedStatement!]!
-  "How many sides there are."
+  "How many sides there are, counted up to 10,000."
   statementCount: Int!
 }
 

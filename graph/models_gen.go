@@ -280,19 +280,20 @@ type Contradiction struct {
 	Property *kg.Term `json:"property"`
 	// Its sides and who backs them, 20 at the most.
 	Statements []BackedStatement `json:"statements"`
-	// How many sides there are.
+	// How many sides there are, counted up to 10,000.
 	StatementCount int `json:"statementCount"`
 }
 
 // A page of contradictions.
 type ContradictionPage struct {
-	// The contradictions, by kind and then in an order that stays the same from page to page.
+	// The contradictions, by kind and then in an order that is the same from page to page.
 	Nodes []Contradiction `json:"nodes"`
 	// Whether there are more behind them.
 	HasNextPage bool `json:"hasNextPage"`
 	// Goes into `after` to get these. Null when there are no more.
 	EndCursor *Cursor `json:"endCursor"`
-	// Whether all was looked at: a page ends after a million statements.
+	// False when the search for this page ended early: after a million statements, and then `hasNextPage` and
+	// `endCursor` go on from there; or because more than ten thousand properties, targets or pairs are declared.
 	Complete bool `json:"complete"`
 }
 

@@ -43,7 +43,7 @@ var law = []layer{
 		"everybody imports it: it carries who is calling, and nothing else"},
 	{"koine/internal/update", []string{"koine/kg"}, []string{},
 		"how patches are written is the same for all protocols, so it knows none"},
-	{"koine/internal/belief", []string{"koine/kg", "koine/internal/records"}, []string{},
+	{"koine/internal/belief", []string{"koine/kg", "koine/internal/records", "koine/internal/shapes"}, []string{},
 		"what is believed and how it is repaired is the same for all protocols, so it knows none"},
 	{"koine/internal/follow", []string{"koine/kg", "koine/internal/operation"}, []string{},
 		"what stands and what changes is the same for all protocols, so it knows none"},

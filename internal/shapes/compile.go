@@ -20,6 +20,7 @@ type set struct {
 	roots []*shape // those with targets that are not deactivated, in order
 	all   []*shape // in order, without those inside of others that have no name
 	index index
+	since kg.Revision // from which on they are known to have been in force
 }
 
 // compile makes shapes of the statements of the shapes graph, or says what is

@@ -42,12 +42,9 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	defer snapshot.Close()
-	quads := map[kg.Quad]bool{}
-	for st, err := range snapshot.Match(kg.Pattern{Graph: kg.ShapesGraph}) {
-		if err != nil {
-			return err
-		}
-		quads[st.Quad] = true
+	quads, err := shapesOf(snapshot)
+	if err != nil {
+		return err
 	}
 	compiled, err := compile(documentOf(inOrder(quads)))
 	if err != nil {
@@ -59,6 +56,7 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quads = quads
+	compiled.since = snapshot.Revision()
 	s.now.Store(compiled)
 	return nil
 }
@@ -94,7 +92,20 @@ func (s *Set) Follow(c *kg.Commit) {
 		}
 		return
 	}
+	compiled.since = c.Revision
 	s.now.Store(compiled)
+}
+
+// shapesOf reads the shapes graph.
+func shapesOf(snapshot *kg.Snapshot) (map[kg.Quad]bool, error) {
+	quads := map[kg.Quad]bool{}
+	for st, err := range snapshot.Match(kg.Pattern{Graph: kg.ShapesGraph}) {
+		if err != nil {
+			return nil, err
+		}
+		quads[st.Quad] = true
+	}
+	return quads, nil
 }
 
 func inOrder(quads map[kg.Quad]bool) []kg.Quad {

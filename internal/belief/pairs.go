@@ -1,0 +1,105 @@
+package belief
+
+import (
+	"fmt"
+
+	"koine/kg"
+)
+
+// sameAndDifferent looks for pairs of which both is said, whichever way round.
+func (f *finder) sameAndDifferent() error {
+	if f.begin(0) {
+		return nil
+	}
+	different, known, err := f.s.ID(kg.IRI(differentFrom))
+	if !known || err != nil {
+		return err
+	}
+	return f.rows(kg.IDPattern{Predicate: different}, func(row *kg.Row, last kg.IDQuad) error {
+		if row.Subject == last.Subject && row.Object == last.Object {
+			return nil // in another graph too
+		}
+		q, err := f.s.Quad(*row)
+		if err != nil {
+			return err
+		}
+		return f.pair(q.Subject, q.Object)
+	})
+}
+
+// pair looks at two things that are said to be different.
+func (f *finder) pair(a, b kg.Term) error {
+	c := Contradiction{Kind: SameAndDifferent, About: a,
+		Reason: fmt.Sprintf("%s and %s are owl:sameAs and owl:differentFrom each other", a.Name(), b.Name())}
+	different, same := kg.IRI(differentFrom), kg.IRI(sameAs)
+	if a == b {
+		c.Reason = a.Name() + " is owl:differentFrom itself"
+		for _, p := range [...]kg.Term{different, same} {
+			if _, err := f.add(&c, kg.Pattern{Subject: a, Predicate: p, Object: a}); err != nil {
+				return err
+			}
+		}
+		return f.take(c)
+	}
+	backwards, err := f.add(&c, kg.Pattern{Subject: b, Predicate: different, Object: a})
+	if err != nil || backwards && b.Compare(a) < 0 {
+		return err // told with the other
+	}
+	for _, p := range [...]kg.Pattern{
+		{Subject: a, Predicate: different, Object: b}, {Subject: a, Predicate: same, Object: b}, {Subject: b, Predicate: same, Object: a},
+	} {
+		if _, err := f.add(&c, p); err != nil {
+			return err
+		}
+	}
+	if !clash(c.Statements, 1, predicateOf) {
+		return nil
+	}
+	return f.take(c)
+}
+
+// disjoint looks for what is of both of two classes that are disjoint.
+func (f *finder) disjoint() error {
+	list, err := f.declared(kg.Pattern{Predicate: kg.IRI(disjointWith)})
+	if err != nil {
+		return err
+	}
+	said := make(map[kg.Quad]bool, len(list))
+	for _, q := range list {
+		said[q] = true
+	}
+	for nth, q := range list {
+		a, b := q.Subject, q.Object
+		other := kg.Quad{Subject: b, Predicate: q.Predicate, Object: a, Graph: q.Graph}
+		if f.begin(nth) || b.Compare(a) < 0 && said[other] {
+			continue // gone by, or told with the other
+		}
+		class, known, err := f.s.ID(a)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		reason := fmt.Sprintf("nothing is both %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
+		err = f.instances(class, func(id kg.ID) error {
+			about, err := f.s.Term(id)
+			if err != nil {
+				return err
+			}
+			c := Contradiction{Kind: Disjoint, About: about, Property: rdfType, Reason: reason}
+			of, err := f.add(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
+			if !of || err != nil {
+				return err
+			}
+			if _, err := f.add(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !clash(c.Statements, 1, objectOf) {
+				return err
+			}
+			return f.take(c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package belief
+
+import (
+	"encoding/binary"
+
+	"koine/kg"
+)
+
+// Place is where a search for contradictions stopped. It means something in one
+// store at one revision only. The zero Place is the beginning.
+type Place struct {
+	kind Kind
+	nth  uint32    // declaration of the kind
+	row  kg.IDQuad // that was looked at last for it; zero for none
+}
+
+// PlaceBytes is the length of Place.Bytes.
+const PlaceBytes = 1 + 4 + 4*len(kg.ID{})
+
+// Bytes is the place for a cursor.
+func (p Place) Bytes() []byte {
+	b := binary.BigEndian.AppendUint32([]byte{byte(p.kind)}, p.nth)
+	for _, id := range [...]kg.ID{p.row.Subject, p.row.Predicate, p.row.Object, p.row.Graph} {
+		b = append(b, id[:]...)
+	}
+	return b
+}
+
+// PlaceOf reads what Bytes made; false for anything else.
+func PlaceOf(b []byte) (p Place, ok bool) {
+	if len(b) != PlaceBytes || b[0] > byte(Disjoint) {
+		return p, false
+	}
+	p.kind, p.nth = Kind(b[0]), binary.BigEndian.Uint32(b[1:])
+	b = b[5:]
+	for _, id := range [...]*kg.ID{&p.row.Subject, &p.row.Predicate, &p.row.Object, &p.row.Graph} {
+		b = b[copy(id[:], b):]
+	}
+	return p, true
+}

@@ -1,0 +1,75 @@
+package belief
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+func subjectOf(q kg.Quad) kg.Term   { return q.Subject }
+func objectOf(q kg.Quad) kg.Term    { return q.Object }
+func predicateOf(q kg.Quad) kg.Term { return q.Predicate }
+
+// add reads the sides of a contradiction that fit the pattern.
+func (f *finder) add(c *Contradiction, p kg.Pattern) (shown bool, err error) {
+	if p.Subject.IsLiteral() {
+		return false, nil
+	}
+	for st, err := range f.s.Match(p) {
+		if err != nil {
+			return shown, err
+		}
+		f.left--
+		c.Statements, shown = append(c.Statements, st), true
+		if len(c.Statements) == MaxCountedSides {
+			break
+		}
+	}
+	return shown, nil
+}
+
+// clash tells whether at some time more than allowed different sides hold.
+func clash(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term) bool {
+	type event struct {
+		at    time.Time // zero: since ever
+		step  int
+		place kg.Term
+	}
+	var events []event
+	for _, st := range list {
+		for _, a := range st.Assertions {
+			events = append(events, event{a.Validity.From, 1, side(st.Quad)})
+			if end := a.Validity.Until; !end.IsZero() {
+				events = append(events, event{end, -1, side(st.Quad)})
+			}
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { // what ends does so before what begins
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.step, b.step))
+	})
+	holding, sides := map[kg.Term]int{}, 0
+	for _, e := range events {
+		before := holding[e.place]
+		holding[e.place] += e.step
+		switch {
+		case before == 0:
+			sides++
+		case before+e.step == 0:
+			sides--
+		}
+		if sides > allowed {
+			return true
+		}
+	}
+	return false
+}
+
+func sortSides(list []kg.Statement) {
+	slices.SortFunc(list, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
+}
+
+func compareQuads(a, b kg.Quad) int {
+	return cmp.Or(a.Graph.Compare(b.Graph), a.Subject.Compare(b.Subject), a.Predicate.Compare(b.Predicate), a.Object.Compare(b.Object))
+}
