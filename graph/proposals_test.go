@@ -31,7 +31,7 @@ func newReviewed(t *testing.T) *bench {
 	var service *review.Service
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		service = review.New(review.Options{Clock: o.Clock})
-		o.Verifier, o.Holder, o.Access, o.OnSystemChange = payHeld{}, service, service.Guard(kg.AllowAll{}), service.OnSystemChange
+		o.Verifier, o.Holder, o.Access, o.OnSystemChange = payHeld{}, service, service.Guard(kg.AllowAll{}), service.Follow
 	})
 	if err := service.Open(t.Context(), b.store); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (j *judging) configure(o *kg.Options) {
 	o.Holder = j.reviews
 	before := o.OnSystemChange
 	o.OnSystemChange = func(c *kg.Commit) {
-		j.reviews.OnSystemChange(c)
+		j.reviews.Follow(c)
 		if before != nil {
 			before(c)
 		}

@@ -84,7 +84,7 @@ var law = []layer{
 
 	{"koine/internal/rules", []string{"koine/kg"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
 		"what the operator's rules say is the same for all protocols; only it knows their language"},
-	{"koine/internal/review", []string{"koine/kg"}, []string{"github.com/google/uuid"},
+	{"koine/internal/review", []string{"koine/kg", "koine/internal/records"}, []string{"github.com/google/uuid"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
 	{"koine/graph", []string{"koine/internal/audit", "koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",

@@ -26,10 +26,16 @@ type Mirror struct {
 	followed kg.Revision // the newest commit that was taken in; guarded by mu
 }
 
+// Reader is what a Mirror is loaded from (kg.Store).
+type Reader interface {
+	View(context.Context, kg.View) (*kg.Snapshot, error)
+	WaitFor(context.Context, kg.Revision) error
+}
+
 // Load tells take, in one call, what stands in the store that fits one of the
 // patterns. Commits that came before it was called are in it; later ones wait
 // for it.
-func (m *Mirror) Load(ctx context.Context, store *kg.Store, take func([]Fact), patterns ...kg.Pattern) error {
+func (m *Mirror) Load(ctx context.Context, store Reader, take func([]Fact), patterns ...kg.Pattern) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := store.WaitFor(ctx, m.followed); err != nil {

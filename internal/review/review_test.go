@@ -98,7 +98,7 @@ func (w *world) open() {
 	w.t.Helper()
 	w.service = review.New(w.options)
 	store, err := kg.Open(w.dir, kg.Options{
-		Verifier: w.judge, Holder: w.service, Access: w.service.Guard(&w.access), OnSystemChange: w.service.OnSystemChange,
+		Verifier: w.judge, Holder: w.service, Access: w.service.Guard(&w.access), OnSystemChange: w.service.Follow,
 		Clock: w.clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil },
 	})
 	if err != nil {

@@ -2,9 +2,9 @@ package review
 
 import (
 	"context"
-	"strings"
 	"time"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -33,7 +33,7 @@ type Options struct {
 // Store is what a Service works on (kg.Store).
 type Store interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
-	View(context.Context, kg.View) (*kg.Snapshot, error)
+	records.Reader
 }
 
 // Service keeps proposals. It is made before the store, which it is part of as
@@ -42,6 +42,7 @@ type Store interface {
 type Service struct {
 	options Options
 	table   table
+	mirror  records.Mirror
 	store   Store
 }
 
@@ -65,33 +66,11 @@ func New(o Options) *Service {
 // Guard puts the access to proposals in front of another.
 func (s *Service) Guard(next kg.Access) *Guard { return &Guard{table: &s.table, next: next} }
 
-// OnSystemChange follows the store (kg.Options.OnSystemChange).
-func (s *Service) OnSystemChange(c *kg.Commit) { s.table.follow(c) }
+// Follow takes a commit (kg.Options.OnSystemChange).
+func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.take, entryStatements...) }
 
 // Open reads the proposals that the store has. Before it nothing may be held.
 func (s *Service) Open(ctx context.Context, store Store) error {
 	s.store = store
-	snapshot, err := s.system(ctx)
-	if err != nil {
-		return err
-	}
-	defer snapshot.Close()
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: classProposal}) {
-		if err != nil {
-			return err
-		}
-		id, ok := strings.CutPrefix(st.Graph.Value(), kg.ProposalGraphPrefix)
-		if !ok {
-			continue
-		}
-		for _, property := range []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propStatus} {
-			for st, err := range snapshot.Match(kg.Pattern{Subject: st.Graph, Predicate: property, Graph: st.Graph}) {
-				if err != nil {
-					return err
-				}
-				s.table.take(id, property, st.Object)
-			}
-		}
-	}
-	return nil
+	return s.mirror.Load(ctx, store, s.table.take, entryStatements...)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -35,19 +36,21 @@ func (t *table) get(id string) (*entry, bool) {
 	return e.(*entry), true
 }
 
-// follow takes in what a commit says about proposals.
-func (t *table) follow(c *kg.Commit) {
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		id, ok := strings.CutPrefix(ch.Quad.Graph.Value(), kg.ProposalGraphPrefix)
-		if ok && ch.Op == kg.Add && ch.Quad.Subject == ch.Quad.Graph {
-			t.take(id, ch.Quad.Predicate, ch.Quad.Object)
+// entryStatements are those that entries are made of.
+var entryStatements = []kg.Pattern{{Predicate: propAuthor}, {Predicate: propActor}, {Predicate: propReviewerRole}, {Predicate: propExpires}, {Predicate: propStatus}}
+
+// take takes properties of proposals in.
+func (t *table) take(facts []records.Fact) {
+	for _, f := range facts {
+		id, ok := strings.CutPrefix(f.Graph.Value(), kg.ProposalGraphPrefix)
+		if ok && f.Stands && f.Subject == f.Graph {
+			t.note(id, f.Predicate, f.Object)
 		}
 	}
 }
 
-// take takes one property of a proposal in.
-func (t *table) take(id string, property, object kg.Term) {
+// note takes one property of a proposal in.
+func (t *table) note(id string, property, object kg.Term) {
 	var e entry
 	if old, ok := t.get(id); ok {
 		e = *old

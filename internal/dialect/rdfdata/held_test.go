@@ -24,7 +24,7 @@ func (holdsAll) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 // that one of many commits is refused: neither goes in.
 func TestHeldImports(t *testing.T) {
 	service := review.New(review.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.OnSystemChange})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow})
 	if err != nil {
 		t.Fatal(err)
 	}
