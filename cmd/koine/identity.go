@@ -120,19 +120,20 @@ func (w *identity) follow(c *kg.Commit) {
 	}
 }
 
-// load reads what the store knows of keys and agents, and makes the first key of
-// an administrator where there is none.
-func (w *identity) load(ctx context.Context, t terminal, store *kg.Store) error {
+// load reads what the store knows of keys and agents.
+func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	if !w.known() {
 		return nil
 	}
 	if err := w.agents.Load(ctx, store); err != nil {
 		return err
 	}
-	if err := w.keys.Load(ctx, store); err != nil {
-		return err
-	}
-	if !strings.Contains(w.flags.Auth, "keys") || w.keys.HasAdmin(time.Now()) {
+	return w.keys.Load(ctx, store)
+}
+
+// firstKey makes the first key of an administrator where there is none.
+func (w *identity) firstKey(ctx context.Context, t terminal, store *kg.Store) error {
+	if !w.takesKeys() || w.keys.HasAdmin(time.Now()) {
 		return nil
 	}
 	made, err := auth.NewKeys(store).Create(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "first key of an administrator"},
@@ -140,13 +141,13 @@ func (w *identity) load(ctx context.Context, t terminal, store *kg.Store) error 
 	if err != nil {
 		return err
 	}
-	t.sayf(firstKey, made.Agent, made.Secret)
+	t.sayf(firstKeyText, made.Agent, made.Secret)
 	return nil
 }
 
 const firstAdmin kg.AgentID = "agent://admin"
 
-const firstKey = `
+const firstKeyText = `
 There was no administrator's key, so here is one, for %s. It is shown this once:
 
   %s

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"koine/internal/policy"
-	"koine/kg"
 )
 
 // policyFlags are what everybody may do with graphs that have no policy.
@@ -26,13 +25,4 @@ func (f policyFlags) policies() (*policy.Policies, error) {
 		*flag.mode = mode
 	}
 	return policy.New(o), nil
-}
-
-// all tells several of a commit of koine's own, in this order.
-func all(follow ...func(*kg.Commit)) func(*kg.Commit) {
-	return func(c *kg.Commit) {
-		for _, f := range follow {
-			f(c)
-		}
-	}
 }

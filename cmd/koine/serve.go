@@ -14,12 +14,10 @@ import (
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/audit"
-	"koine/internal/belief"
 	"koine/internal/demo"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
 	"koine/internal/policy"
-	"koine/internal/shapes"
 	"koine/internal/sse"
 	"koine/kg"
 	"koine/web"
@@ -113,33 +111,19 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	policies, err := c.policies()
+	trust, err := c.trust(log, who)
 	if err != nil {
 		return err
 	}
-	judge := &shapes.Set{Logger: log}
-	quarantines := new(belief.Quarantines)
-	options := kg.Options{
-		ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Span: traces.Begin(),
-		Access: policies, Distrust: quarantines, Verifier: judge, OnSystemChange: all(who.follow, policies.Follow, judge.Follow, quarantines.Follow),
-	}
-	judging, err := c.judging(log, who)
-	if err != nil {
-		return err
-	}
-	judging.configure(&options)
+	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Span: traces.Begin()}
+	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
-	store, forget, err := c.openStore(ctx, log, options, policies.Load, judge.Load, judging.load, quarantines.Load)
+	store, forget, err := c.openStore(ctx, log, options, trust)
 	if err != nil {
 		return err
 	}
 	defer func() { who.close(); err = errors.Join(err, store.Close(), forget()) }()
-	if c.Demo && who.known() {
-		if err := demo.Publish(ctx, store, policies); err != nil {
-			return err
-		}
-	}
-	if err := who.load(ctx, t, store); err != nil {
+	if err := who.firstKey(ctx, t, store); err != nil {
 		return err
 	}
 	registry, err := c.prefixes(store)
@@ -148,7 +132,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
-	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: registry, Logger: log, Graphs: policy.NewGraphs(store, policies), Shapes: judge, Reviews: judging.reviews, Rules: judging, Span: traces.Begin(), Trail: trail, Quarantines: quarantines}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	engine := graph.NewEngine(graph.Deps{
+		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
+		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines,
+	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
@@ -175,7 +162,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandlePublic("/playground/", httpd.Plain, page)
 
 	defer watchCertificate(ctx, certificate)()
-	defer judging.follow(ctx)()
+	defer followRules(ctx, trust.rules)()
 	c.welcome(t, log, listener.Addr(), store, who)
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)
@@ -189,9 +176,9 @@ func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 	return c.keep(store, nil)
 }
 
-// openStore opens the data directory, and has what is kept in it loaded. forget
-// takes a temporary one away.
-func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, loads ...func(context.Context, *kg.Store) error) (store *kg.Store, forget func() error, err error) {
+// openStore opens the data directory, and loads what it says of trust, and the
+// demo. forget takes a temporary one away.
+func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, trust *trust) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }
 	switch {
@@ -208,13 +195,15 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
 	}
-	for _, load := range loads {
-		if err := load(ctx, store); err != nil {
-			return nil, nil, errors.Join(err, store.Close(), forget())
-		}
+	if err := trust.load(ctx, store); err != nil {
+		return nil, nil, errors.Join(err, store.Close(), forget())
 	}
 	if c.Demo {
-		if _, err := demo.Load(ctx, store); err != nil {
+		_, err := demo.Load(ctx, store)
+		if err == nil && trust.who.known() {
+			err = demo.Publish(ctx, store, trust.policies)
+		}
+		if err != nil {
 			return nil, nil, errors.Join(err, store.Close(), forget())
 		}
 	}

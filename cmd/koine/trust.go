@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"koine/internal/belief"
+	"koine/internal/policy"
+	"koine/internal/review"
+	"koine/internal/rules"
+	"koine/internal/shapes"
+	"koine/kg"
+)
+
+// trust is what stands between a caller and what a store says, in the order in
+// which it is asked: who it is, what it may see and write, what its updates have to
+// pass, who looks at those that are held, and whose assertions count. All of it but
+// the rules is kept in koine's own graphs, and follows them.
+type trust struct {
+	who         *identity
+	policies    *policy.Policies
+	rules       *rules.File // nil without any
+	shapes      *shapes.Set
+	reviews     *review.Service
+	quarantines *belief.Quarantines
+}
+
+// trust reads the rules and what the flags say. Nothing of a store is known before
+// load.
+func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
+	policies, err := c.policies()
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.rules(log)
+	if err != nil {
+		return nil, err
+	}
+	return &trust{
+		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
+		reviews: review.New(review.Options{Standing: who.standing()}), quarantines: new(belief.Quarantines),
+	}, nil
+}
+
+// configure makes all of it part of a store that is about to be opened.
+func (t *trust) configure(o *kg.Options) {
+	o.Access, o.Verifier = t.policies, t.shapes
+	if t.rules != nil {
+		o.Access, o.AdmitRead = ruledAccess{t.policies, t.rules}, t.admitRead
+		o.Verifier = kg.Verifiers(t.rules, t.shapes)
+	}
+	o.Access, o.Holder = t.reviews.Guard(o.Access), t.reviews
+	o.Distrust = t.quarantines
+	o.OnSystemChange = func(c *kg.Commit) {
+		t.who.follow(c)
+		t.policies.Follow(c)
+		t.shapes.Follow(c)
+		t.reviews.Follow(c)
+		t.quarantines.Follow(c)
+	}
+}
+
+// load reads what an opened store says of it.
+func (t *trust) load(ctx context.Context, store *kg.Store) error {
+	if err := t.who.load(ctx, store); err != nil {
+		return err
+	}
+	if err := t.policies.Load(ctx, store); err != nil {
+		return err
+	}
+	if err := t.shapes.Load(ctx, store); err != nil {
+		return err
+	}
+	if err := t.reviews.Open(ctx, store); err != nil {
+		return err
+	}
+	return t.quarantines.Load(ctx, store)
+}
