@@ -126,7 +126,7 @@ func common(a, b []string) []string {
 // commonAgents lists the agents that both may act for, beside the first itself.
 func commonAgents(p, further kg.Principal) []kg.AgentID {
 	var out []kg.AgentID
-	for _, agent := range append(slices.Clone(p.ActFor), append(further.ActFor, further.ID)...) {
+	for _, agent := range slices.Concat(p.ActFor, further.ActFor, []kg.AgentID{further.ID}) {
 		switch {
 		case slices.Contains(out, agent):
 		case agent == kg.Anybody && !(slices.Contains(p.ActFor, agent) && slices.Contains(further.ActFor, agent)):

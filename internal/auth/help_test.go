@@ -15,7 +15,7 @@ const patience = 20 * time.Second
 
 // bench is a store with everything that knows callers.
 type bench struct {
-	t        *testing.T
+	t        testing.TB
 	store    *kg.Store
 	keys     *auth.Keys
 	table    *auth.Table
@@ -23,7 +23,7 @@ type bench struct {
 	gate     *auth.Gate
 }
 
-func newBench(t *testing.T, options auth.Options) *bench {
+func newBench(t testing.TB, options auth.Options) *bench {
 	t.Helper()
 	b := &bench{t: t, table: auth.NewTable(), registry: agents.NewRegistry(nil)}
 	follow := func(c *kg.Commit) { b.registry.Follow(c); b.table.Follow(c) }
