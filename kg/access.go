@@ -69,6 +69,12 @@ const (
 	PendingGraphPrefix  = OwnGraphPrefix + "pending:"
 )
 
+// JournalGraphPrefix begins the IRI of the graphs of koine's own that only
+// record: messages, receipts, events. Nothing is decided by what they hold, so
+// commits that touch no other graph of koine's are not told to
+// Options.OnSystemChange, and share their group with others.
+const JournalGraphPrefix = OwnGraphPrefix + "journal:"
+
 // SystemGraph holds koine's own settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
 
@@ -79,8 +85,18 @@ var ShapesGraph = IRI(OwnGraphPrefix + "shapes")
 // koine itself. The prefix koine: stands for it.
 const OwnVocabulary = "urn:koine:vocab:"
 
+// Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
+// Statements of it are also kept in the order of their numbers, graph by graph.
+var Sequence = IRI(OwnVocabulary + "sequence")
+
 // IsOwnGraph tells whether koine keeps the graph for itself.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
+
+// decides tells whether something may be decided by what the graph holds: it is
+// one of koine's own, and no journal.
+func decides(graph Term) bool {
+	return IsOwnGraph(graph) && !strings.HasPrefix(graph.value, JournalGraphPrefix)
+}
 
 // IsPendingGraph tells whether the graph holds what a proposal would add.
 func IsPendingGraph(graph Term) bool { return strings.HasPrefix(graph.value, PendingGraphPrefix) }

@@ -86,9 +86,15 @@ func (b *bulk) sortAhead() <-chan []bulkRow {
 }
 
 func (b *bulk) sorted(o keys.Order) []bulkRow {
-	rows := make([]bulkRow, 0, len(b.quads))
+	n := 0
 	for _, q := range b.quads {
-		if o == keys.OSPG && !q.ids.Object.IsResource() {
+		if o.Holds(q.ids) {
+			n++
+		}
+	}
+	rows := make([]bulkRow, 0, n)
+	for _, q := range b.quads {
+		if !o.Holds(q.ids) {
 			continue
 		}
 		row := bulkRow{commit: q.commit}
@@ -99,7 +105,7 @@ func (b *bulk) sorted(o keys.Order) []bulkRow {
 	return rows
 }
 
-// order writes one order; GSPO, which comes last, has each subject of a graph in
+// order writes one order; GSPO has each subject of a graph in
 // one run and so writes the last changes as well.
 func (b *bulk) order(o keys.Order, rows []bulkRow, out *streamOut) {
 	for i := range rows {

@@ -266,7 +266,7 @@ func (c *checker) orders() error {
 // inOrder is how many statements an order must hold.
 func (c *checker) inOrder(o keys.Order) (n uint64) {
 	for q := range c.states {
-		if o != keys.OSPG || q.Object.IsResource() {
+		if o.Holds(q) {
 			n++
 		}
 	}
@@ -311,7 +311,7 @@ func (c *checker) history() error {
 			return err
 		}
 		for k := range c.past {
-			if o != keys.OSPG || k.quad.Object.IsResource() {
+			if o.Holds(k.quad) {
 				want++
 			}
 		}

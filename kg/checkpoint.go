@@ -402,7 +402,7 @@ func (w *indexTxn) restore(kind byte, key, value []byte) bool {
 
 func (w *indexTxn) otherOrders(q keys.Quad, key func(keys.Order) []byte) bool {
 	for _, o := range keys.Orders {
-		if o == keys.SPOG || o == keys.OSPG && !q.Object.IsResource() {
+		if o == keys.SPOG || !o.Holds(q) {
 			continue
 		}
 		if !w.set(key(o), []byte{}) {

@@ -40,6 +40,12 @@ type Meta struct {
 	Method   string
 	Metadata []byte
 
+	// WhenHeld, if set, is called in the place of the update's function where the
+	// update is held, in the commit that keeps it as a proposal: it writes, with
+	// Tx.ApplyOwn, what does not wait. Without it an update that calls ApplyOwn
+	// cannot be held. It must give the same whenever it is called.
+	WhenHeld func(tx *Tx, proposalID string) error
+
 	// DryRun judges and counts, and writes nothing.
 	DryRun bool
 }

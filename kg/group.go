@@ -28,7 +28,8 @@ type group struct {
 	frames    []wal.Prepared
 	bytes     int      // of frames
 	hash      [32]byte // of the last log entry
-	// system tells that the last commit changes a graph of koine's own. It ends
+	// system tells that the last commit changes a graph of koine's own by which
+	// something is decided. It ends
 	// the group: the next update is executed under what it says.
 	system bool
 }
@@ -183,7 +184,7 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	if g.s.options.Verifier != nil {
 		g.s.recently.note(c)
 	}
-	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return IsOwnGraph(ch.Quad.Graph) })
+	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return decides(ch.Quad.Graph) })
 	g.frames = append(g.frames, frame)
 	g.bytes += frame.Bytes()
 	return receiptOf(c, g.s.dir.epoch), nil

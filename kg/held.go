@@ -34,9 +34,10 @@ func (s *Store) keeps(u *update, v Verdict) bool {
 }
 
 // forOwn is the verdict on an update that changed what is koine's own too: that
-// part cannot be kept as patches, so it is refused where it would be held.
+// part cannot be kept as patches. Unless the update says what becomes of it
+// (Meta.WhenHeld), it is refused where it would be held.
 func (v Verdict) forOwn(tx *Tx) Verdict {
-	if v.Outcome == Held && tx.own && tx.meta.ProposalID == "" {
+	if v.Outcome == Held && tx.own && tx.meta.ProposalID == "" && tx.meta.WhenHeld == nil {
 		return Verdict{Outcome: Rejected, Reason: "Needs Review", Details: v.Details}
 	}
 	return v
@@ -60,6 +61,9 @@ func (u *update) hold(holder Holder, held *HeldUpdate) {
 	u.meta.HasExpected = false // that was looked at before
 	u.fn = func(tx *Tx) (err error) {
 		held.id, err = holder.Hold(tx, held)
+		if err == nil && held.Meta.WhenHeld != nil {
+			err = held.Meta.WhenHeld(tx, held.id)
+		}
 		return err
 	}
 }

@@ -363,3 +363,52 @@ func TestPendingGraphs(t *testing.T) {
 		v.Close()
 	}
 }
+
+// TestWhatDoesNotWait proves that an update may say what of koine's own does not
+// wait for the review, and that the proposal holds the caller's patches alone.
+func TestWhatDoesNotWait(t *testing.T) {
+	k := &keeper{}
+	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
+	journal := kg.IRI(kg.JournalGraphPrefix + "m")
+	said := func(tx *kg.Tx, object kg.Term) error {
+		q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.OwnVocabulary + "p"), Object: object, Graph: journal}
+		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
+	}
+	m := kg.Meta{Principal: tester, WhenHeld: func(tx *kg.Tx, id string) error { return said(tx, kg.String(id)) }}
+	r, err := s.Update(within(t), m, func(tx *kg.Tx) error {
+		if err := said(tx, kg.String("with its facts")); err != nil {
+			return err
+		}
+		return tx.Apply(salary(1))
+	})
+	if err != nil || r.Verdict.Outcome != kg.Held || r.ProposalID != "p1" || len(k.held) != 1 || len(k.held[0].Patches) != 1 {
+		t.Fatalf("got %+v, %v; kept %+v", r, err, k.held)
+	}
+	if got := textsOf(t, s.Store, journal); !slices.Equal(got, []string{"p1"}) {
+		t.Errorf("the journal says %q, want the proposal alone", got)
+	}
+	// An error of what does not wait refuses the whole.
+	m.WhenHeld = func(*kg.Tx, string) error { return kg.Errorf(kg.CodeInvalid, "no") }
+	if _, err := s.Update(within(t), m, applying(salary(2))); kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("got %v, want the error", err)
+	}
+	if head := s.Head().Revision; head != 1 {
+		t.Errorf("there are %d revisions, want the one", head)
+	}
+}
+
+func textsOf(t *testing.T, s *kg.Store, graph kg.Term) (out []string) {
+	t.Helper()
+	snapshot, err := s.View(t.Context(), kg.View{Principal: tester, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Graph: graph}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, st.Object.Value())
+	}
+	return out
+}

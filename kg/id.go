@@ -33,6 +33,8 @@ func inlineID(t Term) (ID, bool) {
 	switch {
 	case t.kind == KindDefaultGraph:
 		return keys.DefaultGraph, true
+	case t == Sequence:
+		return keys.Sequence, true
 	case t.kind != KindLiteral || t.lang != "":
 		return id, false
 	case t.datatype == "":
@@ -98,6 +100,10 @@ func inlineTerm(id ID) (Term, error) {
 	case keys.TagDefaultGraph:
 		if id == keys.DefaultGraph {
 			return DefaultGraph, nil
+		}
+	case keys.TagKnownIRI:
+		if id == keys.Sequence {
+			return Sequence, nil
 		}
 	case keys.TagBoolean:
 		if n := id.Int(); n == 0 || n == 1 {

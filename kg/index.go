@@ -153,10 +153,10 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 // orders calls set for the keys of a quad in all orders but SPOG, whose value
 // is written by itself.
 func (w *indexWriter) orders(ids IDQuad, set func(key, value []byte)) {
-	set(keys.POSG.Append(nil, ids), nil)
-	set(keys.GSPO.Append(nil, ids), nil)
-	if ids.Object.IsResource() {
-		set(keys.OSPG.Append(nil, ids), nil)
+	for _, o := range keys.Orders[1:] {
+		if o.Holds(ids) {
+			set(o.Append(nil, ids), nil)
+		}
 	}
 }
 
@@ -171,10 +171,10 @@ func (w *indexWriter) past(c *Change, ids IDQuad, revision Revision) error {
 	}
 	from, to := uint64(c.Since), uint64(revision)
 	w.o.put(keys.SPOG.AppendPast(nil, ids, from, to), value)
-	w.o.put(keys.POSG.AppendPast(nil, ids, from, to), nil)
-	w.o.put(keys.GSPO.AppendPast(nil, ids, from, to), nil)
-	if ids.Object.IsResource() {
-		w.o.put(keys.OSPG.AppendPast(nil, ids, from, to), nil)
+	for _, o := range keys.Orders[1:] {
+		if o.Holds(ids) {
+			w.o.put(o.AppendPast(nil, ids, from, to), nil)
+		}
 	}
 	return nil
 }

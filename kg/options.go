@@ -34,7 +34,7 @@ type Options struct {
 	Logger   *slog.Logger     // discards when nil
 
 	// OnSystemChange is called with each commit that changes a graph of koine's
-	// own, when it is durable and before any reader sees it: what decides from
+	// own other than a journal (JournalGraphPrefix), when it is durable and before any reader sees it: what decides from
 	// those graphs (policies, credentials) is never older than what is read. No
 	// update is executed between the two. It is called under the committer and
 	// must neither block nor call the store. Commits that are there when the store

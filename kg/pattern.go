@@ -30,6 +30,8 @@ func (p IDPattern) Order() string {
 		return "OSPG"
 	case keys.GSPO:
 		return "GSPO"
+	case keys.GPOS:
+		return "GPOS"
 	}
 	return "SPOG"
 }

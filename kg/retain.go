@@ -153,7 +153,7 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 			return false
 		}
 		for _, o := range keys.Orders {
-			if o != keys.OSPG || q.Object.IsResource() {
+			if o.Holds(q) {
 				gone(keyValue{key: o.AppendPast(nil, q, from, to)})
 			}
 		}

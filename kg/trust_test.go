@@ -2,6 +2,8 @@ package kg_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -169,6 +171,38 @@ func TestSystemChangesAreToldInTime(t *testing.T) {
 	}
 	if !slices.Equal(a.seen, []kg.Revision{2}) {
 		t.Errorf("told of %v, want revision 2", a.seen)
+	}
+}
+
+// TestJournalsEndNoGroup proves that what only records is not told, and shares an
+// fsync with what comes behind it.
+func TestJournalsEndNoGroup(t *testing.T) {
+	a := new(switching)
+	s := kgtest.Disk(t, kg.Options{Access: a, OnSystemChange: a.follow})
+	running, goOn := make(chan struct{}), make(chan struct{})
+	errs := make([]error, 9)
+	var done sync.WaitGroup
+	done.Go(func() {
+		_, errs[0] = s.Update(within(t), kg.Meta{Principal: stranger}, func(*kg.Tx) error { close(running); <-goOn; return nil })
+	})
+	<-running
+	for i := range errs[1:] {
+		q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.Sequence, Object: kg.Integer(int64(i)), Graph: kg.IRI(kg.JournalGraphPrefix + "j")}
+		done.Go(func() {
+			_, errs[i+1] = s.Update(within(t), kg.Meta{Principal: stranger}, func(tx *kg.Tx) error { return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}) })
+		})
+		waitQueued(t, s.Store, i+1)
+	}
+	close(goOn)
+	done.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.seen) != 0 {
+		t.Errorf("told of %v, want nothing", a.seen)
+	}
+	if groups := s.Stats().GroupCommits; groups.Count() != 1 || groups.Sum != 8 {
+		t.Errorf("%d groups of %v commits, want one of 8", groups.Count(), groups.Sum)
 	}
 }
 

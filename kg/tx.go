@@ -347,6 +347,22 @@ func (tx *Tx) Match(p Pattern) iter.Seq2[Statement, error] {
 // What it yields is not for the caller.
 func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(p, AllowAll{}, nil) }
 
+// CountOwn is how many statements with the predicate stand in the graph, those of
+// this update included: MatchOwn counts as many. It reads none of them.
+func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
+	g, known, err := tx.w.dict.id(graph)
+	if !known || err != nil {
+		return 0, err
+	}
+	p, known, err := tx.w.dict.id(predicate)
+	if !known || err != nil {
+		return 0, err
+	}
+	key := string(keys.Predicate(g, p))
+	t, _ := tx.catalog.tallies.Get(key)
+	return t.count + uint64(tx.w.deltas[key]), nil
+}
+
 func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
 		kv: tx.w.o, dict: tx.w.dict, access: access, hides: hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,

@@ -18,6 +18,7 @@ const (
 	TagDefaultGraph = 0x01
 	TagIRI          = 0x02 // number
 	TagBlank        = 0x03 // number
+	TagKnownIRI     = 0x04 // which of those that the layout itself knows
 	TagLiteral      = 0x10 // number
 	TagBoolean      = 0x20 // 0 or 1
 	TagInteger      = 0x21 // int64
@@ -30,6 +31,11 @@ const (
 // DefaultGraph is the id of the default graph.
 var DefaultGraph = ID{TagDefaultGraph}
 
+// Sequence is the id of the property that numbers what stands in a graph: 1, 2,
+// 3 … It has no number of the dictionary's, so that the same id means it in every
+// store.
+var Sequence = ID{TagKnownIRI, IDSize - 1: 1}
+
 // IsZero tells whether this is no id: "any" in a pattern.
 func (id ID) IsZero() bool { return id[0] == 0 }
 
@@ -37,10 +43,14 @@ func (id ID) IsZero() bool { return id[0] == 0 }
 func (id ID) Tag() byte { return id[0] }
 
 // IsResource tells whether the id stands for an IRI or a blank node.
-func (id ID) IsResource() bool { return id[0] == TagIRI || id[0] == TagBlank }
+func (id ID) IsResource() bool {
+	return id[0] == TagIRI || id[0] == TagBlank || id[0] == TagKnownIRI
+}
 
 // IsNumbered tells whether the id holds a dictionary number.
-func (id ID) IsNumbered() bool { return id.IsResource() || id[0] == TagLiteral }
+func (id ID) IsNumbered() bool {
+	return id[0] == TagIRI || id[0] == TagBlank || id[0] == TagLiteral
+}
 
 // Numbered is the id of the dictionary's term with this number.
 func Numbered(tag byte, number uint64) ID {

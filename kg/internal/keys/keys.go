@@ -12,11 +12,12 @@
 //	11  POSG        11 | p o s g                 no value
 //	12  OSPG        12 | o s p g                 no value; objects that are resources only
 //	13  GSPO        13 | g s p o                 no value
-//	14              reserved for GPOS of ordered predicates
+//	14  GPOS        14 | g p o s                 no value; statements of Sequence only
 //	18  past SPOG   18 | s p o g | to(8) from(8) value: the assertions of that time
 //	19  past POSG   19 | p o s g | to(8) from(8)
 //	1a  past OSPG   1a | o s p g | to(8) from(8)
 //	1b  past GSPO   1b | g s p o | to(8) from(8)
+//	1c  past GPOS   1c | g p o s | to(8) from(8)
 //	20  last change 20 | g(9) s(9)               value: revision
 //	30  count       30 | g(9) p(9)               value: revision, statements of a predicate
 //	31  count       31 | g(9) c(9)               value: revision, subjects of a class
@@ -28,7 +29,9 @@
 // SPOG answers "what is known of this subject", POSG "who has this value",
 // OSPG "who refers to this resource" (a literal is found through POSG: leaving
 // literals out of OSPG makes loading about a third faster), GSPO "what does
-// this graph hold". The past orders mirror them for reads of older revisions,
+// this graph hold". GPOS answers "in this graph, from number 41 on"; it would be a fourth more
+// keys for all statements, and only the numbers of messages are asked for so. The
+// past orders mirror them for reads of older revisions,
 // so that the present pays nothing for history.
 package keys
 
@@ -62,12 +65,24 @@ const (
 	POSG Order = 0x11
 	OSPG Order = 0x12
 	GSPO Order = 0x13
+	GPOS Order = 0x14
 
 	past Order = 0x08
 )
 
 // Orders lists the orders of the present.
-var Orders = [...]Order{SPOG, POSG, OSPG, GSPO}
+var Orders = [...]Order{SPOG, POSG, OSPG, GSPO, GPOS}
+
+// Holds tells whether the order has a key for the quad.
+func (o Order) Holds(q Quad) bool {
+	switch o &^ past {
+	case OSPG:
+		return q.Object.IsResource()
+	case GPOS:
+		return q.Predicate == Sequence
+	}
+	return true
+}
 
 // Past is the order of the same shape that holds the past.
 func (o Order) Past() Order { return o | past }
@@ -90,6 +105,8 @@ func (o Order) parts(q *Quad) [4]*ID {
 		return [4]*ID{&q.Object, &q.Subject, &q.Predicate, &q.Graph}
 	case GSPO:
 		return [4]*ID{&q.Graph, &q.Subject, &q.Predicate, &q.Object}
+	case GPOS:
+		return [4]*ID{&q.Graph, &q.Predicate, &q.Object, &q.Subject}
 	}
 	return [4]*ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph}
 }
@@ -148,6 +165,8 @@ func Choose(pattern Quad) Order {
 		return OSPG
 	case s:
 		return SPOG
+	case g && pattern.Predicate == Sequence:
+		return GPOS
 	case p && o:
 		return POSG
 	case resource:
