@@ -17,10 +17,9 @@ type unchanged struct{ Access }
 
 func (unchanged) ReadChanged(_ Principal, after Revision) (bool, Revision) { return false, after }
 
-// accessChanges is the store's Access as one that knows, or what it wraps: an
-// Access that adds to another has Unwrap.
-func (s *Store) accessChanges() AccessChanges {
-	access := s.options.Access
+// ChangesOf is an Access as one that knows, or what it wraps: an Access that adds
+// to another has Unwrap. One whose answers never change is made of any other.
+func ChangesOf(access Access) AccessChanges {
 	for {
 		switch a := access.(type) {
 		case AccessChanges:

@@ -46,6 +46,9 @@ const (
 	CodeAlignmentViolation  Code = "ALIGNMENT_VIOLATION"  // a rule of the operator's refuses what was asked
 	CodeJudgeLimit          Code = "JUDGE_LIMIT"          // judging the update takes more than it may
 	CodeProposalClosed      Code = "PROPOSAL_CLOSED"      // it has been decided, was withdrawn, or has expired
+	CodeChannelNotFound     Code = "CHANNEL_NOT_FOUND"    // absent, or not to be seen, said of a channel
+	CodeVersionConflict     Code = "VERSION_CONFLICT"     // an entity is no longer of the version that the caller knows
+	CodeLastOwner           Code = "LAST_OWNER"           // nobody would be left who owns it
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

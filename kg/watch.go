@@ -51,7 +51,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.CheckPosition(from); err != nil {
 		return nil, err
 	}
-	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: s.accessChanges(), sighted: from.Revision}
+	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), sighted: from.Revision}
 	if from.Compare(s.Oldest()) == 0 { // whoever begins there was told nothing before
 		w.sighted = s.head.Load().revision
 	}

@@ -37,6 +37,9 @@ var law = []layer{
 	{"koine/kg", []string{"koine/kg/internal/..."}, storage,
 		"the domain knows no protocol and no wire format: every voice is an adapter over it"},
 
+	{"koine/channels", []string{"koine/kg", "koine/internal/records"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
+		"conversations are the same in all protocols, so it knows none"},
+
 	{"koine/internal/operation", []string{"koine/kg"}, nil,
 		"the seam between adapters and the engine must stay free of both"},
 	{"koine/internal/caller", []string{"koine/kg"}, []string{},

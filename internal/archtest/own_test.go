@@ -20,6 +20,7 @@ var own = map[string]string{
 	"internal/shapes":  "shapes",
 	"internal/review":  "proposals",
 	"internal/belief":  "quarantine",
+	"channels":         "channels and messages",
 }
 
 var ownCall = regexp.MustCompile(`\.(ApplyOwn|MatchOwn)\b`)

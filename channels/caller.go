@@ -1,0 +1,46 @@
+package channels
+
+import "koine/kg"
+
+// Caller is who asks: the principal that was authenticated, and the agent that it
+// acts for. Members and authors are agents.
+type Caller struct {
+	Principal kg.Principal
+	Actor     kg.AgentID // "" means the principal itself
+}
+
+// agent is the agent that asks; an error where the principal may not act for it.
+func (c Caller) agent() (kg.AgentID, error) {
+	agent := c.Actor
+	if agent == "" {
+		agent = c.Principal.ID
+	}
+	agent = kg.CanonicalAgent(string(agent))
+	if agent == "" {
+		agent = kg.Anonymous
+	}
+	if err := agent.Valid(); err != nil {
+		return "", err
+	}
+	if !c.Principal.MayActFor(agent) {
+		return "", kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
+	}
+	return agent, nil
+}
+
+// meta is that of an update which the caller asks for.
+func (c Caller) meta(method string) kg.Meta {
+	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method}
+}
+
+// reader is the principal under whose eyes the agent reads its channels. Who acts
+// for another has no more rights there than that agent.
+func (c Caller) reader(agent kg.AgentID) kg.Principal {
+	if agent == c.Principal.ID {
+		return c.Principal
+	}
+	return kg.Principal{ID: agent, Method: actingMethod}
+}
+
+// actingMethod is the method of a principal that another one acts for.
+const actingMethod = "acting"

@@ -1,0 +1,131 @@
+package channels
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+// Visibility says who may read a channel.
+type Visibility string
+
+// The visibilities. A private channel is there for its members only.
+const (
+	Private Visibility = "private"
+	Public  Visibility = "public"
+)
+
+// Kind says what sort of channel it is.
+type Kind string
+
+// The kinds.
+const (
+	Ordered Kind = "channel" // what the channels extension knows
+	Direct  Kind = "direct"  // of exactly two agents
+)
+
+// Channel is a conversation. Not to be changed by who gets it.
+type Channel struct {
+	ID         ChannelID
+	Kind       Kind
+	Name       string
+	Topic      string
+	Visibility Visibility
+	CreatedAt  time.Time
+	CreatedBy  kg.AgentID
+	// Members in the order in which they joined.
+	Members  []Member
+	Metadata []byte // a JSON object, nil for none
+	// Version is 1 at first and goes up with each change of name, topic, metadata
+	// and membership.
+	Version int64
+	// Messages is how many were ever published, and so the sequence of the last.
+	Messages int64
+	// LastMessageAt is when that was; the zero time without one.
+	LastMessageAt time.Time
+
+	deleted bool
+}
+
+// member is the role of an agent, "" for one that is no member.
+func (c *Channel) member(agent kg.AgentID) Role {
+	for i := range c.Members {
+		if c.Members[i].Agent == agent {
+			return c.Members[i].Role
+		}
+	}
+	return ""
+}
+
+// owners counts the owners.
+func (c *Channel) owners() (n int) {
+	for i := range c.Members {
+		if c.Members[i].Role == Owner {
+			n++
+		}
+	}
+	return n
+}
+
+// take takes one statement of the channel's record in.
+func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
+	switch property {
+	case propName:
+		c.Name = object.Value()
+	case propTopic:
+		c.Topic = object.Value()
+	case propKind:
+		c.Kind = Kind(object.Value())
+	case propVisibility:
+		c.Visibility = Visibility(object.Value())
+	case propCreated:
+		c.CreatedAt, _ = object.DateTimeValue()
+	case propCreator:
+		c.CreatedBy = kg.AgentID(object.Value())
+	case propMetadata:
+		c.Metadata = []byte(object.Value())
+	case propVersion:
+		c.Version = integer(object)
+	case propDeleted:
+		c.deleted = true
+	default:
+		if role := roleOf(property); role != "" {
+			c.drop(property, object)
+			c.Members = append(c.Members, Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From})
+		}
+	}
+}
+
+// drop takes one statement of the channel's record out.
+func (c *Channel) drop(property, object kg.Term) {
+	switch property {
+	case propName:
+		if c.Name == object.Value() {
+			c.Name = ""
+		}
+	case propTopic:
+		if c.Topic == object.Value() {
+			c.Topic = ""
+		}
+	case propMetadata:
+		if string(c.Metadata) == object.Value() {
+			c.Metadata = nil
+		}
+	default:
+		if role := roleOf(property); role != "" {
+			c.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool {
+				return m.Agent == kg.AgentID(object.Value()) && m.Role == role
+			})
+		}
+	}
+}
+
+// inOrder sorts the members by when they joined, the owners first of those who
+// joined together.
+func (c *Channel) inOrder() {
+	slices.SortStableFunc(c.Members, func(a, b Member) int {
+		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(rank(a.Role), rank(b.Role)), cmp.Compare(a.Agent, b.Agent))
+	})
+}

@@ -1,0 +1,132 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Draft is a channel that is to be made.
+type Draft struct {
+	Name       string
+	Topic      string
+	Visibility Visibility // Private when ""
+	// Members beside the caller, who becomes an owner. Joined is not looked at.
+	Members  []Member
+	Metadata []byte // a JSON object, or nil
+}
+
+// Create makes a channel, which the caller owns.
+//
+// Errors: CodeInvalid for what cannot be; CodeLimitExceeded past a bound.
+func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, error) {
+	agent, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.draft(agent, d)
+	if err != nil {
+		return nil, err
+	}
+	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error {
+		if s.table.count.Load() >= int64(s.options.MaxChannels) {
+			return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+		}
+		c.CreatedAt = tx.Time()
+		for i := range c.Members {
+			c.Members[i].Joined = tx.Time()
+		}
+		w := &writer{tx: tx, id: c.ID}
+		w.make(c)
+		return w.err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.inOrder()
+	return c, nil
+}
+
+// draft checks a draft and makes a channel of it.
+func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
+	switch d.Visibility {
+	case "":
+		d.Visibility = Private
+	case Private, Public:
+	default:
+		return nil, kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", d.Visibility).At("visibility")
+	}
+	if err := checkTexts(d.Name, d.Topic); err != nil {
+		return nil, err
+	}
+	metadata, err := checkMetadata(d.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	c := &Channel{
+		ID: ChannelID(id), Kind: Ordered, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
+		CreatedBy: agent, Metadata: metadata, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
+	}
+	for _, m := range d.Members {
+		m.Agent = kg.CanonicalAgent(string(m.Agent))
+		if m.Agent == "" {
+			return nil, kg.Errorf(kg.CodeInvalid, "a member needs a principalId").At("members")
+		}
+		if err := m.Agent.Valid(); err != nil {
+			return nil, kg.AsError(err).At("members")
+		}
+		if m.Role, err = parseRole(m.Role); err != nil {
+			return nil, kg.AsError(err).At("members")
+		}
+		switch had := c.member(m.Agent); {
+		case m.Agent == agent:
+			continue // the owner in any case
+		case had == "":
+			c.Members = append(c.Members, m)
+		case had != m.Role:
+			return nil, kg.Errorf(kg.CodeInvalid, "%s cannot have two roles", m.Agent).At("members")
+		}
+	}
+	if len(c.Members) > s.options.MaxMembers {
+		return nil, errTooMuch("members", "%d members are more than the %d that a channel has", len(c.Members), s.options.MaxMembers)
+	}
+	return c, nil
+}
+
+func checkTexts(name, topic string) error {
+	for _, t := range [...]struct {
+		field, text string
+		most        int
+	}{{"name", name, MaxNameRunes}, {"topic", topic, MaxTopicRunes}} {
+		if !utf8.ValidString(t.text) {
+			return kg.Errorf(kg.CodeInvalid, "a %s is UTF-8", t.field).At(t.field)
+		}
+		if n := utf8.RuneCountInString(t.text); n > t.most {
+			return errTooMuch(t.field, "a %s of %d characters is longer than the %d that it may have", t.field, n, t.most)
+		}
+	}
+	return nil
+}
+
+// checkMetadata gives a JSON object in its shortest form, nil for none.
+func checkMetadata(raw []byte) ([]byte, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil || raw[0] != '{' {
+		return nil, kg.Errorf(kg.CodeInvalid, "metadata is a JSON object").At("metadata")
+	}
+	if b.Len() > MaxMetadataBytes {
+		return nil, errTooMuch("metadata", "metadata of %d bytes is more than the %d that are kept", b.Len(), MaxMetadataBytes)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,44 @@
+package channels
+
+import "koine/kg"
+
+// makeDirect writes the record of the channel of two agents.
+func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) error {
+	if s.table.count.Load() >= int64(s.options.MaxChannels) {
+		return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+	}
+	c := &Channel{
+		ID: DirectID(a, b), Kind: Direct, Visibility: Private, CreatedAt: tx.Time(), CreatedBy: a, Version: 1,
+		Members: []Member{{Agent: a, Role: Ordinary, Joined: tx.Time()}, {Agent: b, Role: Ordinary, Joined: tx.Time()}},
+	}
+	w := &writer{tx: tx, id: c.ID}
+	w.make(c)
+	return w.err
+}
+
+// otherOf is the agent with whom this one has the direct channel, "" if the server
+// knows none.
+func (s *Service) otherOf(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
+	s.options.Agents(func(known kg.AgentID) bool {
+		if known != agent && DirectID(agent, known) == id {
+			other = known
+		}
+		return other == ""
+	})
+	return other
+}
+
+// unmade is the direct channel of an agent and one that the server knows, before
+// its first message; nil if the id is not that of one.
+func (s *Service) unmade(id ChannelID, agent kg.AgentID) *entry {
+	if !id.IsDirect() {
+		return nil
+	}
+	other := s.otherOf(id, agent)
+	if other == "" {
+		return nil
+	}
+	c := Channel{ID: id, Kind: Direct, Visibility: Private, Version: 1, Members: []Member{{Agent: agent, Role: Ordinary}, {Agent: other, Role: Ordinary}}}
+	c.inOrder()
+	return &entry{Channel: c, roles: map[kg.AgentID]Role{agent: Ordinary, other: Ordinary}}
+}

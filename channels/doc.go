@@ -1,0 +1,32 @@
+// Package channels keeps conversations: channels with members, and messages in
+// the one order in which they were published. Channels and messages are entities
+// of the graph like everything else; what this package adds are the rules by which
+// they change, and who may see them.
+//
+// # What is stored
+//
+// A channel has an id, and up to four graphs:
+//
+//   - its record, in RecordGraph: name, members, settings. It decides who may do
+//     what, and is one of those by which koine decides (kg.Options.OnSystemChange);
+//   - its journal, in MessagesGraph: the messages, numbered by kg.Sequence;
+//   - its receipts, in ReceiptsGraph;
+//   - its facts, in FactsGraph: an ordinary graph for what messages of a channel
+//     that is not public assert.
+//
+// Who may read the channel may read all of them (Guard). Properties are in
+// kg.OwnVocabulary: see vocabulary.go.
+//
+// # Promises
+//
+//   - Sequences are 1, 2, 3 … in each channel, without a gap and never used twice:
+//     the number is taken inside the commit, from the count of those there are.
+//     History, streams, the graph and the log have the same order.
+//   - A message does not change. What happens to it later (a receipt, a
+//     retraction) stands beside it.
+//   - The same idempotency key of the same author in the same channel gives the
+//     first message again, for as long as the channel is there.
+//   - What one may not see is not found, and that answer is the same as for what
+//     is not there.
+//   - Times are those of commits: every replay agrees about them.
+package channels

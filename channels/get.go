@@ -1,0 +1,121 @@
+package channels
+
+import (
+	"context"
+
+	"koine/kg"
+)
+
+// Get gives a channel that the caller may read (CodeChannelNotFound otherwise).
+func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
+	_, e, err := s.see(by, id)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	c, err := s.read(snapshot, id)
+	if kg.CodeOf(err) == kg.CodeChannelNotFound && e.CreatedAt.IsZero() { // a direct one without a message
+		return &e.Channel, nil
+	}
+	return c, err
+}
+
+// read reads a channel whole.
+func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
+	c, err := readChannel(snapshot.Match, id)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil || c.deleted {
+		return nil, errNoChannel()
+	}
+	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
+		return c, err
+	}
+	last, err := readMessages(snapshot, id, c.Messages, 1)
+	if err == nil && len(last) == 1 {
+		c.LastMessageAt = last[0].Time
+	}
+	return c, err
+}
+
+// countMessages is how many messages were published, without reading any.
+func countMessages(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
+	graph, known, err := snapshot.ID(id.MessagesGraph())
+	if !known || err != nil {
+		return 0, err
+	}
+	sequence, _, err := snapshot.ID(kg.Sequence)
+	if err != nil {
+		return 0, err
+	}
+	n, _, err := snapshot.Estimate(kg.IDPattern{Graph: graph, Predicate: sequence})
+	return int64(n), err
+}
+
+// Listing says which channels are listed.
+type Listing struct {
+	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	PageSize int
+	// PageToken is that of the page before.
+	PageToken string
+	// Visibility and Member, where they are set, leave other channels out.
+	Visibility Visibility
+	Member     kg.AgentID
+}
+
+// List gives the channels that the caller is a member of and the public ones, but
+// never direct ones, in the order in which they were made, a page at a time. next
+// is "" behind the last.
+//
+// Errors: CodeCursorForeign for a token that is not of this listing and caller.
+func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Channel, next string, err error) {
+	agent, err := by.agent()
+	if err != nil {
+		return nil, "", err
+	}
+	if l.Member != "" {
+		l.Member = kg.CanonicalAgent(string(l.Member))
+	}
+	if l.Visibility != "" && l.Visibility != Private && l.Visibility != Public {
+		return nil, "", kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", l.Visibility).At("visibility")
+	}
+	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member)}
+	after, err := token.open(l.PageToken)
+	if err != nil {
+		return nil, "", err
+	}
+	found, more := s.table.listed(agent, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
+		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) && (l.Member == "" || e.roles[l.Member] != "")
+	})
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer snapshot.Close()
+	for _, e := range found {
+		c, err := s.read(snapshot, e.ID)
+		if kg.CodeOf(err) == kg.CodeChannelNotFound {
+			continue // made or deleted just now
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, c)
+	}
+	if more {
+		next = token.seal(string(found[len(found)-1].ID))
+	}
+	return page, next, nil
+}
+
+func pageSize(n int) int {
+	if n == 0 {
+		return DefaultPage
+	}
+	return min(max(n, 1), MaxPage)
+}

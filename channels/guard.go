@@ -1,0 +1,73 @@
+package channels
+
+import (
+	"sync/atomic"
+
+	"koine/kg"
+)
+
+// Guard is the access to the graphs of channels, in front of the access to all
+// else. It is part of the store (kg.Options.Access), so that reading and following
+// a channel's statements is under the same rule everywhere.
+type Guard struct {
+	table *table
+	next  kg.Access
+}
+
+// Allowed answers for the graphs of channels: who may read the channel reads them,
+// who may publish writes facts, and nobody but this package writes the rest.
+func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
+	id, part := channelOf(graph)
+	if part == 0 {
+		return g.next.Allowed(p, graph, right)
+	}
+	e := g.table.get(id)
+	switch right {
+	case kg.Discover, kg.Read:
+		return p.Trusted() || mayRead(p, e)
+	case kg.Write, kg.Create:
+		return part == factsPart && (p.Trusted() || e.posts(p.ID))
+	}
+	return p.Trusted()
+}
+
+// mayRead tells whether the principal may read the channel. In open mode, where
+// everybody is an administrator, only members and the public do.
+func mayRead(p kg.Principal, e *entry) bool {
+	return e.reads(p.ID) || e != nil && !e.deleted && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+}
+
+const openMethod = "open"
+
+// ReadChanged tells whether what the principal may read has changed in a commit
+// behind the revision (kg.AccessChanges).
+func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
+	next := kg.ChangesOf(g.next)
+	changed, upTo = next.ReadChanged(p, after)
+	if changed {
+		return changed, upTo
+	}
+	// Both follow the same commits in their order. So whoever is asked second knows
+	// of all that the first one did, but perhaps of the last commit.
+	changed, ours := g.table.lately.changed(p, after)
+	if changed || ours <= upTo {
+		return changed, max(after, upTo-1)
+	}
+	changed, _ = next.ReadChanged(p, after)
+	return changed, max(after, ours-1)
+}
+
+// Version is that of the access behind it, which moves on with the members of
+// channels too: answers are kept of their facts, which are ordinary graphs.
+func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
+
+// Unwrap is the access behind it.
+func (g *Guard) Unwrap() kg.Access { return g.next }
+
+// Hides passes on what the access behind it hides.
+func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	if h, ok := g.next.(kg.Hider); ok {
+		return h.Hides(p)
+	}
+	return nil
+}

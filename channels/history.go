@@ -1,0 +1,180 @@
+package channels
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"koine/kg"
+)
+
+// maxLookedAt bounds how many messages one page looks at to find those that it
+// shows: a filter that few pass gives short pages, with a next one.
+const maxLookedAt = 5000
+
+// HistoryQuery says which messages are read.
+type HistoryQuery struct {
+	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	PageSize  int
+	PageToken string
+	// SinceSequence and SinceTime leave out what is not later; only one of them may
+	// be set. BeforeSequence leaves out what is not earlier; 0 leaves out nothing.
+	SinceSequence  int64
+	SinceTime      time.Time
+	BeforeSequence int64
+	// Authors, if any, leaves out the messages of others.
+	Authors []kg.AgentID
+	// Descending gives the newest first.
+	Descending bool
+}
+
+// History reads messages of a channel in the order of their sequence, a page at a
+// time. next is "" behind the last.
+//
+// Errors: CodeChannelNotFound; CodeInvalid for two lower bounds; CodeCursorForeign
+// for a token that is not of this channel, caller and query.
+func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := q.check(); err != nil {
+		return nil, "", err
+	}
+	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending)}
+	at, err := token.open(q.PageToken)
+	if err != nil {
+		return nil, "", err
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), Graphs: []kg.Term{id.MessagesGraph()}})
+	if err != nil {
+		return nil, "", err
+	}
+	defer snapshot.Close()
+	w, err := q.window(snapshot, id, at)
+	if err != nil {
+		return nil, "", err
+	}
+	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.Authors)
+	if err == nil && more {
+		next = token.seal(strconv.FormatInt(w.at, 10))
+	}
+	return page, next, err
+}
+
+// check refuses what cannot be, and brings the authors into one form.
+func (q *HistoryQuery) check() error {
+	switch {
+	case q.SinceSequence < 0 || q.BeforeSequence < 0:
+		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("sinceSequence")
+	case q.SinceSequence > 0 && !q.SinceTime.IsZero():
+		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp exclude each other").At("sinceTimestamp")
+	case len(q.Authors) > MaxAuthorIDs:
+		return errTooMuch("authorIds", "%d authors are more than the %d that can be asked for", len(q.Authors), MaxAuthorIDs)
+	}
+	authors := make([]kg.AgentID, 0, len(q.Authors))
+	for _, a := range q.Authors {
+		authors = append(authors, kg.CanonicalAgent(string(a)))
+	}
+	slices.Sort(authors)
+	q.Authors = slices.Compact(authors)
+	return nil
+}
+
+// window is the part of a channel that is read: the numbers from low to high, and
+// how far reading them has come.
+type window struct {
+	low, high  int64
+	descending bool
+	at         int64 // the last that was looked at
+}
+
+// window finds the numbers that a query is about, behind the page that ended at at.
+func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*window, error) {
+	high, err := countMessages(snapshot, id)
+	if err != nil {
+		return nil, err
+	}
+	w := &window{low: q.SinceSequence + 1, high: high, descending: q.Descending}
+	if q.BeforeSequence > 0 {
+		w.high = min(w.high, q.BeforeSequence-1)
+	}
+	if !q.SinceTime.IsZero() {
+		if w.low, err = firstAfter(snapshot, id, high, q.SinceTime); err != nil {
+			return nil, err
+		}
+	}
+	w.at = w.low - 1
+	if w.descending {
+		w.at = w.high + 1
+	}
+	if at != "" {
+		if w.at, err = strconv.ParseInt(at, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// firstAfter is the number of the first message later than a time. Times are in the
+// order of the numbers.
+func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time) (int64, error) {
+	var failed error
+	n := sort.Search(int(high), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		list, err := readMessages(snapshot, id, int64(i)+1, 1)
+		if err != nil || len(list) == 0 {
+			failed = err
+			return true
+		}
+		return list[0].Time.After(after)
+	})
+	return int64(n) + 1, failed
+}
+
+// read reads up to n messages of the authors. more tells that there may be others.
+func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, authors []kg.AgentID) (page []*Message, more bool, err error) {
+	for looked := 0; looked < maxLookedAt && len(page) < n; {
+		from, count := w.next(n)
+		if count == 0 {
+			return page, false, nil
+		}
+		list, err := readMessages(snapshot, id, from, count)
+		if err != nil {
+			return nil, false, err
+		}
+		if w.descending {
+			slices.Reverse(list)
+		}
+		looked += count
+		for _, m := range list {
+			if len(page) == n {
+				break
+			}
+			w.at = m.Sequence
+			if len(authors) == 0 || slices.Contains(authors, m.Author) {
+				page = append(page, m)
+			}
+		}
+		if len(list) == 0 {
+			return page, false, nil
+		}
+	}
+	_, left := w.next(1)
+	return page, left > 0, nil
+}
+
+// next is the next run of numbers to look at, of at most n.
+func (w *window) next(n int) (from int64, count int) {
+	if w.descending {
+		high := w.at - 1
+		from = max(w.low, high-int64(n)+1)
+		return from, int(max(0, high-from+1))
+	}
+	from = w.at + 1
+	return from, int(max(0, min(int64(n), w.high-from+1)))
+}

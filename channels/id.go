@@ -1,0 +1,109 @@
+package channels
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"koine/kg"
+)
+
+// ChannelID names a channel: a UUID, or what DirectID gives.
+type ChannelID string
+
+// MessageID names a message: a UUID of version 7.
+type MessageID string
+
+// MaxIDBytes bounds the ids that are looked at.
+const MaxIDBytes = 256
+
+const (
+	channelPrefix = "urn:koine:channel:"
+	messagePrefix = "urn:koine:message:"
+	recordPrefix  = kg.OwnGraphPrefix + "channel:"
+	journalPrefix = kg.JournalGraphPrefix + "messages:"
+	receiptPrefix = kg.JournalGraphPrefix + "receipts:"
+	factsPrefix   = "urn:koine:facts:"
+	directPrefix  = "chan:direct:"
+)
+
+// Entity is the channel as an entity of the graph.
+func (c ChannelID) Entity() kg.Term { return kg.IRI(channelPrefix + string(c)) }
+
+// RecordGraph holds what is known of the channel itself.
+func (c ChannelID) RecordGraph() kg.Term { return kg.IRI(recordPrefix + string(c)) }
+
+// MessagesGraph holds the channel's messages.
+func (c ChannelID) MessagesGraph() kg.Term { return kg.IRI(journalPrefix + string(c)) }
+
+// ReceiptsGraph holds who got and read them.
+func (c ChannelID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
+
+// FactsGraph holds what messages of the channel assert, unless it is public.
+func (c ChannelID) FactsGraph() kg.Term { return kg.IRI(factsPrefix + string(c)) }
+
+// IsDirect tells whether the id is one of a direct channel.
+func (c ChannelID) IsDirect() bool { return strings.HasPrefix(string(c), directPrefix) }
+
+// valid tells whether a channel may have the id. What is not valid is not there.
+func (c ChannelID) valid() bool {
+	return len(c) > 0 && len(c) <= MaxIDBytes && kg.IsAbsoluteIRI(channelPrefix+string(c)) && !strings.ContainsAny(string(c), "/#?")
+}
+
+// DirectID is the id of the channel of two agents: the first 24 hexadecimal digits
+// of the SHA-256 of their canonical ids, sorted and joined by a line feed (channels
+// extension, section 5).
+func DirectID(a, b kg.AgentID) ChannelID {
+	if b < a {
+		a, b = b, a
+	}
+	sum := sha256.Sum256([]byte(string(a) + "\n" + string(b)))
+	return ChannelID(directPrefix + hex.EncodeToString(sum[:])[:24])
+}
+
+// Entity is the message as an entity of the graph.
+func (m MessageID) Entity() kg.Term { return kg.IRI(messagePrefix + string(m)) }
+
+// messageOf is the id of a message that an entity is, "" for another entity.
+func messageOf(t kg.Term) MessageID {
+	id, ok := strings.CutPrefix(t.Value(), messagePrefix)
+	if !ok {
+		return ""
+	}
+	return MessageID(id)
+}
+
+// channelOf is the channel that a graph belongs to, and what it is of it.
+func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
+	name := graph.Value()
+	for _, p := range [...]struct {
+		prefix string
+		part   graphPart
+	}{{recordPrefix, recordPart}, {journalPrefix, journalPart}, {receiptPrefix, receiptPart}, {factsPrefix, factsPart}} {
+		if rest, ok := strings.CutPrefix(name, p.prefix); ok {
+			return ChannelID(rest), p.part
+		}
+	}
+	return "", 0
+}
+
+// graphPart is what of a channel a graph holds; 0 is no channel's.
+type graphPart uint8
+
+const (
+	recordPart graphPart = iota + 1
+	journalPart
+	receiptPart
+	factsPart
+)
+
+func newID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("an id for a channel or message: %w", err)
+	}
+	return id.String(), nil
+}

@@ -1,0 +1,119 @@
+package channels
+
+import (
+	"context"
+	"slices"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// AddMember makes an agent a member, or gives a member another role. Owners may.
+//
+// Errors: CodeLastOwner when no owner would be left; CodeLimitExceeded when the
+// channel is full; CodePermissionDenied for others, and for direct channels.
+func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, role Role) (*Channel, error) {
+	agent, err := parseMember(agent)
+	if err != nil {
+		return nil, err
+	}
+	if role, err = parseRole(role); err != nil {
+		return nil, err
+	}
+	return s.alter(ctx, by, id, "channels/addMember", Owner, func(w *writer, c *Channel) error {
+		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
+		if at < 0 {
+			if len(c.Members) >= s.options.MaxMembers {
+				return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
+			}
+			m := Member{Agent: agent, Role: role, Joined: w.tx.Time()}
+			c.Members = append(c.Members, m)
+			w.member(m)
+			return nil
+		}
+		m := &c.Members[at]
+		if m.Role == Owner && role != Owner && c.owners() == 1 {
+			return errLastOwner()
+		}
+		w.leave(*m)
+		m.Role = role
+		w.member(*m)
+		return nil
+	})
+}
+
+// RemoveMember takes an agent out. Owners may, and each member itself.
+//
+// Errors: CodeNotFound for one that is no member; CodeLastOwner;
+// CodePermissionDenied.
+func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) (*Channel, error) {
+	agent, err := parseMember(agent)
+	if err != nil {
+		return nil, err
+	}
+	self, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	least := Owner
+	if self == agent {
+		least = Ordinary
+	}
+	return s.alter(ctx, by, id, "channels/removeMember", least, func(w *writer, c *Channel) error {
+		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
+		if at < 0 {
+			return kg.Errorf(kg.CodeNotFound, "%s is no member", agent).At("principalId")
+		}
+		if c.Members[at].Role == Owner && c.owners() == 1 {
+			return errLastOwner()
+		}
+		w.leave(c.Members[at])
+		c.Members = slices.Delete(c.Members, at, at+1)
+		return nil
+	})
+}
+
+func parseMember(agent kg.AgentID) (kg.AgentID, error) {
+	if agent == "" {
+		return "", kg.Errorf(kg.CodeInvalid, "whom it is about is missing").At("principalId")
+	}
+	agent = kg.CanonicalAgent(string(agent))
+	if err := agent.Valid(); err != nil {
+		return "", kg.AsError(err).At("principalId")
+	}
+	return agent, nil
+}
+
+func errLastOwner() *kg.Error {
+	e := kg.Errorf(kg.CodeLastOwner, "it is the last owner of the channel").At("principalId")
+	e.Hint = "make another member an owner first, or delete the channel"
+	return e
+}
+
+// Delete ends a channel. Its members go, and nobody reads it from then on, at any
+// revision. Owners may.
+func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return err
+	}
+	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
+		if !s.table.get(id).reads(agent) {
+			return errNoChannel()
+		}
+		_, err := s.change(tx, id, func(w *writer, c *Channel) error {
+			if c.Kind == Direct {
+				return errDenied("a direct channel is that of its two agents, and stays")
+			}
+			if c.member(agent) != Owner {
+				return errDenied("only %s may do this", whoMay(Owner))
+			}
+			for _, m := range c.Members {
+				w.leave(m)
+			}
+			w.set(propDeleted, kg.DateTime(tx.Time()))
+			return nil
+		})
+		return err
+	})
+}

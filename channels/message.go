@@ -1,0 +1,164 @@
+package channels
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"koine/kg"
+)
+
+// Message is what somebody published. Not to be changed by who gets it.
+type Message struct {
+	ID      MessageID
+	Channel ChannelID
+	// Sequence is 1, 2, 3 … in the channel.
+	Sequence int64
+	Time     time.Time
+	Author   kg.AgentID
+	// Parts are JSON objects as they were given.
+	Parts        []json.RawMessage
+	ArtifactRefs []string
+	Metadata     []byte // a JSON object, nil for none
+	// IdempotencyKey is the author's own.
+	IdempotencyKey string
+	// ProposalID names the proposal that the facts of the message wait in.
+	ProposalID string
+	// Revision is the commit that the message came with.
+	Revision kg.Revision
+}
+
+// take takes one statement about the message in. An error is one of what is stored.
+func (m *Message) take(property, object kg.Term) error {
+	switch property {
+	case kg.Sequence:
+		m.Sequence = integer(object)
+	case propAuthor:
+		m.Author = kg.AgentID(object.Value())
+	case propSent:
+		m.Time, _ = object.DateTimeValue()
+	case propParts:
+		return json.Unmarshal([]byte(object.Value()), &m.Parts)
+	case propData:
+		m.Metadata = []byte(object.Value())
+	case propArtifact:
+		return json.Unmarshal([]byte(object.Value()), &m.ArtifactRefs)
+	case propKey:
+		m.IdempotencyKey = object.Value()
+	case propProposal:
+		m.ProposalID = object.Value()
+	}
+	return nil
+}
+
+// statements lists what is stored of the message, but for what is known in the
+// commit only: sequence and time.
+func (m *Message) statements() (out []statement, err error) {
+	// Not json.Marshal: it would write the parts in another way.
+	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
+	parts = append(parts, ']')
+	out = []statement{
+		{rdfType, ClassMessage}, {propChannel, m.Channel.Entity()}, {propAuthor, kg.IRI(string(m.Author))}, {propParts, jsonText(parts)},
+	}
+	if m.Metadata != nil {
+		out = append(out, statement{propData, jsonText(m.Metadata)})
+	}
+	if len(m.ArtifactRefs) > 0 {
+		refs, err := json.Marshal(m.ArtifactRefs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, statement{propArtifact, jsonText(refs)})
+	}
+	if m.IdempotencyKey != "" {
+		out = append(out, statement{propKey, kg.String(m.IdempotencyKey)}, statement{propOnce, once(m.Channel, m.Author, m.IdempotencyKey)})
+	}
+	return out, nil
+}
+
+func integer(t kg.Term) int64 {
+	n, _ := strconv.ParseInt(t.Value(), 10, 64)
+	return n
+}
+
+func rawTexts(parts []json.RawMessage) [][]byte {
+	out := make([][]byte, len(parts))
+	for i, part := range parts {
+		out[i] = part
+	}
+	return out
+}
+
+// statement is what is said about an entity.
+type statement struct{ property, object kg.Term }
+
+// readMessages reads the messages of a channel from a number on, up to n, in order.
+func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int) ([]*Message, error) {
+	out := make([]*Message, 0, n)
+	var rows []kg.Row
+	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {
+		if err != nil {
+			return nil, err
+		}
+		if rows = append(rows, row); len(rows) == n {
+			break
+		}
+	}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	// Subjects are numbered as the messages are, so that what is said about the
+	// messages of a page lies together in the index.
+	sweep := snapshot.SweepAsserted()
+	defer sweep.Close()
+	for i := range rows {
+		m := &Message{Channel: id}
+		for sweep.Seek(kg.IDPattern{Subject: rows[i].Subject, Graph: rows[i].Graph}, nil); sweep.Next(); {
+			st, err := snapshot.Statement(*sweep.Row())
+			if err != nil {
+				return nil, err
+			}
+			if m.ID == "" {
+				m.ID = messageOf(st.Subject)
+			}
+			if st.Predicate == kg.Sequence {
+				m.Revision = st.Assertions[0].Revision
+			}
+			if err := m.take(st.Predicate, st.Object); err != nil {
+				return nil, err
+			}
+		}
+		if err := sweep.Err(); err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// messageIn reads the message that a commit published in the channel; nil if it
+// published none.
+func messageIn(c *kg.Commit, id ChannelID) (*Message, error) {
+	graph := id.MessagesGraph()
+	var m *Message
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.Op == kg.Add && ch.Quad.Graph == graph && ch.Quad.Predicate == kg.Sequence {
+			m = &Message{ID: messageOf(ch.Quad.Subject), Channel: id, Revision: c.Revision}
+			break
+		}
+	}
+	if m == nil {
+		return nil, nil
+	}
+	subject := m.ID.Entity()
+	for i := range c.Changes {
+		if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
+			if err := m.take(q.Predicate, q.Object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}

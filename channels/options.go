@@ -1,0 +1,56 @@
+package channels
+
+import (
+	"time"
+
+	"koine/kg"
+)
+
+// Bounds of the channels extension (section 8) and of WIRE §7.
+const (
+	MaxNameRunes      = 128
+	MaxMetadataBytes  = 16 << 10
+	MaxParts          = 32
+	MaxMessageBytes   = 256 << 10
+	MaxKeyRunes       = 128
+	DefaultPage       = 50
+	MaxPage           = 200
+	MaxArtifactRefs   = 32
+	MaxAuthorIDs      = 32
+	MaxTopicRunes     = 1024
+	MaxReferenceBytes = 1 << 10 // of one artifact reference
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxMembers  = 1000
+	DefaultMaxChannels = 100_000
+)
+
+// Options of a Service. The zero Options is a working one.
+type Options struct {
+	// MaxMembers bounds the members of a channel, MaxChannels the channels of the
+	// server, deleted ones included: who may see what is kept in memory.
+	MaxMembers  int
+	MaxChannels int
+	// Agents calls fn for each agent that the server knows, until it says stop. Nil
+	// knows none but those who have written in a channel.
+	Agents func(fn func(kg.AgentID) bool)
+	Clock  func() time.Time // time.Now when nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxMembers == 0 {
+		o.MaxMembers = DefaultMaxMembers
+	}
+	if o.MaxChannels == 0 {
+		o.MaxChannels = DefaultMaxChannels
+	}
+	if o.Agents == nil {
+		o.Agents = func(func(kg.AgentID) bool) {}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}

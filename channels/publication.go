@@ -1,0 +1,116 @@
+package channels
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// Publication is what is to be published.
+type Publication struct {
+	// Channel or, for a direct channel, To says where.
+	Channel ChannelID
+	To      kg.AgentID
+	// Parts are 1 to MaxParts JSON objects, kept as they are.
+	Parts        []json.RawMessage
+	ArtifactRefs []string
+	Metadata     []byte // a JSON object, or nil
+	// IdempotencyKey, if set, makes the same publication again no other message.
+	IdempotencyKey string
+	// Patches are facts that are asserted with the message, which is their evidence.
+	// One without a graph goes to the default graph from a public channel, and to
+	// the channel's own facts from any other.
+	Patches []kg.Patch
+	// Justification, TaskID and SessionID are those of the commit.
+	Justification, TaskID, SessionID string
+}
+
+// message checks a publication and makes a message of it, without a place in a
+// channel.
+func (p *Publication) message(author kg.AgentID) (*Message, error) {
+	if n := len(p.Parts); n == 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "a message has at least one part").At("parts")
+	} else if n > MaxParts {
+		return nil, errTooMuch("parts", "%d parts are more than the %d that a message has", n, MaxParts)
+	}
+	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, IdempotencyKey: p.IdempotencyKey}
+	size := 0
+	for i, part := range p.Parts {
+		part = bytes.TrimSpace(part)
+		if len(part) == 0 || part[0] != '{' || !json.Valid(part) || !utf8.Valid(part) {
+			return nil, kg.Errorf(kg.CodeInvalid, "part %d is no JSON object", i).At("parts")
+		}
+		size += len(part)
+		m.Parts = append(m.Parts, part)
+	}
+	var err error
+	if m.Metadata, err = checkMetadata(p.Metadata); err != nil {
+		return nil, err
+	}
+	size += len(m.Metadata)
+	if n := len(p.ArtifactRefs); n > MaxArtifactRefs {
+		return nil, errTooMuch("artifactRefs", "%d artifacts are more than the %d that a message refers to", n, MaxArtifactRefs)
+	}
+	for _, ref := range p.ArtifactRefs {
+		if ref == "" || !utf8.ValidString(ref) {
+			return nil, kg.Errorf(kg.CodeInvalid, "an artifact is named by its id").At("artifactRefs")
+		}
+		if len(ref) > MaxReferenceBytes {
+			return nil, errTooMuch("artifactRefs", "the id of an artifact has at most %d bytes", MaxReferenceBytes)
+		}
+		size += len(ref)
+	}
+	if size > MaxMessageBytes {
+		return nil, errTooMuch("parts", "a message of %d bytes is larger than the %d that one may have", size, MaxMessageBytes)
+	}
+	if !utf8.ValidString(p.IdempotencyKey) {
+		return nil, kg.Errorf(kg.CodeInvalid, "a key is UTF-8").At("idempotencyKey")
+	}
+	if n := utf8.RuneCountInString(p.IdempotencyKey); n > MaxKeyRunes {
+		return nil, errTooMuch("idempotencyKey", "a key of %d characters is longer than the %d that it may have", n, MaxKeyRunes)
+	}
+	if n := len(p.Patches); n > kg.MaxPatches {
+		return nil, errTooMuch("patches", "%d patches are more than the %d of one update", n, kg.MaxPatches)
+	}
+	return m, nil
+}
+
+// once is under which text the message of an author's key in a channel is found.
+func once(id ChannelID, author kg.AgentID, key string) kg.Term {
+	sum := sha256.Sum256([]byte(string(id) + "\n" + string(author) + "\n" + key))
+	return kg.String(base64.RawURLEncoding.EncodeToString(sum[:]))
+}
+
+// content is a text that two publications have in common when they say the same,
+// however their JSON is written.
+func (m *Message) content(patches []byte) ([]byte, error) {
+	list := make([]any, 0, len(m.Parts)+3)
+	for _, part := range append(m.Parts[:len(m.Parts):len(m.Parts)], m.Metadata, patches) {
+		value, err := plain(part)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	refs := m.ArtifactRefs
+	if refs == nil {
+		refs = []string{}
+	}
+	return json.Marshal(append(list, refs))
+}
+
+// plain is a JSON value with its members in order, and its numbers as they are
+// written.
+func plain(raw []byte) (value any, err error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
+}

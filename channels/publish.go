@@ -1,0 +1,289 @@
+package channels
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// Receipt is the answer to a publication.
+type Receipt struct {
+	// Message is the one that was published, or the first one with the same key;
+	// nil when the facts were refused, and with them the message.
+	Message *Message
+	// Replayed tells that it is the first one.
+	Replayed bool
+	// Verdict is that on the facts. Where it is kg.Held, the message was published
+	// and Message.ProposalID says where the facts wait.
+	Verdict kg.Verdict
+	// Affected counts the changes that the facts made.
+	Affected int
+}
+
+// Publish appends a message to a channel. Members may.
+//
+// Errors: CodeChannelNotFound; CodePermissionDenied for who may read only;
+// CodeIdempotencyConflict for a key that was used for another message;
+// CodeLimitExceeded past a bound; those of kg.Tx.Apply for the patches.
+func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
+	author, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.message(author)
+	if err != nil {
+		return nil, err
+	}
+	if m.Channel, err = s.target(author, &p); err != nil {
+		return nil, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	m.ID = MessageID(id)
+	pub := &publishing{service: s, author: author, message: m, patches: slices.Clone(p.Patches), direct: p.To}
+	if err := pub.prepare(); err != nil {
+		return nil, err
+	}
+	meta := by.meta("channels/publish")
+	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(m.ID), p.Justification, p.TaskID, p.SessionID
+	if len(p.Patches) > 0 {
+		meta.WhenHeld = pub.withoutFacts
+	}
+	receipt, err := s.store.Update(ctx, meta, pub.withFacts)
+	if err != nil {
+		return nil, err
+	}
+	out := &Receipt{Message: pub.done, Replayed: pub.replayed, Verdict: receipt.Verdict}
+	switch {
+	case pub.replayed:
+		out.Verdict = kg.Verdict{}
+		if pub.done.ProposalID != "" {
+			out.Verdict = kg.Verdict{Outcome: kg.Held, Reason: kg.ReasonHeld}
+		}
+	case receipt.Verdict.Outcome != kg.Accepted && receipt.Verdict.Outcome != kg.Held:
+		out.Message = nil
+	default:
+		pub.done.Revision = receipt.Revision
+		if receipt.Verdict.Outcome == kg.Accepted {
+			out.Affected = receipt.Affected - pub.own
+		}
+	}
+	return out, nil
+}
+
+// target is the channel that a publication goes to.
+func (s *Service) target(author kg.AgentID, p *Publication) (ChannelID, error) {
+	if p.To != "" {
+		if p.Channel != "" {
+			return "", kg.Errorf(kg.CodeInvalid, "a message goes to a channel or to an agent, not to both").At("to")
+		}
+		to, err := parseMember(p.To)
+		if err != nil {
+			return "", kg.AsError(err).At("to")
+		}
+		if to == author {
+			return "", kg.Errorf(kg.CodeInvalid, "a direct channel is one of two agents").At("to")
+		}
+		p.To = to
+		return DirectID(author, to), nil
+	}
+	if p.Channel == "" {
+		return "", kg.Errorf(kg.CodeInvalid, "where to publish is missing").At("channelId")
+	}
+	if !p.Channel.valid() {
+		return "", errNoChannel()
+	}
+	if e := s.table.get(p.Channel); e == nil && p.Channel.IsDirect() {
+		other := s.otherOf(p.Channel, author)
+		if other == "" {
+			return "", errNoChannel()
+		}
+		p.To = other
+	}
+	return p.Channel, nil
+}
+
+// publishing is a publication on its way. What it is made of is made before the
+// committer is asked; what it comes to is of the last time that it was tried.
+type publishing struct {
+	service    *Service
+	author     kg.AgentID
+	message    *Message
+	patches    []kg.Patch
+	direct     kg.AgentID // the other one of a direct channel that may have to be made
+	statements []statement
+	hash       string // of the content, where there is a key
+
+	done     *Message
+	replayed bool
+	own      int // changes that are not of the facts
+}
+
+func (p *publishing) prepare() (err error) {
+	if p.statements, err = p.message.statements(); err != nil {
+		return err
+	}
+	if p.message.IdempotencyKey != "" {
+		content, err := p.message.content([]byte(patchesText(p.patches)))
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		p.hash = hex.EncodeToString(sum[:])
+		p.statements = append(p.statements, statement{propContent, kg.String(p.hash)})
+	}
+	for i := range p.patches {
+		q := &p.patches[i].Quad
+		if q.Graph.IsZero() {
+			e := p.service.table.get(p.message.Channel)
+			if e == nil || e.Visibility != Public {
+				q.Graph = p.message.Channel.FactsGraph()
+			}
+		}
+		if err := p.patches[i].Normalise(p.author); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
+		}
+	}
+	return nil
+}
+
+// patchesText is JSON that is the same for the same patches, "" for none.
+func patchesText(patches []kg.Patch) string {
+	if len(patches) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i := range patches {
+		p := &patches[i]
+		fmt.Fprintf(&b, "%s %s %s %s %s %s %t %v %v %v %s\n", p.Op, p.Quad.Subject, p.Quad.Predicate, p.Quad.Object, p.Quad.Graph, p.Source,
+			p.HasCertainty, p.Certainty, p.Validity.From.UnixMilli(), p.Validity.Until.UnixMilli(), p.Provenance)
+	}
+	return strconv.Quote(hex.EncodeToString([]byte(b.String())))
+}
+
+// withFacts publishes the message with its facts.
+func (p *publishing) withFacts(tx *kg.Tx) error {
+	done, err := p.publish(tx, "")
+	if err != nil || done {
+		return err
+	}
+	for i := range p.patches {
+		if err := tx.Apply(p.patches[i]); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
+		}
+	}
+	return nil
+}
+
+// withoutFacts publishes the message while its facts wait in a proposal.
+func (p *publishing) withoutFacts(tx *kg.Tx, proposal string) error {
+	_, err := p.publish(tx, proposal)
+	return err
+}
+
+// publish writes the message. replayed tells that it is there already.
+func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err error) {
+	m := *p.message
+	p.done, p.replayed, p.own = &m, false, 0
+	if err := p.may(tx); err != nil {
+		return false, err
+	}
+	if m.IdempotencyKey != "" {
+		first, hash, err := p.first(tx)
+		if err != nil {
+			return false, err
+		}
+		if first != nil {
+			if hash != p.hash {
+				return false, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another message").At("idempotencyKey")
+			}
+			p.done, p.replayed = first, true
+			return true, nil
+		}
+	}
+	graph, subject := m.Channel.MessagesGraph(), m.ID.Entity()
+	n, err := tx.CountOwn(graph, kg.Sequence)
+	if err != nil {
+		return false, err
+	}
+	m.Sequence, m.Time, m.ProposalID = int64(n)+1, tx.Time(), proposal
+	*p.done = m
+	write := func(st statement) error {
+		p.own++
+		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: subject, Predicate: st.property, Object: st.object, Graph: graph}})
+	}
+	for _, st := range p.statements {
+		if err := write(st); err != nil {
+			return false, err
+		}
+	}
+	if proposal != "" {
+		if err := write(statement{propProposal, kg.String(proposal)}); err != nil {
+			return false, err
+		}
+	}
+	if err := write(statement{propSent, kg.DateTime(m.Time)}); err != nil {
+		return false, err
+	}
+	return false, write(statement{kg.Sequence, kg.Integer(m.Sequence)})
+}
+
+// may refuses an author who may not publish, and makes a direct channel at its
+// first message.
+func (p *publishing) may(tx *kg.Tx) error {
+	e := p.service.table.get(p.message.Channel)
+	switch {
+	case e == nil && p.direct != "":
+		made, err := readChannel(tx.MatchOwn, p.message.Channel)
+		if err != nil || made != nil {
+			return err
+		}
+		return p.service.makeDirect(tx, p.author, p.direct)
+	case !e.reads(p.author):
+		return errNoChannel()
+	case !e.posts(p.author):
+		return errDenied("only members publish in the channel")
+	}
+	return nil
+}
+
+// first finds the message that the key made before, with the hash of its content.
+func (p *publishing) first(tx *kg.Tx) (m *Message, hash string, err error) {
+	graph := p.message.Channel.MessagesGraph()
+	object := once(p.message.Channel, p.author, p.message.IdempotencyKey)
+	var subject kg.Term
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: object, Graph: graph}) {
+		if err != nil {
+			return nil, "", err
+		}
+		subject = st.Subject
+		break
+	}
+	if subject.IsZero() {
+		return nil, "", nil
+	}
+	m = &Message{ID: messageOf(subject), Channel: p.message.Channel}
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Graph: graph}) {
+		if err != nil {
+			return nil, "", err
+		}
+		if st.Predicate == propContent {
+			hash = st.Object.Value()
+		}
+		if st.Predicate == kg.Sequence {
+			m.Revision = st.Assertions[0].Revision
+		}
+		if err := m.take(st.Predicate, st.Object); err != nil {
+			return nil, "", err
+		}
+	}
+	return m, hash, nil
+}

@@ -1,0 +1,140 @@
+package channels
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// matcher reads statements (kg.Snapshot.Match, kg.Tx.MatchOwn).
+type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
+
+// readChannel reads a channel's record as it stands; nil if there is none. How many
+// messages there are is not part of it.
+func readChannel(match matcher, id ChannelID) (*Channel, error) {
+	c := &Channel{ID: id}
+	for st, err := range match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		c.take(st.Predicate, st.Object, &st.Assertions[0])
+	}
+	if c.Version == 0 {
+		return nil, nil
+	}
+	c.inOrder()
+	return c, nil
+}
+
+// writer writes a channel's record. The first error stays.
+type writer struct {
+	tx  *kg.Tx
+	id  ChannelID
+	err error
+}
+
+func (w *writer) quad(property, object kg.Term) kg.Quad {
+	return kg.Quad{Subject: w.id.Entity(), Predicate: property, Object: object, Graph: w.id.RecordGraph()}
+}
+
+func (w *writer) apply(p kg.Patch) {
+	if w.err == nil {
+		w.err = w.tx.ApplyOwn(p)
+	}
+}
+
+// set gives a property its one object; the zero term takes it away.
+func (w *writer) set(property, object kg.Term) {
+	if !object.IsZero() {
+		w.apply(kg.Patch{Op: kg.Replace, Quad: w.quad(property, object)})
+		return
+	}
+	w.clear(property)
+}
+
+// clear takes all of a property away.
+func (w *writer) clear(property kg.Term) {
+	if w.err != nil {
+		return
+	}
+	var gone []kg.Quad
+	for st, err := range w.tx.MatchOwn(kg.Pattern{Subject: w.id.Entity(), Predicate: property, Graph: w.id.RecordGraph()}) {
+		if err != nil {
+			w.err = err
+			return
+		}
+		gone = append(gone, st.Quad)
+	}
+	for _, q := range gone {
+		w.apply(kg.Patch{Op: kg.Remove, Quad: q})
+	}
+}
+
+func (w *writer) text(property kg.Term, text string) {
+	if text == "" {
+		w.set(property, kg.Term{})
+		return
+	}
+	w.set(property, kg.String(text))
+}
+
+// member makes an agent a member from a time on.
+func (w *writer) member(m Member) {
+	w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propertyOf(m.Role), kg.IRI(string(m.Agent))), Validity: kg.TimeSpan{From: m.Joined}})
+}
+
+// leave takes a membership away.
+func (w *writer) leave(m Member) {
+	w.apply(kg.Patch{Op: kg.Remove, Quad: w.quad(propertyOf(m.Role), kg.IRI(string(m.Agent)))})
+}
+
+// version says which version of the channel this is.
+func (w *writer) version(v int64) { w.set(propVersion, kg.Integer(v)) }
+
+// make writes the record of a new channel.
+func (w *writer) make(c *Channel) {
+	for _, p := range []struct{ property, object kg.Term }{
+		{rdfType, ClassChannel}, {propKind, kg.String(string(c.Kind))}, {propVisibility, kg.String(string(c.Visibility))},
+		{propCreated, kg.DateTime(c.CreatedAt)}, {propCreator, kg.IRI(string(c.CreatedBy))}, {propVersion, kg.Typed(strconv.FormatInt(c.Version, 10), kg.XSDInteger)},
+	} {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, p.object)})
+	}
+	for _, p := range []struct {
+		property kg.Term
+		text     string
+	}{{propName, c.Name}, {propTopic, c.Topic}} {
+		if p.text != "" {
+			w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, kg.String(p.text))})
+		}
+	}
+	if c.Metadata != nil {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propMetadata, jsonText(c.Metadata))})
+	}
+	for _, m := range c.Members {
+		w.member(m)
+	}
+}
+
+// change changes a channel in one commit: fn looks at it as it stands there, and
+// writes. What fn is called with is its own.
+func (s *Service) change(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel) error) (*Channel, error) {
+	c, err := readChannel(tx.MatchOwn, id)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil || c.deleted {
+		return nil, errNoChannel()
+	}
+	c.Members = slices.Clone(c.Members)
+	w := &writer{tx: tx, id: id}
+	if err := fn(w, c); err != nil {
+		return nil, err
+	}
+	if w.err == nil {
+		c.Version++
+		w.version(c.Version)
+	}
+	return c, w.err
+}

@@ -1,0 +1,91 @@
+package channels_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+// server is a store with channels on top.
+type server struct {
+	*channels.Service
+	store *kgtest.Store
+}
+
+func serve(t testing.TB, o channels.Options, so kg.Options) *server {
+	t.Helper()
+	s := channels.New(o)
+	if so.Access == nil {
+		so.Access = kg.AllowAll{}
+	}
+	so.Access, so.OnSystemChange = s.Guard(so.Access), s.Follow
+	store := kgtest.Disk(t, so)
+	if err := s.Load(t.Context(), store.Store); err != nil {
+		t.Fatal(err)
+	}
+	return &server{s, store}
+}
+
+// as is an agent that calls for itself.
+func as(name string) channels.Caller {
+	return channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}}
+}
+
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// make makes a channel of ann's with these members.
+func (s *server) make(t testing.TB, visibility channels.Visibility, members ...string) *channels.Channel {
+	t.Helper()
+	d := channels.Draft{Name: "lab", Visibility: visibility}
+	for _, m := range members {
+		d.Members = append(d.Members, channels.Member{Agent: kg.CanonicalAgent(m)})
+	}
+	c, err := s.Create(within(t), as("ann"), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func text(format string, args ...any) []json.RawMessage {
+	raw, err := json.Marshal(map[string]string{"type": "text", "text": fmt.Sprintf(format, args...)})
+	if err != nil {
+		panic(err)
+	}
+	return []json.RawMessage{raw}
+}
+
+// say publishes a text.
+func (s *server) say(t testing.TB, by string, id channels.ChannelID, format string, args ...any) *channels.Message {
+	t.Helper()
+	r, err := s.Publish(within(t), as(by), channels.Publication{Channel: id, Parts: text(format, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Message
+}
+
+func wantCode(t testing.TB, what string, err error, want kg.Code) {
+	t.Helper()
+	if got := kg.CodeOf(err); got != want {
+		t.Errorf("%s: got %q (%v), want %q", what, got, err, want)
+	}
+}
+
+func sequences(list []*channels.Message) (out []int64) {
+	for _, m := range list {
+		out = append(out, m.Sequence)
+	}
+	return out
+}

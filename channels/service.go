@@ -1,0 +1,89 @@
+package channels
+
+import (
+	"context"
+
+	"github.com/tidwall/btree"
+
+	"koine/kg"
+)
+
+// Service keeps channels. It is made before the store, in front of whose Access it
+// stands, and bound to it by Load. Its methods may be called concurrently.
+type Service struct {
+	options Options
+	table   table
+	store   *kg.Store
+}
+
+// New makes a service.
+func New(o Options) *Service {
+	s := &Service{options: o.withDefaults()}
+	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
+	return s
+}
+
+// Guard puts the access to channels in front of another.
+func (s *Service) Guard(next kg.Access) *Guard {
+	s.table.version = kg.VersionOf(next)
+	return &Guard{table: &s.table, next: next}
+}
+
+// Follow takes a commit (kg.Options.OnSystemChange).
+func (s *Service) Follow(c *kg.Commit) { s.table.follow(c) }
+
+// Load reads the channels that the store has. It is called once, before any other
+// method.
+func (s *Service) Load(ctx context.Context, store *kg.Store) error {
+	s.store = store
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	var ids []ChannelID
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: ClassChannel}) {
+		if err != nil {
+			return err
+		}
+		if id, part := channelOf(st.Graph); part == recordPart && st.Subject == id.Entity() {
+			ids = append(ids, id)
+		}
+	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	s.table.followed = max(s.table.followed, snapshot.Revision())
+	for _, id := range ids {
+		c, err := readChannel(snapshot.Match, id)
+		if err != nil {
+			return err
+		}
+		s.table.put(c)
+	}
+	return nil
+}
+
+// system reads everything there is.
+func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
+	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+}
+
+// see gives the channel as it is to be decided by, for an agent that may read it.
+// For anybody else it is not there.
+func (s *Service) see(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+	agent, err := by.agent()
+	if err != nil {
+		return "", nil, err
+	}
+	if !id.valid() {
+		return "", nil, errNoChannel()
+	}
+	e := s.table.get(id)
+	if e == nil {
+		e = s.unmade(id, agent)
+	}
+	if !e.reads(agent) {
+		return "", nil, errNoChannel()
+	}
+	return agent, e, nil
+}

@@ -1,0 +1,181 @@
+package channels
+
+import (
+	"context"
+	"iter"
+
+	"koine/kg"
+)
+
+// streamPage is how many messages a replay reads at a time.
+const streamPage = 200
+
+// Stream is a channel as it goes on. Close it when done.
+type Stream struct {
+	service *Service
+	by      Caller
+	agent   kg.AgentID
+	id      ChannelID
+	ctx     context.Context
+	last    int64 // the number of the last message that was told
+	watcher *kg.Watcher
+}
+
+// Stream follows a channel from behind a sequence on, or, where since is nil, from
+// now on. When it returns, nothing behind that can be missed any more.
+//
+// Errors: CodeChannelNotFound; CodeInvalid for a sequence that is ahead of the
+// channel; those of kg.Store.Watch.
+func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return nil, err
+	}
+	st := &Stream{service: s, by: by, agent: agent, id: id, ctx: ctx}
+	head, err := st.start()
+	if err != nil {
+		return nil, err
+	}
+	st.last = head
+	if since != nil {
+		if *since < 0 || *since > head {
+			st.Close()
+			return nil, kg.Errorf(kg.CodeInvalid, "the channel has %d messages: there is none behind %d", head, *since).At("sinceSequence")
+		}
+		st.last = *since
+	}
+	return st, nil
+}
+
+// start begins to watch behind what stands now, and says how many messages there
+// are.
+func (st *Stream) start() (head int64, err error) {
+	graph := st.id.MessagesGraph()
+	view := kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{graph}}
+	snapshot, err := st.service.store.View(st.ctx, view)
+	if err != nil {
+		return 0, err
+	}
+	defer snapshot.Close()
+	if head, err = countMessages(snapshot, st.id); err != nil {
+		return 0, err
+	}
+	filter := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: graph}}, Ops: []kg.Op{kg.Add}, View: view}
+	st.watcher, err = st.service.store.Watch(st.ctx, filter, snapshot.Position())
+	return head, err
+}
+
+// Close ends the stream.
+func (st *Stream) Close() {
+	if st.watcher != nil {
+		st.watcher.Close()
+	}
+}
+
+// Messages yields the messages in the order of their sequence, without a gap, and
+// waits for more. It ends with the context's error; with CodeChannelNotFound when
+// the agent may not read the channel any more; with CodeClosed and CodeResync as a
+// kg.Watcher does. It is used once, from one goroutine.
+func (st *Stream) Messages() iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		tell := func(m *Message) bool {
+			if m.Sequence <= st.last {
+				return true // was replayed
+			}
+			st.last = m.Sequence
+			return yield(m, nil)
+		}
+		for {
+			more, err := st.replay(tell)
+			if err == nil && more {
+				more, err = st.live(tell)
+			}
+			if kg.CodeOf(err) == kg.CodeAccessChanged {
+				err = st.again()
+			}
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case !more:
+				return
+			}
+		}
+	}
+}
+
+// replay tells what stands.
+func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
+	for {
+		if err := st.allowed(); err != nil {
+			return false, err
+		}
+		list, err := st.page()
+		if err != nil {
+			return false, err
+		}
+		for _, m := range list {
+			if m.Sequence != st.last+1 {
+				return false, kg.Errorf(kg.CodeInternal, "message %d of a channel comes after %d", m.Sequence, st.last)
+			}
+			if !tell(m) {
+				return false, nil
+			}
+		}
+		if len(list) < streamPage {
+			return true, nil
+		}
+	}
+}
+
+func (st *Stream) page() ([]*Message, error) {
+	view := kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{st.id.MessagesGraph()}}
+	snapshot, err := st.service.store.View(st.ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return readMessages(snapshot, st.id, st.last+1, streamPage)
+}
+
+// live tells what comes.
+func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
+	for e, err := range st.watcher.Events() {
+		if err != nil {
+			return true, err
+		}
+		m, err := messageIn(e.Commit, st.id)
+		if err != nil {
+			return false, err
+		}
+		if m == nil || m.Sequence <= st.last {
+			continue
+		}
+		if m.Sequence != st.last+1 {
+			return false, kg.Errorf(kg.CodeInternal, "message %d of a channel comes after %d", m.Sequence, st.last)
+		}
+		if err := st.allowed(); err != nil {
+			return false, err
+		}
+		if !tell(m) {
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// allowed asks whether the agent may still read the channel.
+func (st *Stream) allowed() error {
+	_, _, err := st.service.see(st.by, st.id)
+	return err
+}
+
+// again begins anew behind what was told, where what changed is not this channel.
+func (st *Stream) again() error {
+	if err := st.allowed(); err != nil {
+		return err
+	}
+	st.watcher.Close()
+	_, err := st.start()
+	return err
+}

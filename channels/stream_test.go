@@ -1,0 +1,98 @@
+package channels_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// However a stream begins while others publish, it tells every message behind its
+// start once and in order.
+func TestReplayAndLiveMeet(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Public, "bob")
+	const total = 600
+	var publishing, following sync.WaitGroup
+	publishing.Go(func() {
+		for i := range total {
+			s.say(t, "bob", c.ID, "%d", i)
+		}
+	})
+	for range 40 {
+		following.Go(func() {
+			head, err := s.Get(within(t), as("eve"), c.ID)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			since := rand.Int64N(head.Messages + 1)
+			stream, err := s.Stream(within(t), as("eve"), c.ID, &since)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer stream.Close()
+			next := since + 1
+			for m, err := range stream.Messages() {
+				if err != nil || m.Sequence != next {
+					t.Errorf("behind %d: got %+v, %v; want %d", since, m, err, next)
+					return
+				}
+				if next++; next > total {
+					return
+				}
+			}
+		})
+	}
+	publishing.Wait()
+	following.Wait()
+}
+
+// A stream ends as if the channel were not there when its agent is taken out, and
+// goes on when something else changes.
+func TestStreamEndsWithMembership(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob", "cleo")
+	stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	got := make(chan *channels.Message)
+	ended := make(chan error)
+	go func() {
+		for m, err := range stream.Messages() {
+			if err != nil {
+				ended <- err
+				return
+			}
+			got <- m
+		}
+	}()
+	s.say(t, "ann", c.ID, "one")
+	if m := <-got; m.Sequence != 1 {
+		t.Errorf("got %+v", m)
+	}
+	// bob loses another channel: this one goes on.
+	if _, err := s.RemoveMember(within(t), as("ann"), other.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	s.say(t, "ann", c.ID, "two")
+	if m := <-got; m.Sequence != 2 {
+		t.Errorf("got %+v", m)
+	}
+	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	s.say(t, "ann", c.ID, "three")
+	wantCode(t, "the end", <-ended, kg.CodeChannelNotFound)
+	_, err = s.Stream(within(t), as("cleo"), c.ID, at(4))
+	wantCode(t, "ahead of the channel", err, kg.CodeInvalid)
+	_, err = s.Stream(within(t), as("cleo"), c.ID, at(-1))
+	wantCode(t, "before the channel", err, kg.CodeInvalid)
+}
+
+func at(sequence int64) *int64 { return &sequence }

@@ -1,0 +1,160 @@
+package channels
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidwall/btree"
+
+	"koine/kg"
+)
+
+// entry is what is kept in memory of a channel: all by which is decided who may do
+// what. An entry is never changed, another takes its place.
+type entry struct {
+	Channel // without Metadata, Messages and LastMessageAt
+	roles   map[kg.AgentID]Role
+}
+
+// reads tells whether the agent may read the channel.
+func (e *entry) reads(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && (e.Visibility == Public || e.roles[agent] != "")
+}
+
+// posts tells whether the agent may publish.
+func (e *entry) posts(agent kg.AgentID) bool { return e != nil && !e.deleted && e.roles[agent] != "" }
+
+// table follows the channels of the store.
+type table struct {
+	entries sync.Map // ChannelID → *entry; readers take no lock
+	count   atomic.Int64
+
+	lately  lately
+	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
+
+	mu       sync.RWMutex // guards what follows
+	byMember map[kg.AgentID]*btree.Set[ChannelID]
+	public   btree.Set[ChannelID]
+	followed kg.Revision
+}
+
+// get is what is known of a channel, nil for one that was never there.
+func (t *table) get(id ChannelID) *entry {
+	e, ok := t.entries.Load(id)
+	if !ok {
+		return nil
+	}
+	return e.(*entry)
+}
+
+// follow takes in what a commit says about channels.
+func (t *table) follow(c *kg.Commit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Revision <= t.followed {
+		return
+	}
+	t.followed = c.Revision
+	changed := map[ChannelID]*Channel{}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		id, part := channelOf(ch.Quad.Graph)
+		if part != recordPart || ch.Quad.Subject != id.Entity() {
+			continue
+		}
+		now := changed[id]
+		if now == nil {
+			now = &Channel{ID: id}
+			if e := t.get(id); e != nil {
+				*now = e.Channel
+				now.Members = slices.Clone(e.Members)
+			}
+			changed[id] = now
+		}
+		if len(ch.After) == 0 {
+			now.drop(ch.Quad.Predicate, ch.Quad.Object)
+		} else {
+			now.take(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
+		}
+	}
+	for id, now := range changed {
+		before := t.get(id)
+		t.lately.add(change{c.Revision, before, t.put(now)})
+		if before != nil && t.version != nil {
+			t.version.Add(1)
+		}
+	}
+	if len(changed) > 0 {
+		t.lately.newest.Store(uint64(c.Revision))
+	}
+}
+
+// put makes a channel what is given. The table is locked.
+func (t *table) put(c *Channel) *entry {
+	before := t.get(c.ID)
+	c.inOrder()
+	now := &entry{Channel: *c, roles: make(map[kg.AgentID]Role, len(c.Members))}
+	now.Metadata = nil
+	for _, m := range c.Members {
+		now.roles[m.Agent] = m.Role
+	}
+	t.entries.Store(c.ID, now)
+	if before == nil {
+		t.count.Add(1)
+	} else {
+		for agent := range before.roles {
+			if _, still := now.roles[agent]; !still {
+				t.byMember[agent].Delete(c.ID)
+				if t.byMember[agent].Len() == 0 {
+					delete(t.byMember, agent)
+				}
+			}
+		}
+	}
+	for agent := range now.roles {
+		set := t.byMember[agent]
+		if set == nil {
+			set = new(btree.Set[ChannelID])
+			t.byMember[agent] = set
+		}
+		set.Insert(c.ID)
+	}
+	if now.Visibility == Public && !now.deleted {
+		t.public.Insert(c.ID)
+	} else {
+		t.public.Delete(c.ID)
+	}
+	return now
+}
+
+// listed gives up to n channels behind one, in the order of their ids: those that
+// the agent is a member of, and the public ones. only, if set, leaves others out.
+func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	ids := map[ChannelID]bool{}
+	take := func(set *btree.Set[ChannelID]) {
+		if set == nil {
+			return
+		}
+		found := 0
+		set.Ascend(after, func(id ChannelID) bool {
+			if e := t.get(id); id != after && !e.deleted && only(e) {
+				ids[id] = true
+				found++
+			}
+			return found <= n
+		})
+	}
+	take(t.byMember[agent])
+	take(&t.public)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if len(out) == n {
+			return out, true
+		}
+		out = append(out, t.get(id))
+	}
+	return out, false
+}

@@ -1,0 +1,147 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Revision is what of a channel is to be changed. Nil leaves a text as it is.
+type Revision struct {
+	// ExpectedVersion is the version that the caller knows.
+	ExpectedVersion int64
+	Name, Topic     *string
+	// Set and Remove are members of the metadata.
+	Set    map[string]json.RawMessage
+	Remove []string
+}
+
+// Update changes name, topic and metadata. Owners and moderators may.
+//
+// Errors: CodeVersionConflict when the channel is of another version by then;
+// CodePermissionDenied for other members and readers, and for direct channels.
+func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revision) (*Channel, error) {
+	for name := range r.Set {
+		for _, gone := range r.Remove {
+			if name == gone {
+				return nil, kg.Errorf(kg.CodeInvalid, "%q cannot be set and removed", name).At("metadataPatch")
+			}
+		}
+	}
+	if err := checkTexts(deref(r.Name), deref(r.Topic)); err != nil {
+		return nil, err
+	}
+	return s.alter(ctx, by, id, "channels/update", Moderator, func(w *writer, c *Channel) error {
+		if c.Version != r.ExpectedVersion {
+			e := kg.Errorf(kg.CodeVersionConflict, "the channel is of version %d, not of the expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
+			e.Hint = "read the channel again, and decide anew"
+			return e
+		}
+		if r.Name != nil {
+			c.Name = *r.Name
+			w.text(propName, c.Name)
+		}
+		if r.Topic != nil {
+			c.Topic = *r.Topic
+			w.text(propTopic, c.Topic)
+		}
+		if len(r.Set)+len(r.Remove) == 0 {
+			return nil
+		}
+		var err error
+		if c.Metadata, err = r.metadata(c.Metadata); err != nil {
+			return err
+		}
+		object := kg.Term{}
+		if c.Metadata != nil {
+			object = jsonText(c.Metadata)
+		}
+		w.set(propMetadata, object)
+		return nil
+	})
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// metadata is the metadata after the change.
+func (r *Revision) metadata(old []byte) ([]byte, error) {
+	members := map[string]json.RawMessage{}
+	if old != nil {
+		if err := json.Unmarshal(old, &members); err != nil {
+			return nil, err
+		}
+	}
+	for name, value := range r.Set {
+		members[name] = value
+	}
+	for _, name := range r.Remove {
+		delete(members, name)
+	}
+	if len(members) == 0 {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(members); err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "metadata is JSON").At("metadataPatch")
+	}
+	metadata, err := checkMetadata(b.Bytes())
+	if err != nil {
+		return nil, kg.AsError(err).At("metadataPatch")
+	}
+	return metadata, nil
+}
+
+// alter changes a channel as an agent that has at least this role.
+func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method string, least Role, fn func(*writer, *Channel) error) (*Channel, error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return nil, err
+	}
+	var c *Channel
+	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
+		if e := s.table.get(id); !e.reads(agent) {
+			return errNoChannel() // no longer
+		}
+		c, err = s.change(tx, id, func(w *writer, c *Channel) error {
+			if c.Kind == Direct {
+				return errDenied("a direct channel is that of its two agents, and stays as it is")
+			}
+			if role := c.member(agent); role == "" || rank(role) > rank(least) {
+				return errDenied("only %s may do this", whoMay(least))
+			}
+			return fn(w, c)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	counted, err := s.read(snapshot, id)
+	if err == nil {
+		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
+	}
+	c.inOrder()
+	return c, nil // gone or changed by others since: this is what was made
+}
+
+func whoMay(least Role) string {
+	if least == Owner {
+		return "owners of the channel"
+	}
+	return "owners and moderators of the channel"
+}

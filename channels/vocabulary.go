@@ -1,0 +1,48 @@
+package channels
+
+import "koine/kg"
+
+// The classes of channels and messages.
+var (
+	ClassChannel = own("Channel")
+	ClassMessage = own("Message")
+)
+
+// The properties of a channel, in its record.
+var (
+	propName       = own("channelName")
+	propTopic      = own("channelTopic")
+	propKind       = own("channelKind")
+	propVisibility = own("channelVisibility")
+	propCreated    = own("channelCreatedAt")
+	propCreator    = own("channelCreatedBy")
+	propMetadata   = own("channelMetadata")
+	propVersion    = own("channelVersion")
+	propDeleted    = own("channelDeletedAt")
+
+	// What a member is. The assertion is valid from when it joined.
+	propOwner     = own("channelOwner")
+	propModerator = own("channelModerator")
+	propMember    = own("channelMember")
+)
+
+// The properties of a message, in the journal. Its number is kg.Sequence.
+var (
+	propChannel  = own("channel")
+	propAuthor   = own("author")
+	propSent     = own("sentAt")
+	propParts    = own("parts")           // JSON: the parts as they were given
+	propData     = own("messageMetadata") // JSON
+	propArtifact = own("artifactRef")
+	propKey      = own("idempotencyKey")
+	propOnce     = own("idempotency") // which message a key of an author's made
+	propContent  = own("contentHash") // of what the key was used for
+	propProposal = own("proposal")    // that its facts became
+)
+
+var rdfType = kg.IRI(kg.RDFType)
+
+func own(name string) kg.Term { return kg.IRI(kg.OwnVocabulary + name) }
+
+// jsonText is a JSON value as a literal (RDF 1.2, section 3.3: rdf:JSON).
+func jsonText(raw []byte) kg.Term { return kg.Typed(string(raw), kg.RDF+"JSON") }
