@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -81,6 +82,9 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 }
 
 func (f *identityFlags) tokens(ctx context.Context, log *slog.Logger) (*jwt.Verifier, error) {
+	if f.JWKS == "" || f.JWTIssuer == "" || len(f.JWTAudience) == 0 {
+		return nil, errors.New("tokens need --jwks, --jwt-issuer and --jwt-audience")
+	}
 	return jwt.Open(ctx, jwt.Options{
 		Keys: f.JWKS, Issuer: f.JWTIssuer, Audience: f.JWTAudience, Skew: f.JWTSkew,
 		AgentClaim: f.JWTAgentClaim, RolesClaim: f.JWTRolesClaim, ActForClaim: f.JWTActForClaim,

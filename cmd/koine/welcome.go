@@ -66,7 +66,7 @@ const openWelcome = `Without credentials it answers on this machine only, and ev
 `
 
 const knownWelcome = `
-Callers bring {credential}; the playground asks for it. In another terminal:
+Callers bring {credential}; the playground asks for it. On the command line:
 
   export KOINE_URL={url} KOINE_KEY=…
   koine query '{ me { id roles } }'

@@ -1,154 +1,23 @@
-// Opens a server with the demo graph in headless Chromium, with every outside host
-// unresolvable, and does what the playground's example tabs invite to: each query and
-// mutation is run and must be answered without errors and with something in it; each
-// subscription must show a change that the page itself makes with the first mutation tab.
+// Opens the playground of a server with the demo graph in open mode, and does what its
+// example tabs invite to: each query and mutation is run and must be answered without
+// errors and with something in it; each subscription must show a change that the page
+// itself makes with the first mutation tab.
 //
 //   node e2e/playground.mjs --url http://127.0.0.1:8080/ [--screenshots DIR]
-//
-// Ends with status 0 and a line per step, or with 1 and what was wrong.
-import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { parse } from 'graphql';
-import { chromium } from 'playwright-core';
+import { executeButton, faults, follow, operationName, options, page, readTabs, run, screenshot, shown, take } from './browser.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    url: { type: 'string' },
-    screenshots: { type: 'string' },
-    browser: { type: 'string', default: '/usr/bin/chromium' },
-    timeout: { type: 'string', default: '90000' },
-  },
-});
-if (!options.url) throw new Error('--url is missing');
-const timeout = Number(options.timeout);
-
-const profile = mkdtempSync(join(tmpdir(), 'koine-playground-'));
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath: options.browser,
-  headless: true,
-  handleSIGTERM: false,
-  viewport: { width: 1280, height: 800 },
-  colorScheme: 'light',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-  ],
-});
-context.setDefaultTimeout(timeout);
-
-const page = context.pages()[0] ?? (await context.newPage());
-const faults = watchForFaults(page);
-const traffic = watchTraffic(page);
-
-try {
-  await Promise.race([walk(), terminated()]);
-  console.log('ok');
-} catch (error) {
-  await screenshot('failed').catch(() => {});
-  console.error([error.stack, ...faults.found].join('\n'));
-  console.error(await situation());
-  process.exitCode = 1;
-} finally {
-  await context.close();
-  rmSync(profile, { recursive: true, force: true });
-}
-
-async function walk() {
+await take(async () => {
   await load();
   const tabs = await readTabs();
   for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
   const mutations = tabs.filter((t) => t.operation === 'mutation');
-  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, mutations[0]);
+  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, mutations[0], { 'x-agent-id': 'agent://playground' });
   for (const tab of mutations) await run(tab);
   await licences();
   await darkTheme();
   faults.check();
   await refusal();
-}
-
-/** Fails when whoever started the walk gives it no more time. */
-function terminated() {
-  return new Promise((_, reject) => process.once('SIGTERM', () => reject(new Error('terminated'))));
-}
-
-/** Collects what must not happen: failed requests, errors, warnings, and requests to other hosts. */
-function watchForFaults(page) {
-  const found = [];
-  const add = (fault) => found.push(fault.slice(0, 500));
-  const origin = new URL(options.url).origin;
-  page.on('pageerror', (error) => add(`script error: ${error.message}`));
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) add(`console: ${message.text()}`);
-  });
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    if (url.protocol !== 'data:' && url.origin !== origin) add(`request to another host: ${url}`);
-  });
-  page.on('requestfailed', (request) => {
-    const reason = request.failure()?.errorText;
-    // Stopping a subscription aborts its request.
-    if (reason === 'net::ERR_ABORTED' && isStream(request)) return;
-    add(`request failed: ${request.url()}: ${reason}`);
-  });
-  page.on('response', (response) => {
-    if (response.status() >= 400) add(`status ${response.status()}: ${response.url()}`);
-  });
-  return {
-    found,
-    check() {
-      if (found.length > 0) throw new Error('the browser reported faults');
-    },
-  };
-}
-
-/** Keeps the last requests, with what became of them, for whoever has to find out what went wrong. */
-function watchTraffic(page) {
-  const kept = 20;
-  const start = Date.now();
-  const exchanges = new Map();
-  const note = (request, what) => exchanges.get(request)?.push(`${Date.now() - start} ms ${what}`);
-  page.on('request', (request) => {
-    exchanges.set(request, []);
-    if (exchanges.size > kept) exchanges.delete(exchanges.keys().next().value);
-    note(request, [request.method(), new URL(request.url()).pathname, operationName(request)].join(' '));
-  });
-  page.on('response', (response) => note(response.request(), response.status()));
-  page.on('requestfinished', (request) => note(request, 'finished'));
-  page.on('requestfailed', (request) => note(request, request.failure()?.errorText));
-  return () => [...exchanges.values()].map((events) => events.join(', '));
-}
-
-/** What the page looks like, in words. */
-async function situation() {
-  const part = async (name, read) => `--- ${name}:\n${await read().catch((error) => error.message)}`;
-  // A page that hangs must not keep the walk from telling the rest.
-  const soon = { timeout: 5000 };
-  return [
-    await part('tab', () => page.locator('.graphiql-tab-active').first().innerText(soon)),
-    await part('execute button', () => page.locator('.graphiql-execute-button').getAttribute('aria-label', soon)),
-    await part('query', () => editorText('.graphiql-query-editor', soon)),
-    await part('response', () => editorText('.graphiql-response', soon)),
-    await part('documentation', () => page.locator('.graphiql-plugin').innerText(soon)),
-    await part('last requests', async () => traffic().join('\n')),
-  ].join('\n');
-}
-
-function isStream(request) {
-  return request.headers().accept === 'text/event-stream';
-}
-
-/** The name of the operation that is posted, if any. */
-function operationName(request) {
-  return request.method() === 'POST' ? request.postDataJSON()?.operationName : undefined;
-}
+});
 
 async function load() {
   const [response, introspected] = await Promise.all([
@@ -171,119 +40,6 @@ async function load() {
   await screenshot('documentation');
   await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
   console.log(`loaded ${page.url()}`);
-}
-
-/** The open tabs with the kind of their operation, in order. */
-async function readTabs() {
-  // GraphiQL stores its tabs a moment after it has shown them.
-  await page.waitForFunction(() => localStorage.getItem('koine:graphiql:tabState'));
-  const stored = await page.evaluate(() => localStorage.getItem('koine:graphiql:tabState'));
-  const tabs = JSON.parse(stored).tabs.map((tab, index) => {
-    const document = parse(tab.query);
-    return { index, title: tab.title, query: tab.query, document, operation: document.definitions[0].operation };
-  });
-  for (const kind of ['query', 'mutation', 'subscription']) {
-    if (!tabs.some((tab) => tab.operation === kind)) throw new Error(`no example tab with a ${kind}`);
-  }
-  return tabs;
-}
-
-async function open(tab) {
-  await page.locator('.graphiql-tab-button').nth(tab.index).click();
-  await page.locator('.graphiql-tab-active').getByText(tab.title, { exact: true }).waitFor();
-  await shown(`${tab.operation} ${tab.title}`, '.graphiql-query-editor');
-}
-
-/** Runs a query or mutation tab; its answer must have data, none of it missing, no errors, and be shown. */
-async function run(tab) {
-  await open(tab);
-  const [answered] = await Promise.all([
-    page.waitForResponse((r) => operationName(r.request()) === tab.title),
-    executeButton('Execute').click(),
-  ]);
-  const answer = await answered.json();
-  if (isEmpty(answer)) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
-  await shown('"data"');
-  await screenshot(tab.title);
-  console.log(`${tab.operation} ${tab.title}: answered`);
-}
-
-/** Runs a subscription tab, makes a change by POST from within the page, and waits to see it. */
-async function follow(tab, mutation) {
-  await open(tab);
-  const [stream] = await Promise.all([
-    page.waitForResponse((r) => isStream(r.request())),
-    executeButton('Execute').click(),
-  ]);
-  const type = stream.headers()['content-type'];
-  if (!type?.startsWith('text/event-stream')) throw new Error(`${tab.title}: answered with ${type}`);
-  // A change made before the stream knows its start would be part of what stood then, and prove
-  // nothing. The last event of what stood then is the first to have a position.
-  await shown('"position"');
-  const comment = `Seen at ${Date.now()}`;
-  await change(mutation, comment);
-  await shown(comment);
-  await screenshot(tab.title);
-  await executeButton('Stop').click();
-  await executeButton('Execute').waitFor();
-  console.log(`subscription ${tab.title}: saw the change, stopped`);
-}
-
-/** Sends the mutation as the page would, with a text of its own, so that it is a change each time. */
-async function change(mutation, comment) {
-  const answer = await page.evaluate(
-    async (body) => {
-      const response = await fetch('graphql', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-agent-id': 'agent://playground' },
-        body: JSON.stringify(body),
-      });
-      return response.json();
-    },
-    { query: mutation.query, operationName: mutation.title, variables: { comment } },
-  );
-  if (isEmpty(answer)) throw new Error(`${mutation.title}: ${JSON.stringify(answer, null, 2)}`);
-}
-
-/** Whether an answer lacks something: it has errors, a root field that is null, or a list without elements. */
-function isEmpty({ data, errors }) {
-  const hollow = (value) => Array.isArray(value) ? value.length === 0 || value.some(hollow)
-    : value !== null && typeof value === 'object' && Object.values(value).some(hollow);
-  return errors || !data || Object.values(data).some((root) => root === null || hollow(root));
-}
-
-/** The button that runs what is in the editor, only while it does what is asked for: Execute or Stop. */
-function executeButton(action) {
-  return page.locator(`.graphiql-execute-button[aria-label^="${action}"]`);
-}
-
-/**
- * Waits until an editor holds the text and shows it. An editor draws the lines in its viewport only, and
- * breaks them where it likes: the text is looked up in what the editor holds, scrolled to, and then must
- * be among the lines on the page.
- */
-async function shown(text, container = '.graphiql-response') {
-  const look = ([text, container]) => {
-    const within = (editor) => editor.getContainerDomNode().closest(container);
-    const editor = globalThis.__MONACO?.editor.getEditors().find(within);
-    const [found] = editor?.getModel()?.findMatches(text, false, false, true, null, false, 1) ?? [];
-    if (!found) return false;
-    editor.revealRangeInCenterIfOutsideViewport(found.range, 1); // without an animation
-    const lines = editor.getContainerDomNode().querySelector('.view-lines');
-    const compact = (s) => s.replaceAll(/\s/g, '');
-    // The lines stand in the document in the order of their making.
-    const drawn = [...lines.children].sort((a, b) => a.offsetTop - b.offsetTop).map((line) => line.textContent);
-    return lines.checkVisibility() && compact(drawn.join('')).includes(compact(text));
-  };
-  await page.waitForFunction(look, [text, container], { polling: 100 }).catch((error) => {
-    throw new Error(`waiting for ${text} in ${container}`, { cause: error });
-  });
-}
-
-/** All that an editor holds. */
-function editorText(container, options) {
-  return page.locator(`${container} .monaco-editor`).first().evaluate((element) =>
-    globalThis.__MONACO.editor.getEditors().find((e) => e.getContainerDomNode().contains(element)).getValue(), undefined, options);
 }
 
 async function licences() {
@@ -318,10 +74,4 @@ async function darkTheme() {
   if ((await textColour()) === light) throw new Error(`the editors stay light: ${light}`);
   await screenshot('dark');
   console.log('theme: follows the system');
-}
-
-async function screenshot(name) {
-  if (!options.screenshots) return;
-  mkdirSync(options.screenshots, { recursive: true });
-  await page.screenshot({ path: join(options.screenshots, `${name}.png`) });
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,13 +52,13 @@ func requireTools(t *testing.T) {
 	}
 }
 
-// walkPlayground runs playground.mjs against the server at address. With the directory
-// KOINE_SCREENSHOTS in the environment it leaves pictures of the steps there.
-func walkPlayground(t *testing.T, address string) {
+// walk runs a script in the browser. With the directory KOINE_SCREENSHOTS in the
+// environment it leaves pictures of the steps there.
+func walk(t *testing.T, script string, arguments ...string) {
 	t.Helper()
 	ctx, cancel := inTime(t)
 	defer cancel()
-	arguments := []string{"playground.mjs", "--url", address}
+	arguments = append([]string{script}, arguments...)
 	if directory := os.Getenv("KOINE_SCREENSHOTS"); directory != "" {
 		arguments = append(arguments, "--screenshots", directory)
 	}
@@ -67,7 +68,7 @@ func walkPlayground(t *testing.T, address string) {
 	output, err := command.CombinedOutput()
 	t.Logf("%s", output)
 	if err != nil {
-		t.Fatalf("playground.mjs: %v", err)
+		t.Fatalf("%s: %v", script, err)
 	}
 }
 
@@ -99,11 +100,18 @@ func buildKoine(t *testing.T) string {
 	return program
 }
 
-// startKoine runs the program with the demo graph until the test ends, and
-// returns its address.
-func startKoine(t *testing.T, program string) *url.URL {
+// startKoine runs the program with the demo graph until the test ends, and returns
+// its address.
+func startKoine(t *testing.T, program string, flags ...string) *url.URL {
 	t.Helper()
-	command := exec.Command(program, "serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir())
+	address, _ := startWithKeys(t, program, flags...)
+	return address
+}
+
+// startWithKeys returns the key that the program prints as well, "" if it prints none.
+func startWithKeys(t *testing.T, program string, flags ...string) (address *url.URL, key string) {
+	t.Helper()
+	command := exec.Command(program, append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir()}, flags...)...)
 	command.Env = append(os.Environ(), "KOINE_LOG_FORMAT=json")
 	output, err := command.StderrPipe()
 	if err != nil {
@@ -115,18 +123,20 @@ func startKoine(t *testing.T, program string) *url.URL {
 	lines := bufio.NewScanner(output)
 	t.Cleanup(func() { stop(t, command, lines) })
 	for lines.Scan() {
+		if text := strings.TrimSpace(lines.Text()); strings.HasPrefix(text, "ak_live_") {
+			key = text
+		}
 		var line struct{ Msg, URL string }
 		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Msg != "listening" {
 			continue
 		}
-		address, err := url.Parse(line.URL)
-		if err != nil {
+		if address, err = url.Parse(line.URL); err != nil {
 			t.Fatal(err)
 		}
-		return address
+		return address, key
 	}
 	t.Fatal("koine ended before it listened")
-	return nil
+	return nil, ""
 }
 
 // stop interrupts the program, which must end well, and logs what else it said.
@@ -171,13 +181,39 @@ func TestPlaygroundInBrowser(t *testing.T) {
 	requireTools(t)
 	program := buildKoine(t)
 	t.Run("at the root", func(t *testing.T) {
-		walkPlayground(t, startKoine(t, program).String()+"/")
+		walk(t, "playground.mjs", "--url", startKoine(t, program).String()+"/")
 	})
 	t.Run("below a prefix", func(t *testing.T) {
 		// It leaves the Host as it came: koine compares it with the Origin.
 		koine := httputil.NewSingleHostReverseProxy(startKoine(t, program))
 		proxy := httptest.NewServer(http.StripPrefix("/some/prefix", readFirst(koine)))
 		defer proxy.Close()
-		walkPlayground(t, proxy.URL+"/some/prefix/")
+		walk(t, "playground.mjs", "--url", proxy.URL+"/some/prefix/")
 	})
+}
+
+// The page works with a key, and says what is refused. One update a second is few
+// enough for the walk to come to that limit.
+func TestPlaygroundWithKeys(t *testing.T) {
+	requireTools(t)
+	koine, key := startWithKeys(t, buildKoine(t), "--auth", "keys", "--principal-updates", "1")
+	walk(t, "keys.mjs", "--url", koine.String()+"/", "--admin", key)
+}
+
+// Pages of other origins come in where the operator lets them, and nowhere else.
+func TestOrigins(t *testing.T) {
+	requireTools(t)
+	program := buildKoine(t)
+	page := func() *httptest.Server {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			io.WriteString(w, "<!doctype html><title>another site</title><link rel=icon href=data:,>")
+		}))
+		t.Cleanup(server.Close)
+		return server
+	}
+	allowed, foreign := page(), page()
+	koine, key := startWithKeys(t, program, "--auth", "keys", "--allow-origin", allowed.URL)
+	open := startKoine(t, program)
+	walk(t, "origins.mjs", "--url", koine.String()+"/", "--open", open.String()+"/", "--admin", key, "--allowed", allowed.URL, "--foreign", foreign.URL)
 }

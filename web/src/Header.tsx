@@ -1,8 +1,9 @@
+import { Identity } from './Identity';
 import mark from './mark.svg';
 import { graphqlURL, licencesURL, schemaURL } from './server';
 
 /** The bar above the editor: the name, the endpoint, and what else one may want to read. */
-export function Header({ onRestoreExamples }: { onRestoreExamples: () => void }) {
+export function Header({ secret, onRestoreExamples }: { secret: string | null; onRestoreExamples: () => void }) {
   return (
     <header className="koine-header">
       <img className="koine-mark" src={mark} alt="" width="24" height="24" />
@@ -11,6 +12,7 @@ export function Header({ onRestoreExamples }: { onRestoreExamples: () => void })
       <code className="koine-endpoint" title="Queries and subscriptions are sent here">
         {new URL(graphqlURL).pathname}
       </code>
+      {secret !== null && <Identity key={secret} secret={secret} />}
       <nav>
         <button type="button" onClick={onRestoreExamples}>
           Examples

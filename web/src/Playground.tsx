@@ -1,11 +1,17 @@
+import { useState } from 'react';
 import { GraphiQL } from 'graphiql';
 import { createLocalStorage } from '@graphiql/toolkit';
+import { credential, forget } from './credential';
 import { Header } from './Header';
+import { KeyForm } from './KeyForm';
+import { NoticeBar } from './NoticeBar';
 import { SystemTheme } from './SystemTheme';
 import { defaultHeaders, exampleTabs } from './examples';
 import { fetcher } from './fetcher';
+import { setNotice } from './notice';
+import { withoutHeaders } from './storage';
 
-const storage = createLocalStorage({ namespace: 'koine' });
+const storage = withoutHeaders(createLocalStorage({ namespace: 'koine' }));
 
 /** What GraphiQL keeps of the open tabs, as opposed to history and settings. */
 const tabKeys = ['tabState', 'query', 'variables', 'headers'];
@@ -16,24 +22,42 @@ function restoreExamples() {
   location.reload();
 }
 
-export function Playground() {
+/**
+ * The page. known: the server knows its callers by credentials, and so is told no name;
+ * the editor is there once there is a key.
+ */
+export function Playground({ known }: { known: boolean }) {
+  const [asking, setAsking] = useState(known && credential() === null);
+  const headers = known ? undefined : defaultHeaders;
+
+  function askAgain() {
+    forget();
+    setNotice(undefined);
+    setAsking(true);
+  }
+
   return (
     <>
-      <Header onRestoreExamples={restoreExamples} />
+      <Header secret={asking ? null : credential()} onRestoreExamples={restoreExamples} />
+      {asking || <NoticeBar onAskAgain={askAgain} />}
       <main className="koine-editor">
-        <GraphiQL
-          fetcher={fetcher}
-          storage={storage}
-          defaultTabs={exampleTabs}
-          defaultHeaders={defaultHeaders}
-          defaultEditorToolsVisibility="headers"
-        >
-          {/* The name is in the header. */}
-          <GraphiQL.Logo>
-            <span />
-          </GraphiQL.Logo>
-          <SystemTheme />
-        </GraphiQL>
+        {asking ? (
+          <KeyForm onKept={() => setAsking(false)} />
+        ) : (
+          <GraphiQL
+            fetcher={fetcher}
+            storage={storage}
+            defaultTabs={exampleTabs(headers)}
+            defaultHeaders={headers}
+            defaultEditorToolsVisibility="headers"
+          >
+            {/* The name is in the header. */}
+            <GraphiQL.Logo>
+              <span />
+            </GraphiQL.Logo>
+            <SystemTheme />
+          </GraphiQL>
+        )}
       </main>
     </>
   );

@@ -9,6 +9,8 @@ const documents = import.meta.glob<string>('../examples/*.graphql', {
 /** The agent that a server in open mode takes the playground for. */
 export const defaultHeaders = JSON.stringify({ 'X-Agent-ID': 'agent://playground' }, null, 2);
 
-export const exampleTabs = Object.keys(documents)
-  .sort()
-  .map((file) => ({ query: documents[file]!.trimEnd(), headers: defaultHeaders }));
+/** The example tabs with these headers. */
+export const exampleTabs = (headers?: string) =>
+  Object.keys(documents)
+    .sort()
+    .map((file) => ({ query: documents[file]!.trimEnd(), headers }));

@@ -1,7 +1,9 @@
 import type { Fetcher, FetcherParams } from '@graphiql/toolkit';
 import { Kind, parse, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
 import { createClient } from 'graphql-sse';
+import { withCredential } from './credential';
 import { EventLog } from './eventlog';
+import { noticeOf, setNotice } from './notice';
 import { graphqlURL } from './server';
 
 type Headers = Record<string, string>;
@@ -9,7 +11,7 @@ type Request = Omit<FetcherParams, 'operationName'> & { operationName?: string }
 
 /** Sends queries and mutations by POST, subscriptions as one event stream each. */
 export const fetcher: Fetcher = (params, options) => {
-  const headers = (options?.headers ?? {}) as Headers;
+  const headers = withCredential((options?.headers ?? {}) as Headers);
   const operation = chosenOperation(params);
   // GraphiQL reads the names in the editor a moment late: run directly after a change
   // of tab, a request carries the name of an operation that it does not contain.
@@ -48,8 +50,11 @@ async function post(request: Request, headers: Headers): Promise<ExecutionResult
 async function answer(response: Response): Promise<ExecutionResult> {
   const text = await response.text();
   try {
-    return JSON.parse(text);
+    const result = JSON.parse(text);
+    setNotice(noticeOf(response.status, result, response.headers.get('retry-after')));
+    return result;
   } catch {
+    setNotice(noticeOf(response.status, undefined, response.headers.get('retry-after')));
     throw new Error(`${response.status} ${response.statusText}: ${text.slice(0, 500)}`);
   }
 }
@@ -76,7 +81,7 @@ function follow(request: Request, headers: Headers, sink: Sink): () => void {
     // The client takes any body for an event stream, and drops the body of an error.
     fetchFn: async (input: RequestInfo, init?: RequestInit) => {
       const response = await fetch(input, init);
-      if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+      if (response.headers.get('content-type')?.startsWith('text/event-stream')) return ended(response);
       refusal = await answer(response);
       throw new Error('the server refused the subscription');
     },
@@ -84,7 +89,10 @@ function follow(request: Request, headers: Headers, sink: Sink): () => void {
   return client.subscribe(
     request,
     {
-      next: (event) => sink.next(log.add(event as ExecutionResult)),
+      next: (event) => {
+        setNotice(noticeOf(200, event as ExecutionResult));
+        sink.next(log.add(event as ExecutionResult));
+      },
       complete: () => sink.complete(),
       error: (reason) => {
         if (refusal === undefined) return sink.error(reason);
@@ -93,4 +101,16 @@ function follow(request: Request, headers: Headers, sink: Sink): () => void {
       },
     },
   );
+}
+
+/**
+ * The stream with an end that the client sees. A server that cuts one off (a key was
+ * revoked, it shuts down) says why in the last event and sends no `complete`; when that
+ * event and the end come together, the client waits for ever.
+ */
+function ended(response: Response): Response {
+  const end = new TransformStream<Uint8Array, Uint8Array>({
+    flush: (stream) => stream.enqueue(new TextEncoder().encode('event: complete\ndata: \n\n')),
+  });
+  return new Response(response.body!.pipeThrough(end), response);
 }

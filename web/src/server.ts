@@ -4,5 +4,6 @@
 const at = (path: string) => new URL(path, document.baseURI).href;
 
 export const graphqlURL = at('graphql');
+export const cardURL = at('.well-known/agent-card.json');
 export const schemaURL = at('graphql/schema');
 export const licencesURL = at('playground/THIRD_PARTY_LICENSES.txt');
