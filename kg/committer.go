@@ -20,8 +20,10 @@ type update struct {
 
 	// judged is the caller's own judgement, nil without a verifier.
 	judged *judged
-	// held is what fn keeps, nil for an update that is made.
-	held *HeldUpdate
+	// held is what fn keeps, nil for an update that is made; unhold makes it again
+	// what it was before.
+	held   *HeldUpdate
+	unhold func()
 
 	receipt Receipt
 	err     error
@@ -32,16 +34,18 @@ type update struct {
 type judged struct {
 	verdict  Verdict
 	revision Revision
+	rules    uint64 // Options.RulesVersion
 	changes  []Change
 	held     *HeldUpdate // what is kept of the update, where it is to be held
 	depends  []uint64    // what the verdict was made from beyond the changes' subjects
 }
 
-// holds tells whether the verdict is on what the update comes to now: the same
-// changes, of subjects that have not changed since, and nothing else changed that
-// it was made from.
-func (j *judged) holds(tx *Tx, r *recently) bool {
-	return !tx.changedSince(j.revision) && !r.changed(j.depends, j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
+// holds tells whether the verdict is on what the update comes to now: by the same
+// rules, the same changes, of subjects that have not changed since, and nothing
+// else changed that it was made from.
+func (j *judged) holds(tx *Tx, s *Store) bool {
+	r := &s.recently
+	return j.rules == s.rulesVersion() && !tx.changedSince(j.revision) && !r.changed(j.depends, j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
 		return a.Op == b.Op && a.Quad == b.Quad && a.Assertion.Source == b.Assertion.Source && a.Assertion.same(b.Assertion)
 	})
 }
@@ -252,6 +256,9 @@ func (s *Store) make(g *group, updates []*update) {
 		case !u.patient && time.Since(u.since) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:
+			if u.held != nil && u.held.rules != s.rulesVersion() {
+				u.unhold() // by other rules it may be made, or refused
+			}
 			u.receipt, u.err = g.execute(u)
 		}
 	}

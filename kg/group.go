@@ -69,14 +69,15 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if u.judged != nil {
 		verdict = u.judged.verdict
 	}
-	if tx.before != nil && u.held == nil && (u.judged == nil || !u.judged.holds(tx, &g.s.recently)) {
+	if tx.before != nil && u.held == nil && (u.judged == nil || !u.judged.holds(tx, g.s)) {
+		rules := g.s.rulesVersion()
 		verdict, err = g.judge(u, tx)
 		verdict.Depends = nil
 		if err == nil {
 			err = verdict.err()
 		}
 		if err == nil && g.s.keeps(u, verdict) {
-			held := heldUpdate(u, tx, verdict)
+			held := heldUpdate(u, tx, verdict, rules)
 			tx.undo()
 			u.hold(g.s.options.Holder, held)
 			return g.execute(u)

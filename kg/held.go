@@ -16,7 +16,8 @@ type HeldUpdate struct {
 	Patches []Patch
 	Verdict Verdict
 
-	id string // of what keeps it
+	id    string // of what keeps it
+	rules uint64 // Options.RulesVersion, of the verdict
 }
 
 // Holder keeps held updates, so that somebody can decide about them.
@@ -44,19 +45,21 @@ func (v Verdict) forOwn(tx *Tx) Verdict {
 }
 
 // heldUpdate is what is kept of an update, nil for one that is not held.
-func heldUpdate(u *update, tx *Tx, v Verdict) *HeldUpdate {
+func heldUpdate(u *update, tx *Tx, v Verdict, rules uint64) *HeldUpdate {
 	if v.Outcome != Held {
 		return nil
 	}
 	if len(v.Details) > MaxHeldForBytes {
 		v.Details = strings.ToValidUTF8(v.Details[:MaxHeldForBytes], "")
 	}
-	return &HeldUpdate{Meta: u.meta, Patches: tx.patches, Verdict: v}
+	return &HeldUpdate{Meta: u.meta, Patches: tx.patches, Verdict: v, rules: rules}
 }
 
 // hold makes the update one that keeps what it would have done. It is not
 // judged: what it writes is koine's own.
 func (u *update) hold(holder Holder, held *HeldUpdate) {
+	fn, expects := u.fn, u.meta.HasExpected
+	u.unhold = func() { u.fn, u.meta.HasExpected, u.held, u.unhold = fn, expects, nil, nil }
 	u.held, u.judged = held, nil
 	u.meta.HasExpected = false // that was looked at before
 	u.fn = func(tx *Tx) (err error) {

@@ -24,7 +24,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	j := &judged{revision: h.revision, changes: tx.changes}
+	j := &judged{revision: h.revision, rules: s.rulesVersion(), changes: tx.changes}
 	receipt := Receipt{
 		Revision: h.revision, Position: g.position(),
 		Affected: len(tx.changes), Subjects: subjects(tx.changes),
@@ -38,7 +38,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if err := j.verdict.err(); err != nil {
 		return Receipt{}, nil, err
 	}
-	j.held = heldUpdate(u, tx, j.verdict)
+	j.held = heldUpdate(u, tx, j.verdict, j.rules)
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}
@@ -46,6 +46,14 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	j.verdict.Depends = nil
 	receipt.Verdict = j.verdict
 	return receipt, j, nil
+}
+
+// rulesVersion is asked before anything is looked at that rules decide about.
+func (s *Store) rulesVersion() uint64 {
+	if s.options.RulesVersion == nil {
+		return 0
+	}
+	return s.options.RulesVersion()
 }
 
 // newTrial is a group of one that is never appended. The numbers of its terms

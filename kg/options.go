@@ -33,6 +33,13 @@ type Options struct {
 	Clock    func() time.Time // time.Now when nil
 	Logger   *slog.Logger     // discards when nil
 
+	// RulesVersion, if set, is a number that grows whenever something has changed
+	// beside the graph that updates are judged by, or that decides what is hidden:
+	// after the change, which every later judgement goes by. A verdict from before
+	// is made again before the update is committed or held. It must be fast and safe
+	// for concurrent use.
+	RulesVersion func() uint64
+
 	// OnSystemChange is called with each commit that changes a graph of koine's
 	// own other than a journal (JournalGraphPrefix), when it is durable and before any reader sees it: what decides from
 	// those graphs (policies, credentials) is never older than what is read. No

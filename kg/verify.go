@@ -70,8 +70,8 @@ type Judgement struct {
 
 // Verifier judges updates before they are committed. It runs on the caller's
 // goroutine against a snapshot, and once more under the committer only if one
-// of the affected subjects or of what the verdict depends on changed since, or the
-// update now makes other changes because something else that it read did. It must be safe for concurrent use
+// of the affected subjects or of what the verdict depends on changed since (or
+// Options.RulesVersion), or the update now makes other changes because something else that it read did. It must be safe for concurrent use
 // and must not call Store.Update.
 type Verifier interface {
 	Verify(ctx context.Context, j Judgement) (Verdict, error)

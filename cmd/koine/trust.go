@@ -46,7 +46,7 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 func (t *trust) configure(o *kg.Options) {
 	o.Access, o.Verifier = t.policies, t.shapes
 	if t.rules != nil {
-		o.Access, o.AdmitRead = ruledAccess{t.policies, t.rules}, t.admitRead
+		o.Access, o.AdmitRead, o.RulesVersion = ruledAccess{t.policies, t.rules}, t.admitRead, t.rules.Reloads
 		o.Verifier = kg.Verifiers(t.rules, t.shapes)
 	}
 	o.Access, o.Holder = t.reviews.Guard(o.Access), t.reviews

@@ -23,6 +23,7 @@ type File struct {
 	options Options
 	log     *slog.Logger
 	set     atomic.Pointer[Set]
+	version atomic.Uint64
 	sum     atomic.Pointer[[32]byte] // of the text that was looked at last
 	changed atomic.Pointer[func()]
 }
@@ -61,6 +62,9 @@ func read(path string) ([]byte, error) {
 // Set is the rules in force.
 func (f *File) Set() *Set { return f.set.Load() }
 
+// Reloads counts the changes of the rules in force (kg.Options.RulesVersion).
+func (f *File) Reloads() uint64 { return f.version.Load() }
+
 // OnChange has fn called after other rules have come into force.
 func (f *File) OnChange(fn func()) { f.changed.Store(&fn) }
 
@@ -81,6 +85,7 @@ func (f *File) Reload() error {
 	}
 	f.sum.Store(&sum)
 	f.set.Store(set)
+	f.version.Add(1) // behind it: who still sees the old number may judge by the new rules
 	f.log.Info("the rules have changed", "file", f.path, "rules", len(set.Rules()))
 	if fn := f.changed.Load(); fn != nil {
 		(*fn)()
