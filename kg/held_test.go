@@ -276,6 +276,54 @@ func TestHiddenStatements(t *testing.T) {
 	}
 }
 
+// TestHiddenStatementsAreNotWrittenAway proves that an update tells its author
+// nothing of what is hidden, and does nothing to it: what is not seen is not there
+// to be removed or replaced.
+func TestHiddenStatementsAreNotWrittenAway(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
+	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(salary(1))); err != nil {
+		t.Fatal(err)
+	}
+	patch := func(op kg.Op, n int64, by kg.AgentID) kg.Patch {
+		return kg.Patch{Op: op, Quad: salary(n).Quad, Source: by}
+	}
+	for _, row := range []struct {
+		name     string
+		by       kg.Principal
+		patch    kg.Patch
+		affected int
+	}{
+		{"removing what is hidden", stranger, patch(kg.Remove, 1, ""), 0},
+		{"removing what is hidden, of its source", stranger, patch(kg.Remove, 1, tester.ID), 0},
+		{"removing what is not there", stranger, patch(kg.Remove, 3, ""), 0},
+		{"replacing what is hidden", stranger, patch(kg.Replace, 2, ""), 1},
+		{"removing what is seen", tester, patch(kg.Remove, 1, ""), 1},
+		{"replacing what is seen", tester, patch(kg.Replace, 2, ""), 1},
+	} {
+		for _, dry := range []bool{true, false} {
+			r, err := s.Update(within(t), kg.Meta{Principal: row.by, DryRun: dry}, applying(row.patch))
+			if err != nil || r.Affected != row.affected {
+				t.Errorf("%s (dry run: %v): %d affected, %v; want %d", row.name, dry, r.Affected, err, row.affected)
+			}
+		}
+	}
+	v, err := s.View(within(t), kg.View{Principal: tester})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	var left []kg.Statement
+	for st, err := range v.Match(kg.Pattern{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, st)
+	}
+	if len(left) != 1 || left[0].Object != kg.Integer(2) || len(left[0].Assertions) != 2 {
+		t.Errorf("left is %v", left)
+	}
+}
+
 // changing is secretive from the moment on at which it is told to be.
 type changing struct {
 	secretive

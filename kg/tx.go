@@ -25,6 +25,10 @@ type Tx struct {
 	// writable is the graph that was last found to be one that the caller may
 	// write: most patches of an update are about the same.
 	writable Term
+	// hides is what is hidden from the caller in graphs that it reads, nil for
+	// nothing; asked for by unseen.
+	hides      func(predicate, graph Term) bool
+	knowsHides bool
 
 	// patches are those of the caller's, as they were applied; kept only where the
 	// update may be held. own tells that there were others.
@@ -65,7 +69,37 @@ func (tx *Tx) Apply(p Patch) error {
 	if tx.keep {
 		tx.patches = append(tx.patches, p)
 	}
+	if err == nil && p.Op != Add && tx.unseen(&p.Quad) {
+		return tx.applyUnseen(p)
+	}
 	return tx.apply(p, err)
+}
+
+// unseen tells whether statements like this one are hidden from the caller in a
+// graph that it reads (Hider).
+func (tx *Tx) unseen(q *Quad) bool {
+	if !tx.knowsHides {
+		tx.hides, tx.knowsHides = hidden(tx.access, tx.meta.Principal), true
+	}
+	return tx.hides != nil && tx.hides(q.Predicate, q.Graph)
+}
+
+// applyUnseen does what a patch comes to where the caller sees nothing of what
+// stands: there is nothing to remove, and nothing to replace. Otherwise the number
+// of changes would tell who guesses what is hidden, and dry runs are for free.
+func (tx *Tx) applyUnseen(p Patch) error {
+	if p.Op == Replace {
+		p.Op = Add
+		return tx.apply(p, nil)
+	}
+	ids, _, err := tx.w.resolve(&p.Quad)
+	if err == nil {
+		err = tx.touchAbsent(ids)
+	}
+	if tx.failed == nil {
+		tx.failed = err
+	}
+	return err
 }
 
 // ApplyOwn is Apply for the packages that a part of koine's own vocabulary
