@@ -21,6 +21,7 @@ type Message struct {
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, nil for none
+	Envelope
 	// IdempotencyKey is the author's own.
 	IdempotencyKey string
 	// ProposalID names the proposal that the facts of the message wait in.
@@ -48,6 +49,8 @@ func (m *Message) take(property, object kg.Term) error {
 		m.IdempotencyKey = object.Value()
 	case propProposal:
 		m.ProposalID = object.Value()
+	default:
+		m.Envelope.take(property, object)
 	}
 	return nil
 }
@@ -71,6 +74,7 @@ func (m *Message) statements() (out []statement, err error) {
 		}
 		out = append(out, statement{propArtifact, jsonText(refs)})
 	}
+	out = append(out, m.Envelope.statements()...)
 	if m.IdempotencyKey != "" {
 		out = append(out, statement{propKey, kg.String(m.IdempotencyKey)}, statement{propOnce, once(m.Channel, m.Author, m.IdempotencyKey)})
 	}

@@ -19,6 +19,8 @@ type Publication struct {
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, or nil
+	// Envelope says what the message is for. Recipients are found from To.
+	Envelope
 	// IdempotencyKey, if set, makes the same publication again no other message.
 	IdempotencyKey string
 	// Patches are facts that are asserted with the message, which is their evidence.
@@ -37,7 +39,11 @@ func (p *Publication) message(author kg.AgentID) (*Message, error) {
 	} else if n > MaxParts {
 		return nil, errTooMuch("parts", "%d parts are more than the %d that a message has", n, MaxParts)
 	}
-	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, IdempotencyKey: p.IdempotencyKey}
+	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
+	m.Recipients = nil
+	if err := m.Envelope.check(); err != nil {
+		return nil, err
+	}
 	size := 0
 	for i, part := range p.Parts {
 		part = bytes.TrimSpace(part)
@@ -100,7 +106,7 @@ func (m *Message) content(patches []byte) ([]byte, error) {
 	if refs == nil {
 		refs = []string{}
 	}
-	return json.Marshal(append(list, refs))
+	return json.Marshal(append(list, refs, m.Envelope.content()))
 }
 
 // plain is a JSON value with its members in order, and its numbers as they are

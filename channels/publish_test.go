@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,11 +26,15 @@ func TestMessageReadsBack(t *testing.T) {
 	r, err := s.Publish(within(t), as("bob"), channels.Publication{
 		Channel: c.ID, Parts: append(text("hello"), []byte(`{"kind":"data","data":{"b":[1,2.50,null],"a":"<&>"}}`)),
 		Metadata: []byte(`{"phase": "analysis"}`), ArtifactRefs: []string{"artifact_b", "artifact_a"}, IdempotencyKey: "k1",
+		Envelope: channels.Envelope{Interaction: channels.Notification, ContentType: channels.Structured, Format: "json", Tags: []string{"b", "a", "b"}, To: "*", Thread: "t 1", ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := r.Message
+	if !slices.Equal(m.Tags, []string{"a", "b"}) || m.Interaction != channels.Notification || m.Thread != "t 1" {
+		t.Errorf("the envelope is %+v", m.Envelope)
+	}
 	if m.Sequence != 1 || m.Author != "agent://bob" || m.Channel != c.ID || m.Time.IsZero() || string(m.Metadata) != `{"phase":"analysis"}` || m.Revision == 0 {
 		t.Errorf("got %+v", m)
 	}

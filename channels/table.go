@@ -18,14 +18,6 @@ type entry struct {
 	roles   map[kg.AgentID]Role
 }
 
-// reads tells whether the agent may read the channel.
-func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && (e.Visibility == Public || e.roles[agent] != "")
-}
-
-// posts tells whether the agent may publish.
-func (e *entry) posts(agent kg.AgentID) bool { return e != nil && !e.deleted && e.roles[agent] != "" }
-
 // table follows the channels of the store.
 type table struct {
 	entries sync.Map // ChannelID → *entry; readers take no lock

@@ -28,16 +28,26 @@ var (
 
 // The properties of a message, in the journal. Its number is kg.Sequence.
 var (
-	propChannel  = own("channel")
-	propAuthor   = own("author")
-	propSent     = own("sentAt")
-	propParts    = own("parts")           // JSON: the parts as they were given
-	propData     = own("messageMetadata") // JSON
-	propArtifact = own("artifactRef")
-	propKey      = own("idempotencyKey")
-	propOnce     = own("idempotency") // which message a key of an author's made
-	propContent  = own("contentHash") // of what the key was used for
-	propProposal = own("proposal")    // that its facts became
+	propChannel     = own("channel")
+	propAuthor      = own("author")
+	propSent        = own("sentAt")
+	propParts       = own("parts")           // JSON: the parts as they were given
+	propData        = own("messageMetadata") // JSON
+	propArtifact    = own("artifactRef")
+	propKey         = own("idempotencyKey")
+	propOnce        = own("idempotency") // which message a key of an author's made
+	propContent     = own("contentHash") // of what the key was used for
+	propInteraction = own("messageType")
+	propContentType = own("contentType")
+	propFormat      = own("format")
+	propTag         = own("tag")
+	propTo          = own("addressedTo") // as the author said it
+	propRecipient   = own("recipient")   // whom that was when it was published
+	propCorrelation = own("correlation") // the request that is answered
+	propExpires     = own("expiresAt")
+	propReplyTo     = own("replyTo")
+	propThread      = own("thread")
+	propProposal    = own("proposal") // that its facts became
 )
 
 var rdfType = kg.IRI(kg.RDFType)

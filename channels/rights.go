@@ -1,0 +1,11 @@
+package channels
+
+import "koine/kg"
+
+// reads tells whether the agent may read the channel.
+func (e *entry) reads(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && (e.Visibility == Public || e.roles[agent] != "")
+}
+
+// posts tells whether the agent may publish.
+func (e *entry) posts(agent kg.AgentID) bool { return e != nil && !e.deleted && e.roles[agent] != "" }
