@@ -19,12 +19,15 @@ func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) error {
 // otherOf is the agent with whom this one has the direct channel, "" if the server
 // knows none.
 func (s *Service) otherOf(id ChannelID, agent kg.AgentID) (other kg.AgentID) {
-	s.options.Agents(func(known kg.AgentID) bool {
+	look := func(known kg.AgentID) bool {
 		if known != agent && DirectID(agent, known) == id {
 			other = known
 		}
 		return other == ""
-	})
+	}
+	if s.options.Agents(look); other == "" {
+		s.table.eachMember(look)
+	}
 	return other
 }
 

@@ -34,7 +34,7 @@ type Options struct {
 	MaxMembers  int
 	MaxChannels int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
-	// knows none but those who have written in a channel.
+	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now when nil
 }

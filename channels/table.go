@@ -121,6 +121,18 @@ func (t *table) put(c *Channel) *entry {
 	return now
 }
 
+// eachMember calls fn for each agent that is a member of any channel, until it says
+// stop.
+func (t *table) eachMember(fn func(kg.AgentID) bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for agent := range t.byMember {
+		if !fn(agent) {
+			return
+		}
+	}
+}
+
 // listed gives up to n channels behind one, in the order of their ids: those that
 // the agent is a member of, and the public ones. only, if set, leaves others out.
 func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {

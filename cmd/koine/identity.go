@@ -124,6 +124,13 @@ func (w *identity) follow(c *kg.Commit) {
 	}
 }
 
+// eachAgent calls fn for every agent with a record, until it says stop.
+func (w *identity) eachAgent(fn func(kg.AgentID) bool) {
+	if w.agents != nil {
+		w.agents.Each(fn)
+	}
+}
+
 // load reads what the store knows of keys and agents.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	if !w.known() {

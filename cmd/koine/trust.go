@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"koine/channels"
 	"koine/internal/belief"
 	"koine/internal/policy"
 	"koine/internal/review"
@@ -23,6 +24,7 @@ type trust struct {
 	shapes      *shapes.Set
 	reviews     *review.Service
 	quarantines *belief.Quarantines
+	channels    *channels.Service
 }
 
 // trust reads the rules and what the flags say. Nothing of a store is known before
@@ -39,6 +41,7 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	return &trust{
 		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: review.New(review.Options{Standing: who.standing()}), quarantines: new(belief.Quarantines),
+		channels: channels.New(channels.Options{Agents: who.eachAgent}),
 	}, nil
 }
 
@@ -49,7 +52,7 @@ func (t *trust) configure(o *kg.Options) {
 		o.Access, o.AdmitRead, o.RulesVersion = ruledAccess{t.policies, t.rules}, t.admitRead, t.rules.Reloads
 		o.Verifier = kg.Verifiers(t.rules, t.shapes)
 	}
-	o.Access, o.Holder = t.reviews.Guard(o.Access), t.reviews
+	o.Access, o.Holder = t.channels.Guard(t.reviews.Guard(o.Access)), t.reviews
 	o.Distrust = t.quarantines
 	o.OnSystemChange = func(c *kg.Commit) {
 		t.who.follow(c)
@@ -57,6 +60,7 @@ func (t *trust) configure(o *kg.Options) {
 		t.shapes.Follow(c)
 		t.reviews.Follow(c)
 		t.quarantines.Follow(c)
+		t.channels.Follow(c)
 	}
 }
 
@@ -74,5 +78,8 @@ func (t *trust) load(ctx context.Context, store *kg.Store) error {
 	if err := t.reviews.Open(ctx, store); err != nil {
 		return err
 	}
-	return t.quarantines.Load(ctx, store)
+	if err := t.quarantines.Load(ctx, store); err != nil {
+		return err
+	}
+	return t.channels.Load(ctx, store)
 }

@@ -75,6 +75,11 @@ func (g *Registry) set(subject kg.Term, r records.Record) {
 	}
 }
 
+// Each calls fn for every agent that has a record, in no order, until it says stop.
+func (g *Registry) Each(fn func(kg.AgentID) bool) {
+	g.status.Range(func(id, _ any) bool { return fn(id.(kg.AgentID)) })
+}
+
 // Suspended tells whether the agent is refused.
 func (g *Registry) Suspended(id kg.AgentID) bool {
 	status, ok := g.status.Load(id)
