@@ -426,7 +426,7 @@ type Query {
   """
   What was done and what was refused, the newest first: each commit with who, when, why and how much,
   each refusal with why not. For administrators. Commits are there for as far back as the log goes;
-  refusals are the newest 10,000 since the server was started. One page looks at no more than 10,000
+  refusals are the newest 10,000, across restarts. One page looks at no more than 10,000
   commits: then it ends early, perhaps without a single entry, and goes on behind its ` + "`" + `endCursor` + "`" + `.
   """
   audit(

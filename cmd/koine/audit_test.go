@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"koine/internal/audit"
 )
 
 // What is refused at each door is in the audit list, and in the log.
@@ -65,5 +70,56 @@ func TestRefusalsAreAudited(t *testing.T) {
 	}
 	if n := strings.Count(s.log.String(), "msg=refused kind=DENIED reason=RESERVED agent=agent://mallory"); n != 3 {
 		t.Errorf("%d lines, want one for each door:\n%s", n, s.log)
+	}
+}
+
+// What was refused is told by the next server as well, in pages; and the file that
+// it is in between has no credential, and is the owner's alone.
+func TestRefusalsOutlastTheServer(t *testing.T) {
+	dir := t.TempDir()
+	k := startKnowing(t, "--auth", "keys", "--data", dir)
+	dora, id := k.create(`{agent: "dora"}`)
+	strange := "ak_live_000000000000_0123456789012345678901234567890123456789012"
+	k.graphql(strange, `{ me { id } }`)
+	k.graphql(dora, `{ audit { nodes { kind } } }`)
+	k.graphql(dora, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:koine:vocab:x"}, object: {value: "private"}}}]}) { revision } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`)
+	k.graphql(dora, `{ me { id } }`)
+	const asked = `{ audit(first: 2, kinds: [DENIED, AUTHENTICATION]%s) { nodes { time kind principal actor reason path address count last requestId } pageInfo { hasNextPage endCursor } } }`
+	first := k.graphql(k.admin, fmt.Sprintf(asked, ""))
+	if n := strings.Count(first, `"kind"`); n != 2 || !strings.Contains(first, `"hasNextPage":true`) {
+		t.Fatalf("%d entries: %s", n, first)
+	}
+	if err := k.s.process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-k.s.ended; err != nil {
+		t.Fatal(err, k.s.log)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, audit.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n != 4 {
+		t.Errorf("%d lines in the file: %s", n, text)
+	}
+	for _, key := range []string{dora, strange, k.admin} {
+		if parts := keyText.FindStringSubmatch(key); strings.Contains(string(text), parts[2]) {
+			t.Errorf("a secret is in the file: %s", text)
+		}
+	}
+	if strings.Contains(string(text), "private") {
+		t.Errorf("a literal is in the file: %s", text)
+	}
+	if st, err := os.Stat(filepath.Join(dir, audit.FileName)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", st.Mode(), err)
+	}
+	k.s, k.url = startServer(t, "--auth", "keys", "--data", dir)
+	if again := k.graphql(k.admin, fmt.Sprintf(asked, "")); again != first {
+		t.Errorf("the next server tells\n%s\nthe one before told\n%s", again, first)
+	}
+	cursor := regexp.MustCompile(`"endCursor":"([^"]*)"`).FindStringSubmatch(first)
+	if rest := k.graphql(k.admin, fmt.Sprintf(asked, `, after: "`+cursor[1]+`"`)); strings.Count(rest, `"kind"`) != 1 || !strings.Contains(rest, "AUTHENTICATION") {
+		t.Errorf("behind it: %s", rest)
 	}
 }

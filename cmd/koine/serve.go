@@ -123,6 +123,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer func() { who.close(); err = errors.Join(err, store.Close(), forget()) }()
+	defer trail.Keep(c.Data)()
 	if err := who.firstKey(ctx, t, store); err != nil {
 		return err
 	}
@@ -176,8 +177,8 @@ func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
 	return c.keep(store, nil)
 }
 
-// openStore opens the data directory, and loads what it says of trust, and the
-// demo. forget takes a temporary one away.
+// openStore opens the data directory, which is c.Data from then on, and loads what
+// it says of trust, and the demo. forget takes a temporary one away.
 func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, trust *trust) (store *kg.Store, forget func() error, err error) {
 	dir := target{Data: c.Data}
 	forget = func() error { return nil }
@@ -190,6 +191,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 	case c.Data == "":
 		dir.Data = defaultDataDir
 	}
+	c.Data = dir.Data
 	o.History = time.Duration(c.History)
 	store, err = dir.open(log, true, o)
 	if err != nil {

@@ -27,6 +27,7 @@ type Refusal struct {
 	First, Last time.Time
 	Count       int
 	number      uint64
+	noted       bool // the keeper has noted that it was repeated
 }
 
 // same is what makes one refusal a repetition of another.
@@ -46,33 +47,60 @@ const (
 	DefaultMaxRefusals = 10_000
 	// Together is how long a repetition counts to the one before.
 	Together = time.Minute
+	// MaxApart is how many refusals of one address are told apart within Together.
+	// Of what comes beyond only kind, address and reason are told, so that it
+	// repeats.
+	MaxApart = 100
+	// shares is how many addresses at least share a Trail: once one of them has
+	// this part of it, its oldest goes for its newest.
+	shares = 10
 )
 
 // Options of a Trail. The zero value of each means its default.
 type Options struct {
-	MaxRefusals int
-	Logger      *slog.Logger     // discards when nil
-	Clock       func() time.Time // time.Now when nil
+	MaxRefusals  int
+	MaxFileBytes int64            // of the file of Keep
+	Logger       *slog.Logger     // discards when nil
+	Clock        func() time.Time // time.Now when nil
 }
 
 // Trail is the newest refusals. It is safe for concurrent use; a nil Trail keeps
 // nothing.
 type Trail struct {
-	max   int
-	log   *slog.Logger
-	clock func() time.Time
+	max     int
+	maxFile int64
+	log     *slog.Logger
+	clock   func() time.Time
 
-	mu    sync.Mutex // guards what follows
-	order *list.List // of *Refusal, the newest in front
-	open  map[same]*list.Element
-	last  uint64 // number of the newest
+	mu      sync.Mutex // guards what follows
+	order   *list.List // of *entry, the newest in front
+	open    map[same]*entry
+	origins map[netip.Prefix]*origin
+	last    uint64  // number of the newest
+	keeper  *keeper // nil before Keep
+}
+
+// entry is a refusal in the lists that it is in.
+type entry struct {
+	refusal    *Refusal
+	order, own *list.Element
+}
+
+// origin is what is kept of one address.
+type origin struct {
+	own   *list.List // of *entry, the newest in front
+	since time.Time  // when apart began to be counted
+	apart int
 }
 
 // NewTrail makes a Trail.
 func NewTrail(o Options) *Trail {
-	t := &Trail{max: o.MaxRefusals, log: o.Logger, clock: o.Clock, order: list.New(), open: map[same]*list.Element{}}
+	t := &Trail{max: o.MaxRefusals, maxFile: o.MaxFileBytes, log: o.Logger, clock: o.Clock, order: list.New(), open: map[same]*entry{}, origins: map[netip.Prefix]*origin{}}
 	if t.max == 0 {
 		t.max = DefaultMaxRefusals
+	}
+	if t.maxFile == 0 {
+		t.maxFile = DefaultMaxFileBytes
 	}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -128,23 +156,89 @@ func (t *Trail) add(r *Refusal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
-	if e := t.open[r.same()]; e != nil {
-		if before := e.Value.(*Refusal); now.Sub(before.First) < Together {
-			before.Count++
-			before.Last = now
-			return false
-		}
+	if t.repeats(r, now) {
+		return false
 	}
-	if t.order.Len() >= t.max {
-		oldest := t.order.Remove(t.order.Back()).(*Refusal)
-		if e := t.open[oldest.same()]; e != nil && e.Value == oldest {
-			delete(t.open, oldest.same())
+	if t.crowded(r.Address, now) {
+		r.Principal, r.Actor, r.Path, r.RequestID, r.Address = "", "", "", "", originOf(r.Address).Addr()
+		if t.repeats(r, now) {
+			return false
 		}
 	}
 	t.last++
 	r.First, r.Last, r.Count, r.number = now, now, 1, t.last
-	t.open[r.same()] = t.order.PushFront(r)
+	t.push(r)
+	t.origins[originOf(r.Address)].apart++
+	t.keeper.begun(r)
 	return true
+}
+
+// repeats counts a refusal to an earlier one, if there is one.
+func (t *Trail) repeats(r *Refusal, now time.Time) bool {
+	e := t.open[r.same()]
+	if e == nil || now.Sub(e.refusal.First) >= Together {
+		return false
+	}
+	e.refusal.Count++
+	e.refusal.Last = now
+	t.keeper.repeated(e.refusal)
+	return true
+}
+
+// crowded tells whether no more refusals of the address are told apart now.
+func (t *Trail) crowded(a netip.Addr, now time.Time) bool {
+	o := t.origins[originOf(a)]
+	if o == nil || !a.IsValid() {
+		return false
+	}
+	if now.Sub(o.since) >= Together {
+		o.since, o.apart = now, 0
+	}
+	return o.apart >= MaxApart
+}
+
+// push puts a refusal in front of the others, and takes one away if there are too
+// many: the oldest of the same address if that has its share, else the oldest.
+func (t *Trail) push(r *Refusal) {
+	address := originOf(r.Address)
+	if t.order.Len() >= t.max {
+		oldest := t.order.Back()
+		if o := t.origins[address]; o != nil && r.Address.IsValid() && o.own.Len() >= max(1, t.max/shares) {
+			oldest = o.own.Back()
+		}
+		t.forget(oldest.Value.(*entry))
+	}
+	o := t.origins[address]
+	if o == nil {
+		o = &origin{own: list.New(), since: r.First}
+		t.origins[address] = o
+	}
+	e := &entry{refusal: r}
+	e.order, e.own = t.order.PushFront(e), o.own.PushFront(e)
+	t.open[r.same()] = e
+}
+
+func (t *Trail) forget(e *entry) {
+	t.order.Remove(e.order)
+	if t.open[e.refusal.same()] == e {
+		delete(t.open, e.refusal.same())
+	}
+	address := originOf(e.refusal.Address)
+	o := t.origins[address]
+	if o.own.Remove(e.own); o.own.Len() == 0 {
+		delete(t.origins, address)
+	}
+}
+
+// originOf is what counts as one address: of IPv6 a /64, which is what one
+// customer has.
+func originOf(a netip.Addr) netip.Prefix {
+	bits := 32
+	if a = a.Unmap(); a.Is6() {
+		bits = 64
+	}
+	p, _ := a.WithZone("").Prefix(bits) // of no address it is none
+	return p
 }
 
 // before calls yield with a copy of each refusal whose number is smaller, the
@@ -156,7 +250,7 @@ func (t *Trail) before(number uint64, yield func(Refusal) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for e := t.order.Front(); e != nil; e = e.Next() {
-		if r := e.Value.(*Refusal); r.number < number && !yield(*r) {
+		if r := e.Value.(*entry).refusal; r.number < number && !yield(*r) {
 			return
 		}
 	}

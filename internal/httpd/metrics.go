@@ -42,6 +42,8 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(s.options.Counters.collectors()...)
 	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook, m.refused,
 		gauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.underWay.Load()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "koine_audit_unwritten_total", Help: "Refusals that are in the audit list and were not written to the data directory: too many at a time, or a file that cannot be written."},
+			func() float64 { return float64(s.options.Trail.Unwritten()) }),
 		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if c := s.options.Certificate; c != nil {

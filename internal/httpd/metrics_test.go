@@ -60,6 +60,7 @@ func TestNumbers(t *testing.T) {
 	for _, want := range []string{
 		`koine_http_requests_total{method="other",route="none",status="404"} 1`,
 		`koine_http_refused_total{reason="HOST_FORBIDDEN"} 1`,
+		`koine_audit_unwritten_total 0`,
 		`koine_http_refused_total{reason="RATE_LIMITED"} 1`,
 		`koine_rate_limited_total{by="principal",what="requests"} 1`,
 		`koine_rpc_calls_total{code="0",method="knowledge/query"} 1`,
