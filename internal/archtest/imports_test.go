@@ -58,7 +58,7 @@ var law = []layer{
 		"reading and writing RDF needs terms, not a server"},
 	{"koine/internal/sse", []string{}, []string{"github.com/r3labs/sse/v2", "gopkg.in/cenkalti/backoff.v1"},
 		"streams move bytes; what the events mean is their dialect's business"},
-	{"koine/internal/shapes", []string{"koine/kg", "koine/internal/rdf"}, []string{},
+	{"koine/internal/shapes", []string{"koine/kg", "koine/internal/rdf", "koine/internal/records"}, []string{},
 		"a judgement is the same whoever asks for the update; shapes are written as RDF"},
 	{"koine/internal/pattern", []string{"koine/kg", "koine/internal/path"}, []string{},
 		"how patterns are joined is the same for all languages that ask with them"},

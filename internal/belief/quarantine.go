@@ -59,7 +59,7 @@ func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
 // Follow takes a commit in; for kg.Options.OnSystemChange.
 func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.take, quarantined...) }
 
-func (q *Quarantines) take(facts []records.Fact) {
+func (q *Quarantines) take(_ kg.Revision, facts []records.Fact) {
 	doubts := maps.Clone(q.Doubted())
 	if doubts == nil {
 		doubts = kg.Doubts{}

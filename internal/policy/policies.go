@@ -29,7 +29,7 @@ func New(o Options) *Policies {
 // Load reads the policies that the store holds. It is called once, when the store
 // is open and before anybody else uses it: Follow does the rest.
 func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
-	return ps.mirror.Load(ctx, store, func(facts []records.Fact) {
+	return ps.mirror.Load(ctx, store, func(_ kg.Revision, facts []records.Fact) {
 		drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
 		for _, f := range facts {
 			d, known := ps.note(drafts, f), first[graphOf(f.Subject)]
@@ -50,16 +50,16 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 
 // Follow is kg.Options.OnSystemChange: it takes a commit in.
 func (ps *Policies) Follow(c *kg.Commit) {
-	ps.mirror.Follow(c, func(facts []records.Fact) {
+	ps.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
 		drafts := map[kg.Term]*draft{}
 		for _, f := range facts {
 			ps.note(drafts, f)
 		}
 		before, after := ps.show(drafts)
 		for graph := range drafts {
-			ps.lately.add(change{revision: c.Revision, graph: graph, before: before.find(graph), after: after.find(graph)})
+			ps.lately.add(change{revision: at, graph: graph, before: before.find(graph), after: after.find(graph)})
 		}
-		ps.lately.newest.Store(uint64(c.Revision))
+		ps.lately.newest.Store(uint64(at))
 	}, statementsOfPolicies...)
 }
 

@@ -33,9 +33,9 @@ type Reader interface {
 }
 
 // Load tells take, in one call, what stands in the store that fits one of the
-// patterns. Commits that came before it was called are in it; later ones wait
+// patterns, and in which revision. Commits that came before it was called are in it; later ones wait
 // for it.
-func (m *Mirror) Load(ctx context.Context, store Reader, take func([]Fact), patterns ...kg.Pattern) error {
+func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := store.WaitFor(ctx, m.followed); err != nil {
@@ -56,14 +56,14 @@ func (m *Mirror) Load(ctx context.Context, store Reader, take func([]Fact), patt
 		}
 	}
 	m.followed = s.Revision()
-	take(facts)
+	take(m.followed, facts)
 	return nil
 }
 
 // Follow tells take, in one call, what a commit changed that fits one of the
 // patterns; nothing is no call. It is called in the order of the revisions
 // (kg.Options.OnSystemChange).
-func (m *Mirror) Follow(c *kg.Commit, take func([]Fact), patterns ...kg.Pattern) {
+func (m *Mirror) Follow(c *kg.Commit, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c.Revision <= m.followed {
@@ -78,6 +78,6 @@ func (m *Mirror) Follow(c *kg.Commit, take func([]Fact), patterns ...kg.Pattern)
 		}
 	}
 	if len(facts) > 0 {
-		take(facts)
+		take(c.Revision, facts)
 	}
 }

@@ -21,7 +21,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 		stands = map[kg.Quad]kg.Revision{}
 		loaded atomic.Bool
 	)
-	take := func(facts []records.Fact) {
+	take := func(_ kg.Revision, facts []records.Fact) {
 		for _, f := range facts {
 			if !wanted.Matches(f.Quad) {
 				t.Errorf("told of %v", f.Quad)
@@ -65,7 +65,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 	<-halfway
 	// What was followed before is known already: a mirror begins with Load.
 	fresh := map[kg.Quad]kg.Revision{}
-	err = mirror.Load(t.Context(), store, func(facts []records.Fact) {
+	err = mirror.Load(t.Context(), store, func(_ kg.Revision, facts []records.Fact) {
 		for _, f := range facts {
 			fresh[f.Quad] = f.Since
 		}

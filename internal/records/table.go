@@ -52,7 +52,7 @@ func (t *Table) Load(ctx context.Context, store *kg.Store) error {
 func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.take, t.patterns...) }
 
 // take tells of each subject once.
-func (t *Table) take(facts []Fact) {
+func (t *Table) take(_ kg.Revision, facts []Fact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var touched []kg.Term

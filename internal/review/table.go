@@ -40,7 +40,7 @@ func (t *table) get(id string) (*entry, bool) {
 var entryStatements = []kg.Pattern{{Predicate: propAuthor}, {Predicate: propActor}, {Predicate: propReviewerRole}, {Predicate: propExpires}, {Predicate: propStatus}}
 
 // take takes properties of proposals in.
-func (t *table) take(facts []records.Fact) {
+func (t *table) take(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
 		id, ok := strings.CutPrefix(f.Graph.Value(), kg.ProposalGraphPrefix)
 		if ok && f.Stands && f.Subject == f.Graph {

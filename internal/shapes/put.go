@@ -47,6 +47,9 @@ func Put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Rece
 			names[s] = true
 		}
 	}
+	if err := administrators(&m); err != nil {
+		return kg.Receipt{}, err
+	}
 	if len(names) == 0 {
 		return kg.Receipt{}, invalid("there is no shape with a name in it: give each an IRI, so that it can be replaced and taken away")
 	}
@@ -87,10 +90,17 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 	})
 }
 
+func administrators(m *kg.Meta) error {
+	if !m.Principal.HasRole(kg.RoleAdmin) {
+		return kg.Errorf(kg.CodePermissionDenied, "only an administrator changes shapes")
+	}
+	return nil
+}
+
 // change makes what fn says of the shapes graph.
 func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error)) (kg.Receipt, error) {
-	if !m.Principal.HasRole(kg.RoleAdmin) {
-		return kg.Receipt{}, kg.Errorf(kg.CodePermissionDenied, "only an administrator changes shapes")
+	if err := administrators(&m); err != nil {
+		return kg.Receipt{}, err
 	}
 	return store.Update(ctx, m, func(tx *kg.Tx) error {
 		var kept []kg.Quad

@@ -64,6 +64,10 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	if _, err := shapes.Put(within(t), store, by("ann"), quads); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
+	// It is not even told what is wrong with them.
+	if _, err := shapes.Put(within(t), store, by("ann"), nil); kg.CodeOf(err) != kg.CodePermissionDenied {
+		t.Errorf("got %v", err)
+	}
 	if _, err := shapes.Remove(within(t), store, by("ann"), []kg.Term{ex("S")}); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -22,8 +22,8 @@ type Set struct {
 
 	now atomic.Pointer[set]
 
-	mu    sync.Mutex
-	quads map[kg.Quad]bool // guarded by mu: the shapes graph
+	mirror records.Mirror
+	quads  map[kg.Quad]bool // the shapes graph; belongs to take
 }
 
 func (s *Set) current() *set {
@@ -33,67 +33,53 @@ func (s *Set) current() *set {
 	return &set{}
 }
 
+// graph is what the shapes are kept in.
+var graph = kg.Pattern{Graph: kg.ShapesGraph}
+
 // Load reads the shapes of a store that was just opened. Shapes that do not
 // compile are an error: a server that went on would admit what it was told to
 // refuse.
 func (s *Set) Load(ctx context.Context, store *kg.Store) error {
-	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
-	if err != nil {
-		return err
-	}
-	defer snapshot.Close()
-	quads, err := shapesOf(snapshot)
-	if err != nil {
-		return err
-	}
-	compiled, err := compile(documentOf(inOrder(quads)))
-	if err != nil {
-		e := *kg.AsError(err)
+	var broken error
+	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.take(at, facts) }, graph)
+	if err == nil && broken != nil {
+		e := *kg.AsError(broken)
 		e.Message = "the shapes of this store cannot be used: " + e.Message
 		e.Hint = "Take the shape away with: koine shapes remove --data DIR IRI"
-		return &e
+		err = &e
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.quads = quads
-	compiled.since = snapshot.Revision()
-	s.now.Store(compiled)
-	return nil
+	return err
 }
 
 // Follow takes a commit in; for kg.Options.OnSystemChange. Shapes that do not
 // compile, which Put would have refused, leave the ones before them in force.
 func (s *Set) Follow(c *kg.Commit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changed := false
-	for i := range c.Changes {
-		change := &c.Changes[i]
-		if change.Quad.Graph != kg.ShapesGraph {
-			continue
+	s.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
+		if err := s.take(at, facts); err != nil && s.Logger != nil {
+			s.Logger.Error("the shapes of a commit cannot be used: the ones before stay in force", "revision", at, "error", err)
 		}
-		changed = true
-		if s.quads == nil {
-			s.quads = map[kg.Quad]bool{}
-		}
-		if len(change.After) > 0 {
-			s.quads[change.Quad] = true
-		} else {
-			delete(s.quads, change.Quad)
-		}
+	}, graph)
+}
+
+// take makes the shapes those of the revision, if they compile.
+func (s *Set) take(at kg.Revision, facts []records.Fact) error {
+	if s.quads == nil {
+		s.quads = map[kg.Quad]bool{}
 	}
-	if !changed {
-		return
+	for _, f := range facts {
+		if f.Stands {
+			s.quads[f.Quad] = true
+		} else {
+			delete(s.quads, f.Quad)
+		}
 	}
 	compiled, err := compile(documentOf(inOrder(s.quads)))
 	if err != nil {
-		if s.Logger != nil {
-			s.Logger.Error("the shapes of a commit cannot be used: the ones before stay in force", "revision", c.Revision, "error", err)
-		}
-		return
+		return err
 	}
-	compiled.since = c.Revision
+	compiled.since = at
 	s.now.Store(compiled)
+	return nil
 }
 
 // shapesOf reads the shapes graph.
