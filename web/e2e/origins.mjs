@@ -36,8 +36,18 @@ function fetched(server, path, init = {}) {
   }, [new URL(path, server).href, init]);
 }
 
-/** What becomes of a WebSocket: the messages up to the answer, or how it closed. */
-function socket(server, init) {
+/**
+ * What becomes of a WebSocket: the messages up to the answer, or how it closed. A page
+ * that is too slow with its first message (4408) tries again.
+ */
+async function socket(server, init) {
+  for (;;) {
+    const told = await oneSocket(server, init);
+    if (told.code !== 4408) return told;
+  }
+}
+
+function oneSocket(server, init) {
   const url = new URL('graphql', server).href.replace(/^http/, 'ws');
   return page.evaluate(([url, init, query]) => new Promise((resolve) => {
     const got = [];
