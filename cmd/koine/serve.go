@@ -94,7 +94,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	traces, flush, err := c.tracing(log)
+	traces, flush, err := c.tracing(ctx, log)
 	if err != nil {
 		return err
 	}

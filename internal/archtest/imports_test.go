@@ -66,7 +66,7 @@ var law = []layer{
 		"how solutions change with a commit is the same for all protocols, so it knows none"},
 	{"koine/internal/audit", []string{"koine/kg", "koine/internal/caller"}, []string{},
 		"what was done and what was refused is the same for all protocols, so it knows none"},
-	{"koine/internal/tracing", []string{"koine/kg"}, []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/trace"},
+	{"koine/internal/tracing", []string{"koine/kg"}, []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/trace"},
 		"only it knows OpenTelemetry: everybody else is given a function that begins a span"},
 	{"koine/internal/throttle", []string{"koine/kg", "koine/internal/caller"}, []string{"golang.org/x/time"},
 		"how much one caller may ask for is the same in all protocols, so it knows none"},

@@ -6,7 +6,6 @@
 // A span carries names of routes and methods, statuses and codes. It carries no
 // agent, graph, IRI, literal, text of a query or credential.
 //
-// The spans are made by the OpenTelemetry SDK and sent by an exporter of our own
-// (OTLP over HTTP with JSON): the SDK's links gRPC, which is more than the rest of
-// the tracing together. A nil *Tracing does nothing and costs nothing.
+// The spans are made by the OpenTelemetry SDK and sent by its exporter for OTLP over
+// HTTP. A nil *Tracing does nothing and costs nothing.
 package tracing

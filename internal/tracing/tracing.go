@@ -4,10 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -16,27 +19,27 @@ import (
 	"koine/kg"
 )
 
-// Options of a Tracing.
+// Options of a Tracing. What they leave open the SDK takes from the environment,
+// as OpenTelemetry has it: OTEL_EXPORTER_OTLP_HEADERS, …_TIMEOUT, …_COMPRESSION,
+// …_CERTIFICATE, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES,
+// OTEL_SERVICE_NAME, OTEL_BSP_….
 type Options struct {
 	// Endpoint is the address of the collector's OTLP over HTTP, to which
-	// /v1/traces is added, such as http://127.0.0.1:4318.
+	// /v1/traces is added, such as http://127.0.0.1:4318; "" for that of
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, as it stands.
 	Endpoint string
-	// Headers go with each request to it, for its credentials.
-	Headers map[string]string
-	Service string // "koine" if empty
-	Version string
-	Logger  *slog.Logger // discards when nil
-	// Client sends; nil means one with SendTimeout.
-	Client *http.Client
+	Version  string
+	Logger   *slog.Logger // discards when nil
+	// Exporter takes the spans; nil for one that sends them to Endpoint.
+	Exporter sdktrace.SpanExporter
 }
 
-// Bounds of what waits to be sent. What is more is dropped: a collector that is
-// slow or away must not hold requests up.
+// Bounds of what waits to be sent, unless OTEL_BSP_… says otherwise. What is more
+// is dropped: a collector that is slow or away must not hold requests up.
 const (
-	MaxQueuedSpans = 2048
-	MaxBatchSpans  = 512
-	BatchEvery     = 5 * time.Second
-	SendTimeout    = 10 * time.Second
+	MaxQueuedSpans = sdktrace.DefaultMaxQueueSize
+	MaxBatchSpans  = sdktrace.DefaultMaxExportBatchSize
+	BatchEvery     = sdktrace.DefaultScheduleDelay * time.Millisecond
 )
 
 // Tracing makes spans. It is safe for concurrent use.
@@ -46,16 +49,47 @@ type Tracing struct {
 }
 
 // New starts to send traces; Close ends it. Which of them are kept is what
-// OTEL_TRACES_SAMPLER says, all of them without it.
-func New(o Options) *Tracing {
-	if o.Service == "" {
-		o.Service = "koine"
+// OTEL_TRACES_SAMPLER says, all of them without it. An error says that the options
+// or the environment make no sense; a collector that is away is none.
+func New(ctx context.Context, o Options) (*Tracing, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(newExporter(o), sdktrace.WithMaxQueueSize(MaxQueuedSpans), sdktrace.WithMaxExportBatchSize(MaxBatchSpans), sdktrace.WithBatchTimeout(BatchEvery)),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", o.Service), attribute.String("service.version", o.Version))),
-	)
-	return &Tracing{provider, provider.Tracer("koine")}
+	if o.Exporter == nil {
+		var at []otlptracehttp.Option
+		if o.Endpoint != "" {
+			at = append(at, otlptracehttp.WithEndpointURL(strings.TrimRight(o.Endpoint, "/")+"/v1/traces"))
+		}
+		exporter, err := otlptracehttp.New(ctx, at...)
+		if err != nil {
+			return nil, err
+		}
+		o.Exporter = exporter
+	}
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "koine"), attribute.String("service.version", o.Version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, err
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(&teller{SpanExporter: o.Exporter, log: o.Logger}), sdktrace.WithResource(about))
+	return &Tracing{provider, provider.Tracer("koine")}, nil
+}
+
+// teller says in the log when spans begin and cease to be lost.
+type teller struct {
+	sdktrace.SpanExporter
+	log     *slog.Logger
+	failing atomic.Bool // so that a collector that is away is one line
+}
+
+// ExportSpans sends a batch. One that cannot be sent is dropped.
+func (e *teller) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if was := e.failing.Swap(err != nil); err != nil && !was {
+		e.log.Warn("traces are not taken by the collector, and are dropped", "error", err)
+	} else if err == nil && was {
+		e.log.Info("traces are taken by the collector again")
+	}
+	return nil // the SDK would only log it once more
 }
 
 // Close sends what waits, for as long as ctx lets it.

@@ -3,7 +3,7 @@ package tracing_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -14,6 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
 	"koine/internal/tracing"
 	"koine/kg"
 )
@@ -22,7 +28,8 @@ import (
 type collector struct {
 	*httptest.Server
 	mu     sync.Mutex
-	bodies []string
+	bodies [][]byte
+	paths  []string
 	header http.Header
 	status int
 }
@@ -33,43 +40,48 @@ func newCollector(t *testing.T) *collector {
 		body, _ := io.ReadAll(r.Body)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.bodies, c.header = append(c.bodies, r.Method+" "+r.URL.Path+" "+string(body)), r.Header
+		c.bodies, c.paths, c.header = append(c.bodies, body), append(c.paths, r.Method+" "+r.URL.Path), r.Header
 		w.WriteHeader(c.status)
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-type sent struct {
-	ResourceSpans []struct {
-		Resource   struct{ Attributes []attribute }
-		ScopeSpans []struct{ Spans []span }
+// decoded is all that was sent.
+func (c *collector) decoded(t *testing.T) (all []*tracepb.ResourceSpans) {
+	t.Helper()
+	for _, body := range c.bodies {
+		var r collectorpb.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r.ResourceSpans...)
 	}
+	return all
 }
 
-type attribute struct {
-	Key   string
-	Value struct{ StringValue, IntValue string }
-}
-
-type span struct {
-	TraceID, SpanID, ParentSpanID, Name string
-	Kind                                int
-	StartTimeUnixNano, EndTimeUnixNano  string
-	Attributes                          []attribute
-	Status                              struct {
-		Code    int
-		Message string
-	}
-}
-
-func (s span) attribute(key string) string {
-	for _, a := range s.Attributes {
-		if a.Key == key {
-			return a.Value.StringValue + a.Value.IntValue
+func attribute(list []*commonpb.KeyValue, key string) any {
+	for _, a := range list {
+		if a.Key != key {
+			continue
+		}
+		switch v := a.Value.Value.(type) {
+		case *commonpb.AnyValue_StringValue:
+			return v.StringValue
+		case *commonpb.AnyValue_IntValue:
+			return int(v.IntValue)
 		}
 	}
-	return ""
+	return nil
+}
+
+func start(t *testing.T, o tracing.Options) *tracing.Tracing {
+	t.Helper()
+	tr, err := tracing.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
 }
 
 func closeTracing(t *testing.T, tr *tracing.Tracing) {
@@ -82,10 +94,13 @@ func closeTracing(t *testing.T, tr *tracing.Tracing) {
 }
 
 // A request's span is below that of its traceparent, and what it does is below
-// it; the collector gets them in the form of OTLP.
+// it; the collector gets them as OTLP, with what the environment says.
 func TestSpans(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Token=t%201")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab")
+	t.Setenv("OTEL_SERVICE_NAME", "memory")
 	c := newCollector(t)
-	tr := tracing.New(tracing.Options{Endpoint: c.URL + "/", Headers: map[string]string{"X-Token": "t1"}, Version: "1.2"})
+	tr := start(t, tracing.Options{Endpoint: c.URL + "/", Version: "1.2"})
 	r := httptest.NewRequest("POST", "/a2a", nil)
 	r.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	ctx, end := tr.Request(r, "POST /a2a")
@@ -95,45 +110,87 @@ func TestSpans(t *testing.T) {
 	done(errors.New("secret text"))
 	end(503)
 	closeTracing(t, tr)
-	if len(c.bodies) != 1 || c.header.Get("X-Token") != "t1" || c.header.Get("Content-Type") != "application/json" {
-		t.Fatalf("got %q with %v", c.bodies, c.header)
+	if len(c.bodies) != 1 || c.paths[0] != "POST /v1/traces" || c.header.Get("X-Token") != "t 1" || c.header.Get("Content-Type") != "application/x-protobuf" {
+		t.Fatalf("got %q with %v", c.paths, c.header)
 	}
-	body, ok := strings.CutPrefix(c.bodies[0], "POST /v1/traces ")
-	var got sent
-	if err := json.Unmarshal([]byte(body), &got); !ok || err != nil {
-		t.Fatal(err, c.bodies[0])
+	if bytes.Contains(c.bodies[0], []byte("secret")) {
+		t.Errorf("the text of an error was sent: %q", c.bodies[0])
 	}
-	if strings.Contains(body, "secret") {
-		t.Errorf("the text of an error was sent: %s", body)
+	got := c.decoded(t)[0]
+	for key, want := range map[string]string{"service.name": "memory", "service.version": "1.2", "deployment.environment": "lab"} {
+		if text := attribute(got.Resource.Attributes, key); text != want {
+			t.Errorf("%s of the resource: got %v, want %s", key, text, want)
+		}
 	}
-	spans := map[string]span{}
-	for _, s := range got.ResourceSpans[0].ScopeSpans[0].Spans {
+	spans := map[string]*tracepb.Span{}
+	for _, s := range got.ScopeSpans[0].Spans {
 		spans[s.Name] = s
-		if s.TraceID != "0af7651916cd43dd8448eb211c80319c" || len(s.SpanID) != 16 || s.StartTimeUnixNano == "" || s.EndTimeUnixNano < s.StartTimeUnixNano {
-			t.Errorf("got %+v", s)
+		if hex.EncodeToString(s.TraceId) != "0af7651916cd43dd8448eb211c80319c" || len(s.SpanId) != 8 || s.StartTimeUnixNano == 0 || s.EndTimeUnixNano < s.StartTimeUnixNano {
+			t.Errorf("got %v", s)
 		}
 	}
 	request, method, store := spans["HTTP POST /a2a"], spans["knowledge/update"], spans["kg update"]
-	if request.ParentSpanID != "b7ad6b7169203331" || method.ParentSpanID != request.SpanID || store.ParentSpanID != method.SpanID {
-		t.Errorf("not below each other: %+v", spans)
+	if request == nil || method == nil || store == nil {
+		t.Fatalf("got %v", spans)
 	}
-	if request.Kind != 2 || method.Kind != 1 || request.attribute("http.route") != "POST /a2a" || request.attribute("http.response.status_code") != "503" || request.Status.Code != 2 {
-		t.Errorf("the request: %+v", request)
+	if hex.EncodeToString(request.ParentSpanId) != "b7ad6b7169203331" || !bytes.Equal(method.ParentSpanId, request.SpanId) || !bytes.Equal(store.ParentSpanId, method.SpanId) {
+		t.Errorf("not below each other: %v", spans)
 	}
-	if method.attribute("koine.code") != "INTERNAL" || store.attribute("koine.code") != "RESERVED" || store.Status.Code != 2 {
-		t.Errorf("the errors: %+v, %+v", method, store)
+	if request.Kind != tracepb.Span_SPAN_KIND_SERVER || method.Kind != tracepb.Span_SPAN_KIND_INTERNAL || attribute(request.Attributes, "http.route") != "POST /a2a" ||
+		attribute(request.Attributes, "http.response.status_code") != 503 || request.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR {
+		t.Errorf("the request: %v", request)
 	}
-	text := body[:strings.Index(body, "scopeSpans")]
-	if !strings.Contains(text, `{"key":"service.name","value":{"stringValue":"koine"}}`) || !strings.Contains(text, `{"key":"service.version","value":{"stringValue":"1.2"}}`) {
-		t.Errorf("the resource: %s", text)
+	if attribute(method.Attributes, "koine.code") != "INTERNAL" || attribute(store.Attributes, "koine.code") != "RESERVED" || store.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR {
+		t.Errorf("the errors: %v, %v", method, store)
 	}
 }
 
+// What is not sampled is not kept: by the environment, or by who called.
+func TestSampling(t *testing.T) {
+	for _, row := range []struct {
+		name, sampler, parent string
+		want                  int
+	}{
+		{"all", "", "", 1},
+		{"none", "always_off", "", 0},
+		{"the caller's choice not to", "", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", 0},
+		{"the caller's choice to", "parentbased_always_off", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", 1},
+		{"a header that is none", "", "00-xyz", 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.sampler != "" {
+				t.Setenv("OTEL_TRACES_SAMPLER", row.sampler)
+			}
+			kept := &keeper{InMemoryExporter: tracetest.NewInMemoryExporter()}
+			tr := start(t, tracing.Options{Exporter: kept})
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("traceparent", row.parent)
+			_, end := tr.Request(r, "GET /")
+			end(200)
+			closeTracing(t, tr)
+			if len(kept.spans) != row.want {
+				t.Errorf("%d spans, want %d", len(kept.spans), row.want)
+			}
+		})
+	}
+}
+
+// keeper is an exporter in memory that keeps its spans when it is shut down.
+type keeper struct {
+	*tracetest.InMemoryExporter
+	spans tracetest.SpanStubs
+}
+
+func (k *keeper) Shutdown(ctx context.Context) error {
+	k.spans = k.GetSpans()
+	return k.InMemoryExporter.Shutdown(ctx)
+}
+
 // Outside of a request there are no spans, and a Tracing that is not there does
-// nothing.
+// nothing, and costs nothing.
 func TestNoSpans(t *testing.T) {
 	c := newCollector(t)
-	tr := tracing.New(tracing.Options{Endpoint: c.URL})
+	tr := start(t, tracing.Options{Endpoint: c.URL})
 	_, end := tr.Span(context.Background(), "kg update")
 	end(nil)
 	closeTracing(t, tr)
@@ -141,20 +198,27 @@ func TestNoSpans(t *testing.T) {
 		t.Errorf("sent %q", c.bodies)
 	}
 	var none *tracing.Tracing
+	if none.Begin() != nil {
+		t.Error("others are given a function that does nothing")
+	}
 	r := httptest.NewRequest("GET", "/", nil)
-	ctx, finish := none.Request(r, "GET /")
-	_, end = none.Span(ctx, "x")
-	end(nil)
-	finish(200)
+	if n := testing.AllocsPerRun(100, func() {
+		ctx, finish := none.Request(r, "GET /")
+		_, end := none.Span(ctx, "x")
+		end(nil)
+		finish(200)
+	}); n != 0 {
+		t.Errorf("%v allocations where nothing is traced", n)
+	}
 	closeTracing(t, none)
 }
 
 // A collector that refuses is one line of the log, and holds nothing up.
 func TestACollectorThatRefuses(t *testing.T) {
 	c := newCollector(t)
-	c.status = 500
+	c.status = 400
 	var log bytes.Buffer
-	tr := tracing.New(tracing.Options{Endpoint: c.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	tr := start(t, tracing.Options{Endpoint: c.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range tracing.MaxBatchSpans*2 + 1 { // three batches
 		_, end := tr.Request(httptest.NewRequest("GET", "/", nil), "GET /")
 		end(200)
@@ -162,5 +226,34 @@ func TestACollectorThatRefuses(t *testing.T) {
 	closeTracing(t, tr)
 	if n := strings.Count(log.String(), "not taken by the collector"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, log.String())
+	}
+}
+
+// Spans that wait past the bound are dropped, and a close that may not wait any
+// longer gives up.
+func TestTheQueueIsBounded(t *testing.T) {
+	stuck := &stuck{entered: make(chan struct{}), free: make(chan struct{})}
+	tr := start(t, tracing.Options{Exporter: stuck})
+	request := func() {
+		_, end := tr.Request(httptest.NewRequest("GET", "/", nil), "GET /")
+		end(200)
+	}
+	for range tracing.MaxBatchSpans {
+		request()
+	}
+	<-stuck.entered // with the first batch, and stays there
+	for range tracing.MaxQueuedSpans + 1000 {
+		request() // does not wait
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := tr.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a close that may not wait: %v", err)
+	}
+	close(stuck.free)
+	stuck.mu.Lock()
+	defer stuck.mu.Unlock()
+	if most := tracing.MaxBatchSpans + tracing.MaxQueuedSpans; stuck.spans > most {
+		t.Errorf("%d spans, want %d at most", stuck.spans, most)
 	}
 }
