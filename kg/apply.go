@@ -91,7 +91,7 @@ func (s *Store) flushIfAny() {
 	l.mem, l.memBytes, l.shared = new(memTree), 0, nil
 	frozen, at := l.frozen, l.frozenAt
 	s.mu.Unlock()
-	go func() { s.flushed <- writeIndex(s.db, frozen, at) }() // the committer waits for it before it ends
+	go func() { s.flushed <- writeIndex(s.db, frozen, at, true) }() // the committer waits for it before it ends
 }
 
 // endFlush takes note that Badger has what was frozen.
@@ -115,15 +115,23 @@ func (s *Store) settle() {
 }
 
 // writeIndex writes a tree to Badger under the revision of the marker, which
-// goes last.
-func writeIndex(db *badger.DB, t *memTree, m marker) error {
+// goes last. counted says that the counts by source are among what it has.
+func writeIndex(db *badger.DB, t *memTree, m marker, counted bool) error {
 	if t.Len() >= loaderKeys {
-		return writeOrdered(db, t, m)
+		return writeOrdered(db, t, m, counted)
 	}
 	w := &indexTxn{db: db, at: uint64(m.revision)}
 	t.Scan(func(key string, v memValue) bool {
 		return w.set([]byte(key), v.value)
 	})
+	return w.mark(m, counted)
+}
+
+// mark ends what is written with the marker.
+func (w *indexTxn) mark(m marker, counted bool) error {
+	if counted {
+		w.set(countedKey, []byte{1})
+	}
 	w.set(markerKey, m.encode())
 	return w.commit()
 }
@@ -139,7 +147,7 @@ var deleted = []byte{1 << 0}
 
 // writeOrdered is writeIndex for many keys. Its batches reach the index in
 // order, so that the marker is the last.
-func writeOrdered(db *badger.DB, t *memTree, m marker) error {
+func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 	const pendingBatches = 4
 	loader := db.NewKVLoader(pendingBatches)
 	version := uint64(m.revision)
@@ -159,8 +167,7 @@ func writeOrdered(db *badger.DB, t *memTree, m marker) error {
 		return err
 	}
 	w := &indexTxn{db: db, at: version}
-	w.set(markerKey, m.encode())
-	return w.commit()
+	return w.mark(m, counted)
 }
 
 // indexTxn splits what is written into as many transactions as Badger needs.
@@ -171,7 +178,8 @@ type indexTxn struct {
 	txn *badger.Txn
 	err error
 
-	floor uint64 // of a checkpoint that is restored: what ended by then is left out
+	floor   uint64 // of a checkpoint that is restored: what ended by then is left out
+	counted bool   // the checkpoint has the counts by source
 }
 
 // set writes a key, or deletes it when value is nil; false after an error.

@@ -174,6 +174,11 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 	if len(c.Changes) == 0 {
 		return 0, nil
 	}
+	source, err := b.id(agentTerm(a.Source)) // has a number since the first change
+	if err != nil {
+		return 0, err
+	}
+	b.deltas[string(keys.Source(source.Number()))] += int64(len(c.Changes))
 	b.values = append(b.values, value)
 	return uint64(len(c.Changes)), b.log(c)
 }

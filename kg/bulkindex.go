@@ -37,6 +37,7 @@ func (b *bulk) stream(m marker) error {
 		return true
 	})
 	out.put(markerKey, m.encode())
+	out.put(countedKey, []byte{1})
 	out.rest()
 	return errors.Join(out.err, sw.Flush())
 }

@@ -13,8 +13,9 @@ import (
 )
 
 // catalogue counts statements per (graph, predicate) and subjects per (graph,
-// class), so that overviews and planning never scan. Its keys are those under
-// which the index keeps the counts. A copy is cheap and shares what does not
+// class), so that overviews and planning never scan, and statements per source,
+// so that a source can be kept within its share. Its keys are those under which
+// the index keeps the counts. A copy is cheap and shares what does not
 // change; a published catalogue is never written again.
 type catalogue struct {
 	mu      sync.Mutex // guards the tree while it is copied, which writes to it
@@ -37,7 +38,7 @@ func (c *catalogue) copy() *catalogue {
 // deltas are what one commit changes in the catalogue.
 type deltas map[string]int64
 
-// count notes that a statement came (by 1) or went (by -1).
+// count notes, but for its sources, that a statement came (by 1) or went (by -1).
 func (d deltas) count(q *Quad, ids IDQuad, by int64) {
 	d[string(keys.Predicate(ids.Graph, ids.Predicate))] += by
 	if q.Predicate.value == RDFType {
@@ -133,10 +134,13 @@ func parseTally(value []byte) (tally, error) {
 	return t, r.Close()
 }
 
+// tallied are the prefixes of all counts.
+var tallied = [...]byte{keys.PrefixPredicate, keys.PrefixClass, keys.PrefixSource}
+
 // readCatalogue reads all counts from the index.
 func readCatalogue(k kv) (*catalogue, error) {
 	c := new(catalogue)
-	for _, prefix := range []byte{keys.PrefixPredicate, keys.PrefixClass} {
+	for _, prefix := range tallied {
 		cur := k.scan([]byte{prefix})
 		for ; cur.valid(); cur.next() {
 			var t tally

@@ -210,6 +210,7 @@ func (c *checker) statements() error {
 	if err != nil {
 		return err
 	}
+	own := ownGraphs{dict: c.dict}
 	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) {
 		c.report.Statements++
 		q, ok := keys.SPOG.Parse(key)
@@ -221,6 +222,9 @@ func (c *checker) statements() error {
 			c.problem("SPOG: %s: %v", c.show(q), err)
 		}
 		c.states[q] = string(value)
+		if is, err := own.is(q.Graph); err == nil && !is && c.s.counted {
+			_ = sourceCounts(c.counts).add(value) // what cannot be read was told of above
+		}
 		c.counts[string(keys.Predicate(q.Graph, q.Predicate))]++
 		if hasType && q.Predicate == typeID {
 			c.counts[string(keys.Class(q.Graph, q.Object))]++
@@ -336,7 +340,7 @@ func (c *checker) lastChanges() error {
 
 func (c *checker) catalogue() error {
 	stored := make(map[string]tally)
-	for _, prefix := range []byte{keys.PrefixPredicate, keys.PrefixClass} {
+	for _, prefix := range tallied {
 		err := c.scan("counts", []byte{prefix}, func(key, value []byte) {
 			t, err := parseTally(value)
 			if err != nil {

@@ -32,6 +32,7 @@ import (
 //	P  four ids, from, to, state     an interval of the past
 //	L  two ids, revision             last change of a subject in a graph
 //	C  catalogue key, tally          a count
+//	B  number of an agent, tally     how many statements it backs
 //	G  language tag                  of some literal
 //	H  datatype                      of some literal
 //	I  hash, row                     a remembered answer
@@ -146,6 +147,10 @@ type checkpointWriter struct {
 	buf     []byte
 }
 
+// backedRecord is that of the count of a source. Where there is none they are
+// counted when the checkpoint is read: it may be of an earlier form.
+const backedRecord = 'B'
+
 // sections are the parts of the index that a checkpoint keeps, each with the
 // prefix of its keys. Keys are written as they are but for the prefix: their
 // parts are fixed in width and mean the same in any layout.
@@ -159,6 +164,7 @@ var sections = []struct {
 	{'L', keys.LastPrefix()},
 	{'C', []byte{keys.PrefixPredicate}},
 	{'D', []byte{keys.PrefixClass}},
+	{backedRecord, []byte{keys.PrefixSource}},
 	{'G', keys.LanguagePrefix()},
 	{'H', keys.DatatypePrefix()},
 	{'I', keys.IdempotencyPrefix()},
@@ -292,8 +298,7 @@ func (s *Store) loadCheckpoint(path string) (err error) {
 	if err := readRecords(r, w.restore); err != nil {
 		return errors.Join(err, w.err)
 	}
-	w.set(markerKey, m.encode())
-	return w.commit()
+	return w.mark(m, w.counted)
 }
 
 func readCheckpointHead(r *bufio.Reader) (m marker, err error) {
@@ -381,6 +386,8 @@ func (w *indexTxn) restore(kind byte, key, value []byte) bool {
 		}
 	}
 	switch kind {
+	case backedRecord:
+		w.counted = true
 	case 'T':
 		n, ok := keys.ParseNumber(append(keys.NumberPrefix(), key...))
 		if !ok {

@@ -317,6 +317,8 @@ func (c *erasedCheckpoint) finish() error {
 			}
 			c.use(append([]byte{prefix}, r.key...))
 			r.value = t.encode()
+		case backedRecord:
+			continue // counted when it is read
 		case 'G', 'H':
 			continue // made of the terms below
 		}

@@ -32,6 +32,9 @@ func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 			o := kg.Options{MemTableBytes: kg.MinMemTableBytes, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Rebuild: rebuild}
 			s := openStore(t, dir, o)
 			sayTheFirstFormat(t, s)
+			backs(t, s, "agent://ann", 3) // which nobody counted then
+			backs(t, s, "agent://bob", 0)
+			sameBacked(t, "at first", s)
 			// What this koine adds goes into the same directory.
 			span := kg.TimeSpan{From: time.Date(1871, 2, 3, 0, 0, 0, 0, time.UTC)}
 			capital := kg.Quad{Subject: kg.IRI("urn:rome"), Predicate: kg.IRI("urn:capitalOf"), Object: kg.IRI("urn:italy")}
@@ -51,6 +54,8 @@ func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 				if list := linesAt(t, s, kg.View{ValidAt: span.From.Add(-1)}); len(list) != 3 {
 					t.Errorf("rebuild %t: before, got %q, want the three that are always valid", again, list)
 				}
+				backs(t, s, "agent://ann", 4)
+				sameBacked(t, "again", s)
 				mustClose(t, s)
 			}
 		})

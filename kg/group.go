@@ -113,6 +113,7 @@ func (g *group) run(u *update) (*Tx, error) {
 		g.w.o.rollback()
 		g.w.dict.fresh.truncate(terms)
 		clear(g.w.deltas)
+		g.w.backer = backer{} // its number may be another's now
 	}
 	err := call(u.fn, tx)
 	if err == nil {
@@ -120,6 +121,9 @@ func (g *group) run(u *update) (*Tx, error) {
 	}
 	if err == nil && u.meta.HasExpected {
 		err = tx.expect(u.meta.ExpectedRevision)
+	}
+	if err == nil {
+		err = g.withinShares(tx)
 	}
 	if err != nil {
 		tx.undo()

@@ -14,6 +14,10 @@ type indexWriter struct {
 	o      *overlay
 	dict   dictionary // fresh is set
 	deltas deltas     // of the commit at hand
+	backer backer     // the source that was counted last
+	// uncounted tells that the index lacks the counts by source: they are made when
+	// it has come up to the log.
+	uncounted bool
 	// floor is the oldest readable revision: what ended by then is not kept.
 	floor Revision
 }
@@ -144,6 +148,9 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 		put(keys.SPOG.Append(nil, ids), value)
 	}
 	if err := w.past(c, ids, revision); err != nil {
+		return err
+	}
+	if err := w.countSources(c); err != nil {
 		return err
 	}
 	w.o.put(keys.Last(ids.Graph, ids.Subject), binary.AppendUvarint(nil, uint64(revision)))

@@ -59,6 +59,13 @@ type Options struct {
 	// fast and safe for concurrent use.
 	AdmitRead func(ctx context.Context, p Principal, follow bool) error
 
+	// MaxBacked bounds how many statements one agent may be the source of, outside
+	// koine's own graphs; 0 is no bound. An update that would leave a source with
+	// more than that, and with more than it had, gets CodeLimitExceeded with
+	// LimitStatements, and nothing of it is made. Updates from within this process
+	// are not bounded.
+	MaxBacked uint64
+
 	// Span, if set, begins a span of a trace inside of that which ctx carries: of
 	// an update, a load, or a view for as long as it is open. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))

@@ -42,7 +42,13 @@ func (s *Store) openIndex() error {
 	if first := Revision(s.wal.First()); first > m.revision+1 {
 		return s.rebuild("the log no longer holds what it lacks")
 	}
-	return s.catchUp(m)
+	if err := s.catchUp(m); err != nil {
+		return err
+	}
+	if err := s.countAll(); err != nil {
+		return s.rebuild(err.Error())
+	}
+	return nil
 }
 
 // compareWithLog reports an index that has seen more, or something else, than
@@ -155,6 +161,9 @@ func (s *Store) serveIndex(m marker) error {
 	if err != nil {
 		return err
 	}
+	if s.counted, err = isCounted(kv, m); err != nil {
+		return err
+	}
 	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1), m.hash})
 	s.layers = layers{flushed: m.revision, mem: new(memTree)}
 	s.db.SetDiscardTs(uint64(m.revision))
@@ -232,7 +241,7 @@ func (s *Store) newReplay() *replayer {
 	o := newOverlay(base)
 	o.unsure = true
 	w := newIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
-	w.floor = s.floor()
+	w.floor, w.uncounted = s.floor(), !s.counted
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.copy()}
 }
 
@@ -246,7 +255,7 @@ func (r *replayer) flush() error {
 		return err
 	}
 	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
-	if err := writeIndex(r.s.db, r.w.o.written, m); err != nil {
+	if err := writeIndex(r.s.db, r.w.o.written, m, r.s.counted); err != nil {
 		return err
 	}
 	// With readers, who may be there when a load is applied from the log, both of
@@ -305,6 +314,9 @@ func (s *Store) rebuild(why string) error {
 		}
 	}
 	if err := s.catchUp(m); err != nil {
+		return err
+	}
+	if err := s.countAll(); err != nil {
 		return err
 	}
 	return removeFile(s.dir.join(buildingName))

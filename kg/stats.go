@@ -47,6 +47,14 @@ type Stats struct {
 	ReserveBytes uint64
 	// Refused is why no updates are taken; "" while they are.
 	Refused Code
+
+	// Sources is how many agents statements outside koine's own graphs have as
+	// sources, MostBacked how many the one with the most of them has, MaxBacked
+	// Options.MaxBacked, OverShare how many updates that refused.
+	Sources    uint64
+	MostBacked uint64
+	MaxBacked  uint64
+	OverShare  uint64
 }
 
 // measures are what the committer observes.
@@ -77,6 +85,8 @@ func (s *Store) Stats() Stats {
 	st.CheckpointBytes = s.checkpointBytes()
 	st.LagRevisions, st.MaxLag = s.tailer.lag(h.revision)
 	h.catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { st.Statements += n })
+	st.Sources, st.MostBacked = h.catalogue.backers()
+	st.MaxBacked, st.OverShare = s.options.MaxBacked, s.overShare.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {

@@ -64,6 +64,11 @@ type Store struct {
 
 	holds btree.Map[Revision, int] // log entries from which backups still read on
 
+	// counted tells that the catalogue has the counts by source: always, once the
+	// store is open and takes updates.
+	counted   bool
+	overShare counter // updates that were refused for Options.MaxBacked
+
 	layers   layers // changed by the committer alone, under mu
 	replayed uint64 // commits that opening had to apply again
 	rebuilt  string // why opening had to make the index anew; "" when it did not

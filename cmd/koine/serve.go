@@ -104,6 +104,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
+	statements, err := c.statements(!who.known())
+	if err != nil {
+		return err
+	}
 	// The address first: nothing is opened for a server that cannot be one.
 	listener, err := httpd.Listen(c.Listen, c.Insecure || who.known())
 	if err != nil {
@@ -115,7 +119,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Span: traces.Begin()}
+	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, MaxBacked: statements, Span: traces.Begin()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)

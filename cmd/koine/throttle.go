@@ -13,13 +13,14 @@ import (
 // throttleFlags say how much one caller, and one address, may ask for. Those
 // that are not given depend on whether the server knows its callers.
 type throttleFlags struct {
-	PrincipalRequests *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
-	PrincipalUpdates  *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
-	PrincipalStreams  *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
-	AddressRequests   *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
-	AddressUpdates    *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
-	AddressStreams    *int           `help:"Streams and WebSockets open from one address (default: 500, in open mode 0)." placeholder:"N"`
-	TrustedProxy      []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
+	PrincipalRequests   *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
+	PrincipalStreams    *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalStatements *int64         `help:"Statements that one agent may back at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
+	AddressRequests     *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
+	AddressUpdates      *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
+	AddressStreams      *int           `help:"Streams and WebSockets open from one address (default: 500, in open mode 0)." placeholder:"N"`
+	TrustedProxy        []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
 }
 
 // The limits of a server that knows its callers.
@@ -30,6 +31,27 @@ var (
 
 // maxRate keeps a rate within what can be told apart from no limit.
 const maxRate = 1e6
+
+// principalStatements is how many statements one agent may back on a server that
+// knows its callers, maxStatements the most that can be said.
+const (
+	principalStatements = 1_000_000
+	maxStatements       = 1_000_000_000_000
+)
+
+// statements is how many statements one agent may back, 0 for no bound.
+func (f throttleFlags) statements(open bool) (uint64, error) {
+	switch n := f.PrincipalStatements; {
+	case n == nil && open:
+		return 0, nil
+	case n == nil:
+		return principalStatements, nil
+	case *n < 0 || *n > maxStatements:
+		return 0, usageError{fmt.Errorf("--principal-statements is between 0 and %d", int64(maxStatements))}
+	default:
+		return uint64(*n), nil
+	}
+}
 
 // throttle makes the limits; open says that the server is in open mode, where
 // they are all off unless said. What they refuse is counted and noted.

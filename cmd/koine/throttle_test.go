@@ -63,6 +63,74 @@ func TestLimitsThroughTheServer(t *testing.T) {
 	limitedAnswer(t, response)
 }
 
+// The share of stored statements holds at every door, and what is removed makes
+// room.
+func TestStatementsOfAnAgent(t *testing.T) {
+	_, url := startServer(t, "--principal-statements", "2")
+	post := func(path, contentType, body, want string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", contentType)
+		request.Header.Set("X-Agent-ID", "ann")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || !strings.Contains(string(text), want) || want != "" && (!strings.Contains(string(text), "LIMIT_EXCEEDED") || !strings.Contains(string(text), "may back 2")) {
+			t.Errorf("%s %s: got %s %s, want %s", path, body, response.Status, text, want)
+		}
+		if (response.StatusCode < 300) != (want == "" || path != "/data") {
+			t.Errorf("%s %s: %s", path, body, response.Status)
+		}
+	}
+	update := func(op, object, want string) {
+		t.Helper()
+		post("/a2a", "application/json", `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[{"op":"`+op+`","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":`+object+`}}}]}}`, want)
+	}
+	update("add", "1", "")
+	update("add", "2", "")
+	update("add", "3", `"code":-32602`)
+	post("/graphql", "application/json", `{"query":"mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: \"urn:s\"}, predicate: {id: \"urn:p\"}, object: {value: 3}}}]}) { revision } }"}`, `"limit":"statements"`)
+	post("/data", "application/n-triples", "<urn:a> <urn:b> <urn:c> .\n", "LIMIT_EXCEEDED")
+	update("remove", "1", "")
+	update("add", "3", "")
+
+	response, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	for _, want := range []string{"koine_store_source_statements_max 2\n", "koine_store_source_statements_bound 2\n", "koine_store_source_statements_refused_total 3\n", "koine_store_sources 1\n"} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("the metrics lack %q (%v)", want, err)
+		}
+	}
+}
+
+func TestStatementsThatMayBeSaid(t *testing.T) {
+	said := func(n int64) *int64 { return &n }
+	for _, row := range []struct {
+		flag *int64
+		open bool
+		want uint64
+		ok   bool
+	}{
+		{nil, true, 0, true}, {nil, false, principalStatements, true}, {said(0), false, 0, true}, {said(7), true, 7, true},
+		{said(maxStatements), false, maxStatements, true}, {said(maxStatements + 1), false, 0, false}, {said(-1), false, 0, false},
+	} {
+		got, err := throttleFlags{PrincipalStatements: row.flag}.statements(row.open)
+		if got != row.want || (err == nil) != row.ok {
+			t.Errorf("%+v: got %d, %v", row, got, err)
+		}
+	}
+}
+
 func TestOperationsOfASocketCount(t *testing.T) {
 	_, url := startServer(t, "--principal-requests", "0.3") // three at once
 	conn, _, err := websocket.Dial(t.Context(), url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})

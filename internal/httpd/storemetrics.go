@@ -28,6 +28,10 @@ func storeCounter(name, help string, value func(kg.Stats) float64) storeNumber {
 var storeNumbers = []storeNumber{
 	storeGauge("revision", "The newest revision.", func(s kg.Stats) float64 { return float64(s.Revision) }),
 	storeGauge("statements", "Statements in all graphs.", func(s kg.Stats) float64 { return float64(s.Statements) }),
+	storeGauge("sources", "Agents that statements have as sources.", func(s kg.Stats) float64 { return float64(s.Sources) }),
+	storeGauge("source_statements_max", "Statements of the source that has the most of them.", func(s kg.Stats) float64 { return float64(s.MostBacked) }),
+	storeGauge("source_statements_bound", "How many statements one source may have; 0 for no bound.", func(s kg.Stats) float64 { return float64(s.MaxBacked) }),
+	storeCounter("source_statements_refused_total", "Updates refused because a source would have more than that.", func(s kg.Stats) float64 { return float64(s.OverShare) }),
 	storeGauge("terms", "Terms in the dictionary.", func(s kg.Stats) float64 { return float64(s.Terms) }),
 	storeGauge("log_bytes", "Used bytes of the log.", func(s kg.Stats) float64 { return float64(s.LogBytes) }),
 	storeGauge("index_bytes", "Bytes of the index.", func(s kg.Stats) float64 { return float64(s.IndexBytes) }),

@@ -23,6 +23,7 @@
 //	31  count       31 | g(9) c(9)               value: revision, subjects of a class
 //	32  language    32 | tag                     no value: some literal has it
 //	33  datatype    33 | IRI                     no value: some literal has it
+//	34  count       34 | number(8)               value: revision, statements that an agent backs
 //	40  idempotency 40 | hash(16)                value: revision, content hash
 //	80…ff           reserved
 //
@@ -53,6 +54,7 @@ const (
 	PrefixClass     = 0x31
 	prefixLanguage  = 0x32
 	prefixDatatype  = 0x33
+	PrefixSource    = 0x34
 	prefixIdem      = 0x40
 )
 
@@ -251,6 +253,20 @@ func Last(graph, subject ID) []byte { return pair(prefixLast, graph, subject) }
 // Predicate and Class are the keys of the catalogue's counts.
 func Predicate(graph, predicate ID) []byte { return pair(PrefixPredicate, graph, predicate) }
 func Class(graph, class ID) []byte         { return pair(PrefixClass, graph, class) }
+
+// Source is the key of the catalogue's count of what an agent, by its number in
+// the dictionary, backs.
+func Source(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{PrefixSource}, number)
+}
+
+// ParseSource reads a key that Source made.
+func ParseSource(key []byte) (number uint64, ok bool) {
+	if len(key) != 9 || key[0] != PrefixSource {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), true
+}
 
 // Language is the key that says that some literal has the language tag.
 func Language(tag string) []byte { return append([]byte{prefixLanguage}, tag...) }

@@ -1,0 +1,245 @@
+package kg
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"koine/kg/internal/keys"
+)
+
+// LimitStatements is the Limit of the error that an update gets which would make
+// a source back more than Options.MaxBacked statements.
+const LimitStatements = "statements"
+
+// Backed is how many statements the agent is a source of now, in all graphs but
+// koine's own. What it said under quarantine counts: it is stored. It is for the
+// store's operator and the agent itself: others may not see all those graphs.
+func (s *Store) Backed(agent AgentID) (uint64, error) {
+	if s.isClosed() {
+		return 0, errClosed()
+	}
+	p, err := s.pin(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	defer s.unpin(p)
+	id, known, err := dictionary{kv: p.kv, cache: s.cache}.id(agentTerm(CanonicalAgent(string(agent))))
+	if !known || err != nil {
+		return 0, err
+	}
+	return p.head.catalogue.backed(string(keys.Source(id.Number()))), nil
+}
+
+// backed is the count of one source, by its key.
+func (c *catalogue) backed(key string) uint64 {
+	t, _ := c.tallies.Get(key)
+	return t.count
+}
+
+// backers tells of how many sources there are statements, and the most that one
+// of them backs.
+func (c *catalogue) backers() (sources, most uint64) {
+	c.tallies.Ascend(string([]byte{keys.PrefixSource}), func(key string, t tally) bool {
+		if key[0] != keys.PrefixSource {
+			return false
+		}
+		if t.count > 0 {
+			sources++
+			most = max(most, t.count)
+		}
+		return true
+	})
+	return sources, most
+}
+
+// backer is a source with the key of its count: most changes of a commit are of
+// the same one.
+type backer struct {
+	source AgentID
+	key    string
+}
+
+// countSources notes whose statement a change makes or takes away.
+func (w *indexWriter) countSources(c *Change) error {
+	switch {
+	case w.uncounted || IsOwnGraph(c.Quad.Graph):
+		return nil
+	case c.Op == Add:
+		if _, had := findSource(c.Before, c.Assertion.Source); had {
+			return nil
+		}
+		return w.countSource(c.Assertion.Source, 1)
+	case len(c.After) > 0:
+		return w.countSource(c.Assertion.Source, -1)
+	}
+	for i := range c.Before {
+		if err := w.countSource(c.Before[i].Source, -1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *indexWriter) countSource(source AgentID, by int64) error {
+	if w.backer.source != source {
+		id, err := w.number(agentTerm(source)) // has one: it stands in an assertion
+		if err != nil {
+			return err
+		}
+		w.backer = backer{source, string(keys.Source(id.Number()))}
+	}
+	w.deltas[w.backer.key] += by
+	return nil
+}
+
+// withinShares refuses an update after which a source would back more than it
+// may, and more than before. What is in this process is not bounded.
+func (g *group) withinShares(tx *Tx) error {
+	most := g.s.options.MaxBacked
+	if most == 0 || tx.meta.Principal.trusted() {
+		return nil
+	}
+	for key, by := range tx.w.deltas {
+		if by <= 0 || key[0] != keys.PrefixSource {
+			continue
+		}
+		held := g.catalogue.backed(key)
+		if held+uint64(by) <= most {
+			continue
+		}
+		g.s.overShare.add()
+		number, _ := keys.ParseSource([]byte(key))
+		source, err := tx.w.dict.agent(number)
+		if err != nil {
+			return err
+		}
+		e := Errorf(CodeLimitExceeded, "%s backs %d statements and may back %d: this update would add %d", source, held, most, by)
+		e.Limit = LimitStatements
+		e.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
+		return e
+	}
+	return nil
+}
+
+// countedKey is in an index that holds the counts by source, which those of
+// earlier forms do not.
+var countedKey = keys.Meta("counted by source")
+
+// isCounted tells whether the index up to the marker holds the counts by source.
+func isCounted(k kv, m marker) (bool, error) {
+	if m.revision == 0 {
+		return true, nil // there is nothing to count
+	}
+	return k.get(countedKey, func([]byte) error { return nil })
+}
+
+// countAll counts the statements of each source where the index lacks that: one
+// of an earlier form, or made from a checkpoint. It reads all statements once,
+// when the index has come up to the log and before anybody else uses it.
+func (s *Store) countAll() error {
+	if s.counted || s.refused.Load() != nil {
+		return nil
+	}
+	h := s.head.Load()
+	s.log.Info("counting the statements of each source")
+	kv := newBadgerKV(s.db, math.MaxUint64)
+	defer kv.close()
+	began, said, done := time.Now(), time.Now(), uint64(0)
+	counts := make(sourceCounts)
+	own := ownGraphs{dict: dictionary{kv: kv, cache: s.cache}}
+	cur := kv.scan([]byte{byte(keys.SPOG)})
+	defer cur.close()
+	for ; cur.valid(); cur.next() {
+		ids, ok := keys.SPOG.Parse(cur.key())
+		if !ok {
+			return Errorf(CodeInternal, "a key of the index cannot be read: %x", cur.key())
+		}
+		is, err := own.is(ids.Graph)
+		if err == nil && !is {
+			err = cur.value(counts.add)
+		}
+		if err != nil {
+			return err
+		}
+		if done++; done%checkEvery == 0 && time.Since(said) > replaySays {
+			said = time.Now()
+			s.log.Info("counting the statements of each source", "done", done)
+		}
+	}
+	if err := s.keepCounts(h, counts); err != nil {
+		return err
+	}
+	s.counted = true
+	s.log.Info("counted the statements of each source", "statements", done, "sources", len(counts), "seconds", time.Since(began).Seconds())
+	return nil
+}
+
+// keepCounts writes the counts to the index, and shows them.
+func (s *Store) keepCounts(h *head, counts sourceCounts) error {
+	c := h.catalogue.copy()
+	var stale []string // left by a count that was cut short
+	c.tallies.Ascend(string([]byte{keys.PrefixSource}), func(key string, _ tally) bool {
+		if key[0] == keys.PrefixSource {
+			stale = append(stale, key)
+		}
+		return key[0] == keys.PrefixSource
+	})
+	w := &indexTxn{db: s.db, at: uint64(h.revision)}
+	put := func(key string, n uint64) {
+		t := tally{n, h.revision}
+		c.tallies.Set(key, t)
+		w.set([]byte(key), t.encode())
+	}
+	for _, key := range stale {
+		put(key, 0)
+	}
+	for key, n := range counts {
+		put(key, n)
+	}
+	w.set(countedKey, []byte{1})
+	if err := w.commit(); err != nil {
+		return err
+	}
+	counted := *h
+	counted.catalogue = c
+	s.head.Store(&counted)
+	return nil
+}
+
+// sourceCounts are counts by the keys of sources.
+type sourceCounts map[string]uint64
+
+// add counts the sources of a value of SPOG.
+func (c sourceCounts) add(value []byte) error {
+	_, err := parseState(value, func(number uint64) (AgentID, error) {
+		c[string(keys.Source(number))]++
+		return Anonymous, nil // its name is of no account
+	})
+	return err
+}
+
+// ownGraphs remembers which graphs are koine's own.
+type ownGraphs struct {
+	dict  dictionary
+	known map[ID]bool
+}
+
+func (o *ownGraphs) is(graph ID) (bool, error) {
+	if graph == keys.DefaultGraph {
+		return false, nil
+	}
+	is, known := o.known[graph]
+	if known {
+		return is, nil
+	}
+	t, err := o.dict.term(graph)
+	if err != nil {
+		return false, err
+	}
+	if o.known == nil {
+		o.known = make(map[ID]bool)
+	}
+	o.known[graph] = IsOwnGraph(t)
+	return o.known[graph], nil
+}
