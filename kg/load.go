@@ -31,6 +31,10 @@ type LoadReport struct {
 	Revision   Revision
 }
 
+// LoadUpdateQuads is how many quads of a load count as one update for
+// Options.Admit and Options.Charge: as many as an update has patches at the most.
+const LoadUpdateQuads = MaxPatches
+
 // DefaultLoadCommit is how many quads make a commit of a load, loadCommitBytes
 // how many bytes of text at the most. A commit that goes the way of all updates
 // is smaller, because others wait behind it.
@@ -88,6 +92,7 @@ type load struct {
 	meta    Meta
 	options LoadOptions
 	report  LoadReport
+	charged uint64 // how many further updates were told to Options.Charge
 	batches chan batch
 	done    chan struct{}
 
@@ -300,6 +305,10 @@ func (l *load) await() error {
 
 func (l *load) taken(quads int) {
 	l.report.Read += uint64(quads)
+	for l.s.options.Charge != nil && l.report.Read > (l.charged+1)*LoadUpdateQuads {
+		l.charged++
+		l.s.options.Charge(l.ctx, l.meta)
+	}
 	if l.options.Progress != nil {
 		l.options.Progress(l.report.Read)
 	}

@@ -329,3 +329,33 @@ func TestLoadThatTurnsToOwnGraphs(t *testing.T) {
 		t.Errorf("there are %d statements, %v, want %d", got, err, n)
 	}
 }
+
+// A load counts as one update for each LoadUpdateQuads that it takes in: Admit is
+// asked for the first, and Charge told of the others, in bulk and beside others.
+func TestLoadsAreCharged(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		quads, charged int
+	}{{1, 0}, {kg.LoadUpdateQuads, 0}, {kg.LoadUpdateQuads + 1, 1}, {2*kg.LoadUpdateQuads + 1, 2}} {
+		for _, m := range []kg.Meta{{Actor: "agent://ann"}, outside("agent://ann")} {
+			admitted, charged := 0, 0
+			o := tinyLog()
+			o.Admit = func(context.Context, kg.Meta) error { admitted++; return nil }
+			o.Charge = func(_ context.Context, m kg.Meta) {
+				charged++
+				if m.Actor != "agent://ann" {
+					t.Errorf("%s is charged", m.Actor)
+				}
+			}
+			s := openStore(t, t.TempDir(), o)
+			report, err := s.Load(within(t), m, integers(row.quads), kg.LoadOptions{})
+			if err != nil || report.Read != uint64(row.quads) || report.Bulk != (m.Principal.Method == "") {
+				t.Fatalf("%d quads: %+v, %v", row.quads, report, err)
+			}
+			if admitted != 1 || charged != row.charged {
+				t.Errorf("%d quads, bulk %t: admitted %d times and charged %d, want 1 and %d", row.quads, report.Bulk, admitted, charged, row.charged)
+			}
+			mustClose(t, s)
+		}
+	}
+}

@@ -49,7 +49,7 @@ type Options struct {
 	OnSystemChange func(*Commit)
 
 	// Admit, if set, is asked about each update, dry runs included, and each load
-	// as a whole, before anything else is done for it; its error is the answer.
+	// as it begins, before anything else is done for it; its error is the answer.
 	// It must be fast and safe for concurrent use.
 	Admit func(context.Context, Meta) error
 
@@ -58,6 +58,11 @@ type Options struct {
 	// What the context tells of the request is between it and the caller. It must be
 	// fast and safe for concurrent use.
 	AdmitRead func(ctx context.Context, p Principal, follow bool) error
+
+	// Charge, if set, is told for each further LoadUpdateQuads that a load has taken
+	// in, beyond those that Admit let in: a load is not stopped on its way, and what
+	// it took can be held against what its caller asks next. As Admit.
+	Charge func(context.Context, Meta)
 
 	// MaxBacked bounds how many statements one agent may be the source of, outside
 	// koine's own graphs; 0 is no bound. An update that would leave a source with

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -111,6 +112,31 @@ func TestStatementsOfAnAgent(t *testing.T) {
 			t.Errorf("the metrics lack %q (%v)", want, err)
 		}
 	}
+}
+
+// An import goes through however long it is, and counts in proportion.
+func TestImportsCountInProportion(t *testing.T) {
+	_, url := startServer(t, "--principal-updates", "0.11") // two at once, and one every nine seconds
+	send := func(from, to int) *http.Response {
+		t.Helper()
+		var text strings.Builder
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&text, "<urn:s:%d> <urn:p> <urn:o> .\n", i)
+		}
+		response, err := http.Post(url+"/data", "application/n-triples", strings.NewReader(text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	response := send(0, 50_001) // six
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body)
+		t.Fatalf("the import: %s %s", response.Status, text)
+	}
+	response = send(0, 1)
+	limitedAnswer(t, response) // by itself, the import would have left one
 }
 
 func TestStatementsThatMayBeSaid(t *testing.T) {

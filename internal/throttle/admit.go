@@ -11,10 +11,18 @@ import (
 // principal and of where the request comes from. Code inside this process is
 // not bounded, and neither is the command line on a data directory.
 func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
-	if m.Principal.Method == "" || m.Principal.Method == kg.MethodLocal {
+	if m.Principal.Trusted() {
 		return nil
 	}
 	return t.Update(m.Principal.ID, caller.From(ctx).Address)
+}
+
+// ChargeUpdate is for kg.Options: it takes what a load has taken in from the
+// shares of those that AdmitUpdate asks, now or later.
+func (t *Throttle) ChargeUpdate(ctx context.Context, m kg.Meta) {
+	if !m.Principal.Trusted() {
+		t.Owe(m.Principal.ID, caller.From(ctx).Address)
+	}
 }
 
 // AdmitStream is for sse.Options: it takes a place from the shares of who the

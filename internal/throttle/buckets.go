@@ -44,6 +44,17 @@ func (b *buckets[K]) take(key K, now time.Time) (wait time.Duration) {
 	return wait
 }
 
+// owe takes a token that need not be there yet: who took more than it had is
+// refused until that is made up for. Past most of waiting no more is owed.
+func (b *buckets[K]) owe(key K, now time.Time, most time.Duration) {
+	if b.limit <= 0 {
+		return
+	}
+	if r := b.of(key).ReserveN(now, 1); r.DelayFrom(now) > most {
+		r.CancelAt(now)
+	}
+}
+
 func (b *buckets[K]) of(key K) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,6 +5,7 @@
 //	err := t.Address(addr)             // before anybody knows who is calling
 //	err = t.Request(principal.ID)      // then, and for each further operation
 //	err = t.Update(principal.ID, addr) // inside the write door
+//	t.Owe(principal.ID, addr)          // for each further part of a load
 //	release, err := t.Stream(principal.ID, addr)
 //
 // A refusal is a *kg.Error with CodeRateLimited that says when to come back.

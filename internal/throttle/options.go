@@ -21,6 +21,8 @@ const (
 	DefaultBurst      = 10 * time.Second
 	// MaxRetryAfter bounds what a refusal says, for rates far below one.
 	MaxRetryAfter = time.Minute
+	// MaxDebt is how long a caller makes up for its loads at the most.
+	MaxDebt = 10 * time.Minute
 	// StreamRetryAfter is when to come back where a stream must end first.
 	StreamRetryAfter = 5 * time.Second
 )

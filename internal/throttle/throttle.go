@@ -70,6 +70,20 @@ func (t *Throttle) Update(principal kg.AgentID, addr netip.Addr) error {
 	return t.fromAddress(t.updates.address, Updates, addr)
 }
 
+// Owe takes an update from the shares of both that has been made already: one of a
+// load, which is let in as one update and not stopped on its way. What is not there
+// is owed, up to MaxDebt.
+func (t *Throttle) Owe(principal kg.AgentID, addr netip.Addr) {
+	if t == nil {
+		return
+	}
+	now := t.options.Clock()
+	t.updates.principal.owe(principal, now, MaxDebt)
+	if key, counted := keyOf(addr); counted {
+		t.updates.address.owe(key, now, MaxDebt)
+	}
+}
+
 // Stream takes a place of a stream from both; "" is nobody, who has no share. release gives it back and may be
 // called again.
 func (t *Throttle) Stream(principal kg.AgentID, addr netip.Addr) (release func(), err error) {

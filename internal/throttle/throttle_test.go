@@ -180,6 +180,49 @@ func TestAdmitUpdate(t *testing.T) {
 	refused(t, l.AdmitUpdate(ctx, meta("key")), throttle.Updates, time.Second)
 }
 
+// What a load took beyond what there was is made up for, by both; another caller
+// from elsewhere is not concerned.
+func TestLoadsAreOwed(t *testing.T) {
+	c := newClock()
+	l := throttle.New(throttle.Options{
+		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 1}, Burst: 5 * time.Second, Clock: c.Now,
+	})
+	ctx := caller.With(context.Background(), caller.Caller{Address: addr("192.0.2.1")})
+	meta := func(who kg.AgentID, method string) kg.Meta {
+		return kg.Meta{Principal: kg.Principal{ID: who, Method: method}}
+	}
+	for range 100 {
+		l.ChargeUpdate(ctx, meta("agent://a", "local"))
+	}
+	admitted(t, l.AdmitUpdate(ctx, meta("agent://a", "key")))
+	for range 13 { // 14 of 10, and of the address's 5
+		l.ChargeUpdate(ctx, meta("agent://a", "key"))
+	}
+	refused(t, l.AdmitUpdate(context.Background(), meta("agent://a", "key")), throttle.Updates, 2500*time.Millisecond)
+	refused(t, l.AdmitUpdate(ctx, meta("agent://b", "key")), throttle.Updates, 10*time.Second)
+	admitted(t, l.AdmitUpdate(context.Background(), meta("agent://b", "key")))
+	c.advance(2500 * time.Millisecond)
+	admitted(t, l.AdmitUpdate(context.Background(), meta("agent://a", "key")))
+	c.advance(7500 * time.Millisecond)
+	admitted(t, l.AdmitUpdate(ctx, meta("agent://b", "key")))
+}
+
+// A debt has an end: up to MaxDebt it is owed, past it no more.
+func TestDebtsEnd(t *testing.T) {
+	c := newClock()
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Updates: 1}, Burst: time.Second, Clock: c.Now})
+	seconds := int(throttle.MaxDebt / time.Second)
+	for range 3 * seconds {
+		l.Owe("agent://a", addr("192.0.2.1"))
+	}
+	c.advance(throttle.MaxDebt)
+	refused(t, l.Update("agent://a", addr("192.0.2.1")), throttle.Updates, time.Second)
+	c.advance(time.Second)
+	admitted(t, l.Update("agent://a", addr("192.0.2.1")))
+	var none *throttle.Throttle
+	none.Owe("agent://a", addr("192.0.2.1"))
+}
+
 func TestAdmitTakesWhoTheContextCarries(t *testing.T) {
 	l := throttle.New(throttle.Options{
 		Principal: throttle.Limits{Requests: 1, Streams: 1}, Address: throttle.Limits{Updates: 1}, Burst: time.Second, Clock: newClock().Now,
