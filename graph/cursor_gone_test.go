@@ -15,7 +15,10 @@ import (
 // A cursor of a revision that is older than the history is CURSOR_GONE, and
 // reading that revision REVISION_GONE; with the same query a new walk begins.
 func TestCursorBehindHistory(t *testing.T) {
-	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.History = time.Minute })
+	b := newBench(t, graph.Options{}, func(o *kg.Options) {
+		begun := o.Clock()
+		o.History, o.Uptime = time.Minute, func() time.Duration { return o.Clock().Sub(begun) }
+	})
 	b.things(10)
 	query := walks["entities by type"]
 	var page struct{ C connection }

@@ -40,6 +40,11 @@ type Options struct {
 	// for concurrent use.
 	RulesVersion func() uint64
 
+	// Uptime is the time that passed since some beginning, by a clock that nobody
+	// sets; nil: since this process began. What Clock says is compared with it
+	// before History takes anything away.
+	Uptime func() time.Duration
+
 	// OnSystemChange is called with each commit that changes a graph of koine's
 	// own other than a journal (JournalGraphPrefix), when it is durable and before any reader sees it: what decides from
 	// those graphs (policies, credentials) is never older than what is read. No
@@ -156,6 +161,9 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	if o.Uptime == nil {
+		o.Uptime = func() time.Duration { return time.Since(processBegan) }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -176,6 +184,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.bulkTextBytes, maxBulkTextBytes)
 	return o
 }
+
+// processBegan has the reading of the clock that nobody sets.
+var processBegan = time.Now()
 
 func (o *Options) memBytes() int { return int(o.MemTableBytes / 2) }
 

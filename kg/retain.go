@@ -35,6 +35,9 @@ type RetainReport struct {
 	Intervals uint64   // of the past that were taken away
 	Keys      uint64   // idempotency keys that were forgotten
 	Cut       bool     // the log was cut
+	// Waits is for how long what the clock says is not yet gone by: it went ahead
+	// of the time that passed.
+	Waits time.Duration
 }
 
 // Retain takes away what is older than Options.History allows, and nothing when
@@ -53,7 +56,9 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	if e := s.refused.Load(); e != nil {
 		return r, e
 	}
-	if err := s.raiseFloor(ctx); err != nil {
+	now, waits := s.steady.now()
+	r.Waits = waits
+	if err := s.raiseFloor(ctx, now); err != nil {
 		return r, err
 	}
 	r.Oldest = s.floor()
@@ -63,7 +68,7 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 		return r, err
 	}
 	s.retained("past")
-	if r.Keys, err = s.pruneKeys(ctx); err != nil {
+	if r.Keys, err = s.pruneKeys(ctx, now); err != nil {
 		return r, err
 	}
 	s.retained("keys")
@@ -80,8 +85,8 @@ func (s *Store) retained(part string) {
 
 // raiseFloor makes the newest revision that is older than the history allows the
 // oldest that can be read, and waits for those who read older ones.
-func (s *Store) raiseFloor(ctx context.Context) error {
-	floor, err := s.RevisionAt(ctx, s.options.Clock().Add(-s.options.History))
+func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
+	floor, err := s.RevisionAt(ctx, now.Add(-s.options.History))
 	if CodeOf(err) == CodeRevisionGone {
 		floor, err = s.floor(), nil // the log begins later
 	}
@@ -162,8 +167,8 @@ func (s *Store) prunePast(ctx context.Context, floor Revision) (n uint64, err er
 }
 
 // pruneKeys forgets idempotency keys that do not count any more.
-func (s *Store) pruneKeys(ctx context.Context) (n uint64, err error) {
-	oldest := s.oldestKey(s.options.Clock())
+func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err error) {
+	oldest := s.oldestKey(now)
 	return s.prune(ctx, keys.IdempotencyPrefix(), func(key, value []byte, gone func(keyValue)) bool {
 		row, err := parseIdempotencyRow(value)
 		if err != nil || row.millis >= oldest {
@@ -334,12 +339,17 @@ func (s *Store) retainLoop() {
 	for {
 		select {
 		case <-timer.C:
-			if r, err := s.Retain(ctx); err != nil && !s.isStopping() {
+			next := every
+			r, err := s.Retain(ctx)
+			if r.Waits > 0 && s.options.retainEvery == 0 {
+				next = max(min(every, r.Waits), minRetainTime)
+			}
+			if err != nil && !s.isStopping() {
 				s.log.Warn("what is older than the history that is kept could not be taken away", "error", err)
 			} else if r.Cut || r.Intervals > 0 || r.Keys > 0 {
 				s.log.Info("took away what is older than the history that is kept", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
 			}
-			timer.Reset(every)
+			timer.Reset(next)
 		case <-s.stop:
 			return
 		}

@@ -27,6 +27,7 @@ func agingOptions(clock *atomic.Int64) kg.Options {
 	o := tinyLog()
 	o.History = agingHistory
 	o.Clock = func() time.Time { return agingBegin.Add(time.Duration(clock.Load()) * time.Hour) }
+	o.Uptime = func() time.Duration { return time.Duration(clock.Load()) * time.Hour }
 	return o
 }
 

@@ -26,6 +26,7 @@ type Store struct {
 	sealer  *sealer
 	tailer  *tailer
 	lately  lately
+	steady  *steadyClock // nil without Options.History
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
@@ -117,6 +118,7 @@ func Open(dir string, o Options) (*Store, error) {
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
 	if s.options.History > 0 {
+		s.steady = newSteadyClock(&s.options, s.head.Load())
 		s.stopped.Add(1)
 		go s.retainLoop()
 	}
