@@ -67,27 +67,19 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	known := recordOf(subject, found)
 	if known == nil {
 		class, of := records.Class(agentClass)
-		r[class], r[propStatus], r[propSince] = of, texts(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		r[class], r[propStatus], r[propSince] = of, records.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		if wish.Name != "" {
-			r[propName] = texts(wish.Name)
+			r[propName] = records.Values(wish.Name)
 		}
 		if wish.Owner != "" {
-			r[propOwner] = texts(string(wish.Owner))
+			r[propOwner] = records.Values(string(wish.Owner))
 		}
 		known = &Record{}
 	}
 	roles := slices.Concat(known.Roles, wish.Roles)
 	slices.Sort(roles)
 	if roles = slices.Compact(roles); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
-		r[propRole] = texts(roles...)
+		r[propRole] = records.Values(roles...)
 	}
 	return records.Write(tx, Graph, subject, r)
-}
-
-func texts(list ...string) []kg.Term {
-	out := make([]kg.Term, 0, len(list))
-	for _, text := range list {
-		out = append(out, kg.String(text))
-	}
-	return out
 }

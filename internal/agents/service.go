@@ -142,7 +142,7 @@ func (c *Change) record() (records.Record, error) {
 		if *c.Status != Active && *c.Status != Suspended {
 			return nil, kg.Errorf(kg.CodeInvalid, "an agent is active or suspended").At("status")
 		}
-		r[propStatus] = texts(string(*c.Status))
+		r[propStatus] = records.Values(string(*c.Status))
 	}
 	return r, nil
 }
@@ -151,5 +151,5 @@ func someText(text string) []kg.Term {
 	if text == "" {
 		return nil
 	}
-	return texts(text)
+	return records.Values(text)
 }

@@ -94,27 +94,19 @@ func keyOf(subject kg.Term, r records.Record) *Key {
 func (k *Key) record() records.Record {
 	class, of := records.Class(keyClass)
 	r := records.Record{
-		class: of, propHash: texts(k.hash), propMode: texts(string(k.Mode)), propAgent: texts(string(k.Agent)),
-		propRole: texts(k.Roles...), propCreated: {kg.DateTime(k.Created)}, propCreatedBy: texts(string(k.CreatedBy)),
+		class: of, propHash: records.Values(k.hash), propMode: records.Values(string(k.Mode)), propAgent: records.Values(string(k.Agent)),
+		propRole: records.Values(k.Roles...), propCreated: {kg.DateTime(k.Created)}, propCreatedBy: records.Values(string(k.CreatedBy)),
 	}
 	for _, agent := range k.ActFor {
 		r[propActFor] = append(r[propActFor], kg.String(string(agent)))
 	}
 	if k.Label != "" {
-		r[propLabel] = texts(k.Label)
+		r[propLabel] = records.Values(k.Label)
 	}
 	if !k.Expires.IsZero() {
 		r[propExpires] = []kg.Term{kg.DateTime(k.Expires)}
 	}
 	return r
-}
-
-func texts(list ...string) []kg.Term {
-	out := make([]kg.Term, 0, len(list))
-	for _, text := range list {
-		out = append(out, kg.String(text))
-	}
-	return out
 }
 
 // IsAdmin tells whether the key gives the role of an administrator.

@@ -117,7 +117,7 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			return err
 		}
 		return records.Write(tx, kg.SystemGraph, subjectOf(name), records.Record{
-			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: texts(newName)})
+			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: records.Values(newName)})
 	})
 	if err != nil {
 		return Created{}, Key{}, err

@@ -49,7 +49,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	write(t, store, subject, records.Record{"p": texts("before"), "q": texts("before")})
+	write(t, store, subject, records.Record{"p": records.Values("before"), "q": records.Values("before")})
 	loaded.Store(true)
 	halfway := make(chan struct{})
 	var writing sync.WaitGroup
@@ -59,7 +59,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 				close(halfway)
 			}
 			n := strconv.Itoa(i)
-			write(t, store, subject, records.Record{"p": texts("before", n), "q": texts(n)})
+			write(t, store, subject, records.Record{"p": records.Values("before", n), "q": records.Values(n)})
 		}
 	})
 	<-halfway

@@ -14,6 +14,15 @@ type Record map[string][]kg.Term
 // Property is the IRI of a property or class of koine's vocabulary.
 func Property(name string) kg.Term { return kg.IRI(kg.OwnVocabulary + name) }
 
+// Values are texts as objects of a property.
+func Values(list ...string) []kg.Term {
+	out := make([]kg.Term, 0, len(list))
+	for _, text := range list {
+		out = append(out, kg.String(text))
+	}
+	return out
+}
+
 // Text is the first object of a property as text, "" if there is none.
 func (r Record) Text(name string) string {
 	if objects := r[name]; len(objects) > 0 {

@@ -17,13 +17,6 @@ var (
 	meta    = kg.Meta{Principal: kg.Principal{ID: "agent://root", Method: "key"}}
 )
 
-func texts(list ...string) (out []kg.Term) {
-	for _, text := range list {
-		out = append(out, kg.String(text))
-	}
-	return out
-}
-
 // seen notes what a table tells.
 type seen map[kg.Term]records.Record
 
@@ -71,11 +64,11 @@ func TestFollowingIsLoading(t *testing.T) {
 	class, thing := records.Class("Thing")
 	other := kg.IRI("urn:koine:thing:2")
 	for i, step := range []func(){
-		func() { write(t, store, subject, records.Record{class: thing, "p": texts("a", "b"), "q": texts("c")}) },
-		func() { write(t, store, subject, records.Record{"p": texts("b", "d")}) },
+		func() { write(t, store, subject, records.Record{class: thing, "p": records.Values("a", "b"), "q": records.Values("c")}) },
+		func() { write(t, store, subject, records.Record{"p": records.Values("b", "d")}) },
 		func() { write(t, store, subject, records.Record{"q": nil}) },
-		func() { write(t, store, other, records.Record{"p": texts("a")}) },
-		func() { write(t, store, kg.IRI("urn:koine:elsewhere"), records.Record{"p": texts("a")}) },
+		func() { write(t, store, other, records.Record{"p": records.Values("a")}) },
+		func() { write(t, store, kg.IRI("urn:koine:elsewhere"), records.Record{"p": records.Values("a")}) },
 		func() { // a second source backs it: nothing changes, also when the first withdraws
 			back(t, store, kg.Patch{Op: kg.Add, Source: "agent://x", Quad: kg.Quad{Subject: subject, Predicate: records.Property("p"), Object: kg.String("b"), Graph: system}})
 			back(t, store, kg.Patch{Op: kg.Remove, Source: "agent://root", Quad: kg.Quad{Subject: subject, Predicate: records.Property("p"), Object: kg.String("b"), Graph: system}})
@@ -112,7 +105,7 @@ func TestUpdateIsNotHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = records.Update(t.Context(), store, meta, func(tx *kg.Tx) error { return records.Write(tx, system, subject, records.Record{"p": texts("a")}) })
+		err = records.Update(t.Context(), store, meta, func(tx *kg.Tx) error { return records.Write(tx, system, subject, records.Record{"p": records.Values("a")}) })
 		if kg.CodeOf(err) != code || store.Head().Revision != 0 {
 			t.Errorf("%v: got %v, revision %d", outcome, err, store.Head().Revision)
 		}
