@@ -105,7 +105,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	contains(t, "a dry run", dry, `"success":true`, `"Pending Review"`, `"proposalId":null`)
 	held := askGraphQL(t, url, "ann", `mutation { applyPatches(input: {justification: "a rise", patches: [`+payPatch+`]}) {
 		success statementsAffected affectedIds verificationStatus verificationDetails commitId proposalId } }`)
-	contains(t, "the held update", held, `"success":true`, `"statementsAffected":0`, `"affectedIds":[]`, `"Pending Review"`, `pay-needs-review`, `"commitId":null`)
+	contains(t, "the held update", held, `"success":true`, `"statementsAffected":0`, `"affectedIds":[]`, `"Pending Review"`, `pay-needs-review`, `Claims about pay are looked at by a second agent"`, `"commitId":null`)
 	var answer struct {
 		Data struct{ ApplyPatches struct{ ProposalID string } }
 	}

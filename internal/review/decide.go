@@ -122,7 +122,7 @@ func (d *decision) commit(ctx context.Context, then func(*kg.Tx, *Proposal) erro
 		if err := then(tx, p); err != nil {
 			return err
 		}
-		return d.service.sweep(tx, p.ID)
+		return d.service.sweep(tx)
 	})
 	return accepted(receipt, err)
 }
@@ -267,7 +267,7 @@ func (d *decision) applied(tx *kg.Tx) error {
 	if err := end(tx, id, Applied, d.by.Principal.ID); err != nil {
 		return err
 	}
-	return d.service.sweep(tx, id)
+	return d.service.sweep(tx)
 }
 
 // patch applies the patches of the proposal.
@@ -341,7 +341,7 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 		if err := end(tx, id, Withdrawn, by.Principal.ID); err != nil {
 			return err
 		}
-		return s.sweep(tx, id)
+		return s.sweep(tx)
 	})
 	if err := accepted(receipt, err); err != nil {
 		return nil, err

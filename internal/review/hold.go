@@ -3,18 +3,12 @@ package review
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"koine/kg"
 )
-
-// maxSweep bounds how many expired proposals one commit writes down: with one of
-// MaxPatchBytes, and what the commit is about itself, it must stay below
-// kg.MaxCommitBytes.
-const maxSweep = 1
 
 // Hold makes a held update a proposal (kg.Holder). It fails with
 // CodeLimitExceeded when its author has too many that are open, or its patches
@@ -24,7 +18,7 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 		return "", err
 	}
 	author := h.Meta.Principal
-	if open := s.openOf(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
+	if open := s.table.lists.openOf(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
 		e := kg.Errorf(kg.CodeLimitExceeded, "%d proposals of yours wait for review: that is the most that may", open)
 		e.Hint = "Wait until some are decided, or withdraw some."
 		return "", e
@@ -45,17 +39,6 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	}
 	w.pend(pendingOf(id.String()), h.Patches)
 	return id.String(), w.err
-}
-
-// openOf counts the proposals of a principal that wait.
-func (s *Service) openOf(author kg.AgentID, now time.Time) (n int) {
-	s.table.open(func(_ string, e *entry) bool {
-		if e.author == author && now.Before(e.expires) {
-			n++
-		}
-		return true
-	})
-	return n
 }
 
 // writer writes statements about a proposal.
@@ -159,21 +142,13 @@ func end(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 	return w.err
 }
 
-// sweep writes down that proposals have expired, a few in each commit that is
-// made anyway. They count as expired before.
-func (s *Service) sweep(tx *kg.Tx, but ...string) error {
-	var ids []string
-	s.table.open(func(id string, e *entry) bool {
-		if !tx.Time().Before(e.expires) && !slices.Contains(but, id) {
-			ids = append(ids, id)
-		}
-		return len(ids) < maxSweep
-	})
-	slices.Sort(ids)
-	for _, id := range ids {
-		if err := end(tx, id, Expired, kg.System); err != nil {
-			return err
-		}
+// sweep writes down that a proposal has expired, one in each commit about proposals
+// that is made anyway. It counts as expired before. One, because with patches of
+// MaxPatchBytes, and what the commit is about itself, the commit must stay below
+// kg.MaxCommitBytes. What the commit itself is about has not expired.
+func (s *Service) sweep(tx *kg.Tx) error {
+	if id := s.table.lists.expired(tx.Time()); id != "" {
+		return end(tx, id, Expired, kg.System)
 	}
 	return nil
 }

@@ -125,7 +125,11 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 	defer snapshot.Close()
 	page, bytes := &Page{}, 0
 	now := s.options.Clock()
-	for _, id := range s.table.ids(q.After) {
+	ids := s.table.lists.all
+	if q.Status == Pending {
+		ids = s.table.lists.unended
+	}
+	for _, id := range ids(q.After) {
 		e, _ := s.table.get(id)
 		if !by.Principal.Trusted() && !e.readable(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
 			continue

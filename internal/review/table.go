@@ -25,8 +25,12 @@ func (e *entry) readable(p kg.Principal) bool {
 	return p.HasRole(kg.RoleAdmin) || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
 }
 
-// table follows the proposals of the store. Readers take no lock.
-type table struct{ entries sync.Map } // id → *entry
+// table follows the proposals of the store. Whoever asks about access takes no
+// lock.
+type table struct {
+	entries sync.Map // id → *entry
+	lists   lists
+}
 
 func (t *table) get(id string) (*entry, bool) {
 	e, ok := t.entries.Load(id)
@@ -70,28 +74,7 @@ func (t *table) note(id string, property, object kg.Term) {
 		return
 	}
 	t.entries.Store(id, &e)
-}
-
-// ids lists the proposals behind one, in the order in which they were made: ids
-// begin with their time.
-func (t *table) ids(after string) []string {
-	var list []string
-	t.entries.Range(func(key, _ any) bool {
-		if id := key.(string); id > after {
-			list = append(list, id)
-		}
-		return true
-	})
-	slices.Sort(list)
-	return list
-}
-
-// open calls fn for the proposals that are not ended, until it says stop.
-func (t *table) open(fn func(id string, e *entry) bool) {
-	t.entries.Range(func(key, value any) bool {
-		e := value.(*entry)
-		return !e.open || fn(key.(string), e)
-	})
+	t.lists.note(id, &e)
 }
 
 // Guard is the access to what belongs to proposals, in front of the access to all

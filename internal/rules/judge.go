@@ -14,8 +14,8 @@ const reasonUnclear = "Rule Failed"
 
 // Verify judges an update by the rules on updates (kg.Verifier): each change by
 // each rule. The hardest effect counts. Changes of koine's own graphs are not
-// judged, nor is who works on the data directory itself, and a rule that the update's proposal has satisfied does not hold it
-// again.
+// judged, nor is who works on the data directory itself, and a rule that the
+// update's proposal has satisfied does not hold it again.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	list := s.rules[OnUpdate]
 	if len(list) == 0 || j.Meta.Principal.Trusted() {
@@ -77,6 +77,10 @@ func (v *verdict) add(r *Rule, c *kg.Change, failed error) {
 		next.Outcome = kg.Violation
 	case Review:
 		next.Outcome, next.Hold = kg.Held, r.Hold
+	}
+	// The status tells one reason only, and of what is held none.
+	if message := r.Message; failed == nil && message != "" && (r.Effect == Review || next.Outcome == v.Outcome) {
+		next.Details += ": " + message
 	}
 	if failed != nil {
 		next.Details += " (the rule could not be evaluated: " + oneLine(failed) + ")"

@@ -158,14 +158,15 @@ func TestTheHardestEffectCounts(t *testing.T) {
 		file += fmt.Sprintf("  - {name: %s, on: update, when: 'patch.predicate.contains(%q)', effect: %s, message: No %s}\n", effect, effect, effect, effect)
 	}
 	file += "  - {name: more, on: update, when: 'patch.predicate.contains(\"review\")', effect: review, review: {approvals: 3, role: boss, expires: 1h}}\n"
+	file += "  - {name: again, on: update, when: 'patch.predicate.contains(\"reject\")', effect: reject, message: No way}\n"
 	s := store(t, parse(t, file))
-	for _, row := range []struct{ predicates, want string }{
-		{"urn:free", "accepted"},
-		{"urn:reject", "rejected"},
-		{"urn:review", "held"},
-		{"urn:violation", "violation"},
-		{"urn:review urn:reject", "rejected"},
-		{"urn:reject urn:review urn:violation", "violation"},
+	for _, row := range []struct{ predicates, want, details string }{
+		{"urn:free", "accepted", ""},
+		{"urn:reject", "rejected", "reject: <urn:s> <urn:reject>\nagain: <urn:s> <urn:reject>: No way"},
+		{"urn:review", "held", "review: <urn:s> <urn:review>: No review\nmore: <urn:s> <urn:review>"},
+		{"urn:violation", "violation", ""},
+		{"urn:review urn:reject", "rejected", "reject: <urn:s> <urn:reject>\nagain: <urn:s> <urn:reject>: No way"},
+		{"urn:reject urn:review urn:violation", "violation", ""},
 	} {
 		var patches []kg.Patch
 		for p := range strings.FieldsSeq(row.predicates) {
@@ -174,6 +175,9 @@ func TestTheHardestEffectCounts(t *testing.T) {
 		r, err := apply(s, kg.Meta{Principal: caller("ann")}, patches...)
 		if got := outcome(r, err); got != row.want {
 			t.Errorf("%s: %s, want %s", row.predicates, got, row.want)
+		}
+		if r.Verdict.Details != row.details {
+			t.Errorf("%s: the details are %q", row.predicates, r.Verdict.Details)
 		}
 		if h := r.Verdict.Hold; row.want == "held" && (h == nil || h.Approvals != 3 || h.Expires != time.Hour || len(h.Rules) != 2) {
 			t.Errorf("it is held by %+v", h)

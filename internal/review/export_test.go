@@ -1,0 +1,26 @@
+package review
+
+import (
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Note makes a service believe that the store has a proposal with this status.
+func (s *Service) Note(id string, author kg.AgentID, expires time.Time, status Status) {
+	g := graphOf(id)
+	var facts []records.Fact
+	for property, object := range map[kg.Term]kg.Term{propAuthor: kg.IRI(string(author)), propExpires: kg.DateTime(expires), propStatus: kg.String(string(status))} {
+		facts = append(facts, records.Fact{Quad: kg.Quad{Subject: g, Predicate: property, Object: object, Graph: g}, Stands: true})
+	}
+	s.table.take(0, facts)
+}
+
+// OpenOf, Expired, All and Unended are what the service asks its lists.
+func (s *Service) OpenOf(author kg.AgentID, now time.Time) int {
+	return s.table.lists.openOf(author, now)
+}
+func (s *Service) Expired(now time.Time) string  { return s.table.lists.expired(now) }
+func (s *Service) All(after string) []string     { return s.table.lists.all(after) }
+func (s *Service) Unended(after string) []string { return s.table.lists.unended(after) }

@@ -1,0 +1,130 @@
+package review
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"koine/kg"
+)
+
+// lists are the proposals in order, and those that have not ended by author and by
+// the time at which they expire: so that who looks for these does not walk over all
+// that there ever were.
+type lists struct {
+	mu sync.Mutex // guards what follows
+	// order has the ids of all, in the order in which they were made: ids begin
+	// with their time. What was handed out of it is never written again.
+	order    []string
+	open     map[string]*waiting
+	byAuthor map[kg.AgentID]map[string]*waiting
+	expiries expiries
+}
+
+// waiting is a proposal that has not ended.
+type waiting struct {
+	id      string
+	author  kg.AgentID
+	expires time.Time
+	place   int // in the heap
+}
+
+// note takes in what a proposal is now.
+func (l *lists) note(id string, e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.order); n == 0 || l.order[n-1] < id {
+		l.order = append(l.order, id)
+	} else if i, known := slices.BinarySearch(l.order, id); !known {
+		l.order = slices.Insert(slices.Clone(l.order), i, id)
+	}
+	if w := l.open[id]; w != nil {
+		heap.Remove(&l.expiries, w.place)
+		delete(l.open, id)
+		if delete(l.byAuthor[w.author], id); len(l.byAuthor[w.author]) == 0 {
+			delete(l.byAuthor, w.author)
+		}
+	}
+	if !e.open {
+		return
+	}
+	w := &waiting{id: id, author: e.author, expires: e.expires}
+	if l.open == nil {
+		l.open, l.byAuthor = map[string]*waiting{}, map[kg.AgentID]map[string]*waiting{}
+	}
+	if l.byAuthor[w.author] == nil {
+		l.byAuthor[w.author] = map[string]*waiting{}
+	}
+	l.open[id], l.byAuthor[w.author][id] = w, w
+	heap.Push(&l.expiries, w)
+}
+
+// all lists the proposals behind one.
+func (l *lists) all(after string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, found := slices.BinarySearch(l.order, after)
+	if found {
+		i++
+	}
+	return l.order[i:len(l.order):len(l.order)]
+}
+
+// unended lists those behind one that have not ended; they may have expired.
+func (l *lists) unended(after string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.open)), func(id string) bool { return id <= after })
+}
+
+// openOf counts the proposals of a principal that wait.
+func (l *lists) openOf(author kg.AgentID, now time.Time) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.byAuthor[author] {
+		if now.Before(w.expires) {
+			n++
+		}
+	}
+	return n
+}
+
+// expired is a proposal that has expired and has not ended: the one that expired
+// first. "" is none.
+func (l *lists) expired(now time.Time) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.expiries) == 0 || now.Before(l.expiries[0].expires) {
+		return ""
+	}
+	return l.expiries[0].id
+}
+
+// expiries is a heap: the next to expire comes first.
+type expiries []*waiting
+
+func (h expiries) Len() int { return len(h) }
+func (h expiries) Less(i, j int) bool {
+	if c := h[i].expires.Compare(h[j].expires); c != 0 {
+		return c < 0
+	}
+	return h[i].id < h[j].id
+}
+func (h expiries) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *expiries) Push(x any) {
+	w := x.(*waiting)
+	w.place = len(*h)
+	*h = append(*h, w)
+}
+func (h *expiries) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return w
+}
