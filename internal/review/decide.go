@@ -26,7 +26,8 @@ var errChanged = errors.New("the proposal has changed")
 // twice is to say it once.
 //
 // Errors: CodeNotFound where the caller may not see the proposal;
-// CodePermissionDenied for the author, and for who has none of the roles;
+// CodePermissionDenied for the author, for who has none of the roles, and for who
+// does not see all that it would do;
 // CodeProposalClosed when it has ended; CodeRevisionConflict when expected is
 // given and the proposal, or a subject that its patches are about, changed after
 // it; those of Store.Update that are not about the patches.
@@ -38,15 +39,18 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "a comment of %d bytes is longer than the %d that are stored", len(comment), MaxCommentBytes).At("comment")
 	}
 	for range maxRounds {
-		p, err := s.Get(ctx, by, id)
+		p, err := s.get(ctx, by, id)
 		if err != nil {
 			return nil, err
 		}
 		if err := mayReview(by, p); err != nil {
 			return nil, err
 		}
+		if err := s.seesAll(by, p); err != nil {
+			return nil, err
+		}
 		if p.Status != Pending && said(p, by.Principal.ID, d) {
-			return p, nil // the answer to the first time was lost
+			return s.shown(p, by.Principal), nil // the answer to the first time was lost
 		}
 		r := &decision{service: s, by: by, proposal: p, decision: d, comment: comment, expected: expected}
 		err = r.make(ctx)

@@ -34,6 +34,9 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	w := &writer{tx: tx, graph: graphOf(id.String()), source: author.ID}
 	w.describe(h, s.options.Expires)
 	w.add(propPatchCount, kg.Integer(int64(len(h.Patches))))
+	for _, at := range placesOf(h.Patches) {
+		w.add(propAbout, at.term())
+	}
 	for _, piece := range pieces {
 		w.add(propPatches, kg.String(piece))
 	}

@@ -35,9 +35,18 @@ func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
-// Get gives a proposal that the caller may read; otherwise there is none
-// (CodeNotFound).
+// Get gives a proposal that the caller may read, with those patches that are not
+// hidden from it; otherwise there is none (CodeNotFound).
 func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, error) {
+	p, err := s.get(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.shown(p, by.Principal), nil
+}
+
+// get is Get with all patches.
+func (s *Service) get(ctx context.Context, by Caller, id string) (*Proposal, error) {
 	e, ok := s.table.get(id)
 	if !ok || !by.Principal.Trusted() && !e.readable(by.Principal) {
 		return nil, errNotFound(id)
@@ -72,7 +81,10 @@ func (s *Service) At(ctx context.Context, by Caller, id string, r kg.Revision) (
 	if err == nil && p == nil {
 		err = errNotFound(id)
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return s.shown(p, by.Principal), nil
 }
 
 // Patterns are the statements of which a change is one of proposals: of one, or
@@ -148,7 +160,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 			page.More = true
 			break
 		}
-		page.Proposals = append(page.Proposals, p.at(now))
+		page.Proposals = append(page.Proposals, s.shown(p.at(now), by.Principal))
 	}
 	return page, nil
 }

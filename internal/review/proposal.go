@@ -39,7 +39,9 @@ type Proposal struct {
 	// Author is the principal that asked for the update, Actor the agent that it
 	// acted for.
 	Author, Actor kg.AgentID
+	// Patches that the caller may see; Hidden counts the others.
 	Patches       []kg.Patch
+	Hidden        int
 	Justification string
 	TaskID        string
 	SessionID     string

@@ -44,6 +44,7 @@ type Service struct {
 	table   table
 	mirror  records.Mirror
 	store   Store
+	access  kg.Access // that its guard is in front of; nil without one
 }
 
 // New makes a service.
@@ -64,7 +65,10 @@ func New(o Options) *Service {
 }
 
 // Guard puts the access to proposals in front of another.
-func (s *Service) Guard(next kg.Access) *Guard { return &Guard{table: &s.table, next: next} }
+func (s *Service) Guard(next kg.Access) *Guard {
+	s.access = next
+	return &Guard{table: &s.table, next: next}
+}
 
 // Follow takes a commit (kg.Options.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.take, entryStatements...) }

@@ -13,6 +13,15 @@ import (
 type access struct {
 	readOnly atomic.Bool
 	editors  atomic.Bool // only who has the role editor writes
+	hides    atomic.Pointer[func(p kg.Principal, predicate, graph kg.Term) bool]
+}
+
+func (a *access) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	hides := a.hides.Load()
+	if hides == nil || p.Trusted() {
+		return nil
+	}
+	return func(predicate, graph kg.Term) bool { return (*hides)(p, predicate, graph) }
 }
 
 func (a *access) Allowed(p kg.Principal, _ kg.Term, right kg.Right) bool {

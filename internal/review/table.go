@@ -18,6 +18,7 @@ type entry struct {
 	roles         []string
 	expires       time.Time
 	open          bool
+	about         []place // none where it is not known
 }
 
 // readable tells whether the principal may read the proposal.
@@ -41,7 +42,7 @@ func (t *table) get(id string) (*entry, bool) {
 }
 
 // entryStatements are those that entries are made of.
-var entryStatements = []kg.Pattern{{Predicate: propAuthor}, {Predicate: propActor}, {Predicate: propReviewerRole}, {Predicate: propExpires}, {Predicate: propStatus}}
+var entryStatements = []kg.Pattern{{Predicate: propAuthor}, {Predicate: propActor}, {Predicate: propReviewerRole}, {Predicate: propExpires}, {Predicate: propAbout}, {Predicate: propStatus}}
 
 // take takes properties of proposals in.
 func (t *table) take(_ kg.Revision, facts []records.Fact) {
@@ -66,6 +67,8 @@ func (t *table) note(id string, property, object kg.Term) {
 		e.actor = kg.AgentID(object.Value())
 	case propReviewerRole:
 		e.roles = append(slices.Clone(e.roles), object.Value())
+	case propAbout:
+		e.about = append(slices.Clone(e.about), placeOf(object))
 	case propExpires:
 		e.expires = moment(object)
 	case propStatus:
@@ -107,14 +110,6 @@ func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
 
 // Unwrap is the access behind it.
 func (g *Guard) Unwrap() kg.Access { return g.next }
-
-// Hides passes on what the access behind it hides.
-func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
-	if h, ok := g.next.(kg.Hider); ok {
-		return h.Hides(p)
-	}
-	return nil
-}
 
 // proposalOf is the proposal that a graph belongs to.
 func proposalOf(graph kg.Term) (id string, ok bool) {

@@ -19,6 +19,7 @@ var (
 	propReason        = own("reason")           // why it is held
 	propPatches       = own("patches")          // a piece of the JSON, behind its number
 	propPatchCount    = own("patchCount")       //
+	propAbout         = own("about")            // a place: predicate and graph of patches
 	propJustification = own("justification")    //
 	propTask          = own("taskId")           //
 	propSession       = own("sessionId")        //
