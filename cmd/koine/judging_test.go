@@ -101,6 +101,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	}
 	_, url := startServer(t, "--policy", policy)
 
+	decisions := streamOf(t, url, "ann", `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { proposalChanged { ... on ProposalChange { proposal { status } } } }"}}`)
 	dry := askGraphQL(t, url, "ann", `mutation { applyPatches(input: {dryRun: true, patches: [`+payPatch+`]}) { success verificationStatus proposalId } }`)
 	contains(t, "a dry run", dry, `"success":true`, `"Pending Review"`, `"proposalId":null`)
 	held := askGraphQL(t, url, "ann", `mutation { applyPatches(input: {justification: "a rise", patches: [`+payPatch+`]}) {
@@ -126,6 +127,9 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
 	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { iri } } }`),
 		`{"statements":{"nodes":[],"totalCount":0},"stats":{"statements":0},"vocabulary":{"predicates":[]}}`)
+	for _, status := range []string{"PENDING", "APPLIED"} { // through A2A as well
+		contains(t, "the author is told", decisions(), `"op":"`, `"data":{"proposalChanged":{"proposal":{"status":"`+status+`"}}}`)
+	}
 	contains(t, "once more", askGraphQL(t, url, "carol", `mutation { reviewProposal(id: "`+id+`", decision: REJECT) { status } }`), `PROPOSAL_CLOSED`)
 	contains(t, "the proposal", askGraphQL(t, url, "ann", `{ proposal(id: "`+id+`") { status endedAt } }`), `"APPLIED"`)
 
@@ -250,14 +254,14 @@ func TestRulesAreAskedAtEveryDoor(t *testing.T) {
 		}
 	}
 	// A subscription that begins with a snapshot reads, and is a subscription.
-	lines := streamOf(t, url, "ann", `{"query":"subscription { entityChanged(iri: \"https://example.org/ann\", resume: \"snapshot\") { ... on EntityChange { entity { iri types } } } }"}`)
+	lines := streamOf(t, url+"/graphql", "ann", `{"query":"subscription { entityChanged(iri: \"https://example.org/ann\", resume: \"snapshot\") { ... on EntityChange { entity { iri types } } } }"}`)
 	contains(t, "the snapshot", lines(), `https://example.org/ann`)
 }
 
 // streamOf opens a subscription and gives a function that waits for the next event.
 func streamOf(t *testing.T, url, name, body string) (next func() string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/graphql", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
