@@ -64,7 +64,9 @@ func TestFollowingIsLoading(t *testing.T) {
 	class, thing := records.Class("Thing")
 	other := kg.IRI("urn:koine:thing:2")
 	for i, step := range []func(){
-		func() { write(t, store, subject, records.Record{class: thing, "p": records.Values("a", "b"), "q": records.Values("c")}) },
+		func() {
+			write(t, store, subject, records.Record{class: thing, "p": records.Values("a", "b"), "q": records.Values("c")})
+		},
 		func() { write(t, store, subject, records.Record{"p": records.Values("b", "d")}) },
 		func() { write(t, store, subject, records.Record{"q": nil}) },
 		func() { write(t, store, other, records.Record{"p": records.Values("a")}) },
@@ -105,7 +107,9 @@ func TestUpdateIsNotHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = records.Update(t.Context(), store, meta, func(tx *kg.Tx) error { return records.Write(tx, system, subject, records.Record{"p": records.Values("a")}) })
+		err = records.Update(t.Context(), store, meta, func(tx *kg.Tx) error {
+			return records.Write(tx, system, subject, records.Record{"p": records.Values("a")})
+		})
 		if kg.CodeOf(err) != code || store.Head().Revision != 0 {
 			t.Errorf("%v: got %v, revision %d", outcome, err, store.Head().Revision)
 		}
