@@ -27,6 +27,7 @@ type update struct {
 
 	receipt Receipt
 	err     error
+	group   *group // that it was part of, once it is taken
 	done    chan struct{}
 }
 
@@ -99,6 +100,9 @@ func (s *Store) update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 			return Receipt{}, errGivenUp(ctx)
 		}
 		<-u.done // under way: its outcome is known soon
+	}
+	if s.options.Stages != nil && u.receipt.Committed && !u.receipt.Replayed {
+		s.options.Stages(ctx, u.group.stages(u.since))
 	}
 	return u.receipt, u.err
 }
@@ -249,6 +253,7 @@ func (s *Store) make(g *group, updates []*update) {
 			break
 		}
 		g.updates = updates[:i+1]
+		u.group = g
 		switch {
 		case !u.taken.CompareAndSwap(false, true): // given up by its caller
 		case u.ctx.Err() != nil:
@@ -266,9 +271,10 @@ func (s *Store) make(g *group, updates []*update) {
 		return
 	}
 	first := g.commits[0].Revision
-	began := time.Now()
+	g.executed = time.Now()
 	err := s.wal.AppendPrepared(uint64(first), g.frames)
-	s.measures.append.took(time.Since(began))
+	g.appended = time.Now()
+	s.measures.append.took(g.appended.Sub(g.executed))
 	if err == nil {
 		g.hash, err = s.wal.Hash(uint64(g.revision))
 	}
@@ -280,6 +286,7 @@ func (s *Store) make(g *group, updates []*update) {
 		return
 	}
 	s.apply(g)
+	g.applied = time.Now()
 }
 
 // writeFailed makes the store read-only and leaves the callers of the group in

@@ -32,14 +32,17 @@ type group struct {
 	// something is decided. It ends
 	// the group: the next update is executed under what it says.
 	system bool
+
+	began, executed, appended, applied time.Time
 }
 
 // newGroup starts a group on top of all that was committed. Only the committer
 // does, which alone changes the layers that the group reads.
 func (s *Store) newGroup() *group {
+	began := time.Now()
 	snapshot := newBadgerKV(s.db, s.layers.flushed)
 	g := s.startGroup(s.head.Load(), s.layers.over(snapshot, s.layers.mem))
-	g.snapshot = snapshot
+	g.snapshot, g.began = snapshot, began
 	return g
 }
 

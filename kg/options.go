@@ -79,6 +79,9 @@ type Options struct {
 	// Span, if set, begins a span of a trace inside of that which ctx carries: of
 	// an update, a load, or a view for as long as it is open. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
+	// Stages is told, before Update returns, when an acknowledged update went
+	// through what; nil for nobody. ctx is that of the update's span.
+	Stages func(ctx context.Context, s Stages)
 
 	// QueueLength bounds the updates that wait for the committer, QueueTime how
 	// long one may wait; past either a caller gets CodeOverloaded, and a load

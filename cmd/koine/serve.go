@@ -119,7 +119,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin()}
+	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)

@@ -76,6 +76,18 @@ func TestRequestsAreTraced(t *testing.T) {
 	if got := strings.Join(way("kg update"), " < "); got != "kg update < knowledge/update < HTTP POST /a2a" {
 		t.Errorf("the update: %s", got)
 	}
+	at := byName["kg update"].GetStartTimeUnixNano()
+	for _, stage := range []string{"kg queue", "kg execute", "kg append", "kg apply"} { // one after the other, in the update
+		if got := strings.Join(way(stage), " < "); got != stage+" < kg update < knowledge/update < HTTP POST /a2a" {
+			t.Errorf("a stage: %s", got)
+			continue
+		}
+		s := byName[stage]
+		if s.StartTimeUnixNano < at || s.EndTimeUnixNano < s.StartTimeUnixNano || s.EndTimeUnixNano > byName["kg update"].EndTimeUnixNano || len(s.Attributes) != 2 {
+			t.Errorf("%s is from %d to %d with %v, the one before from %d", stage, s.StartTimeUnixNano, s.EndTimeUnixNano, s.Attributes, at)
+		}
+		at = s.EndTimeUnixNano
+	}
 	if got := strings.Join(way("kg view"), " < "); got != "kg view < graphql query < knowledge/query < HTTP POST /a2a" {
 		t.Errorf("the query: %s", got)
 	}

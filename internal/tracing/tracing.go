@@ -145,3 +145,28 @@ func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(e
 	}
 	return t.Span
 }
+
+// Stages is kg.Options.Stages: a span for each stage of an update, with the time
+// that it took, inside of the one that the context carries. The group, which
+// updates of other requests may share, is named by koine.group.
+func (t *Tracing) Stages(ctx context.Context, s kg.Stages) {
+	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
+		return
+	}
+	group := trace.WithAttributes(attribute.Int64("koine.group", int64(s.Group)), attribute.Int("koine.group.commits", s.Commits))
+	for _, stage := range []struct {
+		name     string
+		from, to time.Time
+	}{{"kg queue", s.Queued, s.Taken}, {"kg execute", s.Taken, s.Executed}, {"kg append", s.Executed, s.Appended}, {"kg apply", s.Appended, s.Applied}} {
+		_, span := t.tracer.Start(ctx, stage.name, trace.WithTimestamp(stage.from), group)
+		span.End(trace.WithTimestamp(stage.to))
+	}
+}
+
+// ForStages is Stages as a function for kg, and nil where t is.
+func (t *Tracing) ForStages() func(context.Context, kg.Stages) {
+	if t == nil {
+		return nil
+	}
+	return t.Stages
+}
