@@ -57,7 +57,7 @@ func TestAnUpdatePastTheRate(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"u","method":"knowledge/update","params":{"mutations":` + mutations + `,"metadata":{"koine":{"dryRun":true}}}}`,
 		`{"jsonrpc":"2.0","id":"u","method":"knowledge/query","params":{"query":"mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: \"urn:a\"}, predicate: {id: \"urn:b\"}, object: {id: \"urn:c\"}}}]}) { revision } }"}}`,
 	} {
-		got := answer(t, s.send(t, []byte(request), ""))
+		got := answer(t, s.send(t, []byte(request), nil))
 		want := "429 application/json 2\n" + `{"jsonrpc":"2.0","id":"u","error":{"code":-31105,"message":"too many updates of this principal",` +
 			`"data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait.","retryAfterMs":1500}}}` + "\n"
 		if got != want {
@@ -84,7 +84,7 @@ func TestAStreamPastTheNumber(t *testing.T) {
 	const request = `{"jsonrpc":"2.0","id":7,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`
 	want := "429 application/json 2\n" + `{"jsonrpc":"2.0","id":7,"error":{"code":-31105,"message":"too many streams of this principal",` +
 		`"data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait.","retryAfterMs":1500}}}` + "\n"
-	if got := answer(t, s.send(t, []byte(request), "")); got != want {
+	if got := answer(t, s.send(t, []byte(request), nil)); got != want {
 		t.Errorf("got %swant %s", got, want)
 	}
 	if n := s.store.Stats().Watchers; n != 1 {

@@ -15,7 +15,7 @@ import (
 
 func (s *testServer) post(t *testing.T, body string) string {
 	t.Helper()
-	return mask(answer(t, s.send(t, []byte(body), "")))
+	return mask(answer(t, s.send(t, []byte(body), nil)))
 }
 
 // padded is a request of exactly n bytes.

@@ -23,8 +23,12 @@ const (
 	codeUpdate           = -32011
 	codeSubscription     = -32012
 	codeAlignment        = -32013
+	codeChannelNotFound  = -31101
 	codePermissionDenied = -31102
+	codeConflict         = -31103
+	codeLimitExceeded    = -31104
 	codeRateLimit        = -31105
+	codeChannelStream    = -31106
 )
 
 // The reasons that the protocol adds to kg.Code.
@@ -50,6 +54,7 @@ type Error struct {
 	status     int           // HTTP status where the error has one of its own; 0 otherwise
 	retryAfter time.Duration // for the Retry-After header
 	cause      error         // for the log
+	hidden     bool          // the cause is for the log only
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -75,6 +80,8 @@ type details struct {
 	Supported    []string        `json:"supported,omitempty"`
 	Errors       json.RawMessage `json:"errors,omitempty"` // those of GraphQL
 	RequestID    string          `json:"requestId,omitempty"`
+	// Verification is that of facts that were refused with their message.
+	Verification string `json:"verificationStatus,omitempty"`
 }
 
 // newError makes an error with koine's details.

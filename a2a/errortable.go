@@ -10,28 +10,39 @@ import (
 	"koine/kg"
 )
 
-// family is a group of methods that share the code of their own failures.
-type family struct{ own int }
+// family is a group of methods that share the code of their own failures, and
+// the table of all others.
+type family struct {
+	own   int
+	table []errorRow
+}
 
-// The families of the knowledge graph extension (section 5).
+// The families: those of the knowledge graph extension (section 5), and those of
+// the channels extension (section 9), where what fails is either in its list, or
+// that a stream cannot go on, or nothing that its caller can do anything about.
 var (
-	queries       = family{codeQuery}
-	updates       = family{codeUpdate}
-	subscriptions = family{codeSubscription}
+	queries        = family{codeQuery, errorTable}
+	updates        = family{codeUpdate, errorTable}
+	subscriptions  = family{codeSubscription, errorTable}
+	channelCalls   = family{codeInternal, channelErrors}
+	channelStreams = family{codeChannelStream, channelErrors}
 )
 
 // own in a row stands for the family's own code.
 const own = 0
 
-// errorTable says what a kg.Code becomes: the JSON-RPC code; the HTTP status
-// of a stream that could not be established; and that of any other answer, 200
-// unless WIRE §2 makes an exception. A code without a row is an internal error.
-var errorTable = []struct {
+// errorRow says what a kg.Code becomes: the JSON-RPC code; the HTTP status of a
+// stream that could not be established; and that of any other answer, 200 unless
+// WIRE §2 makes an exception.
+type errorRow struct {
 	code   kg.Code
 	rpc    int
 	stream int
 	unary  int
-}{
+}
+
+// errorTable is that of knowledge/*. A code without a row is an internal error.
+var errorTable = []errorRow{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
@@ -64,6 +75,42 @@ var errorTable = []struct {
 	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
 }
 
+// channelErrors is that of channels/* (channels extension, section 9; WIRE §2 and
+// §7). Its RateLimitError has HTTP 200, but for streams: a stream that is not
+// established is never that.
+var channelErrors = []errorRow{
+	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
+	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
+	{kg.CodeSourceForbidden, codePermissionDenied, http.StatusForbidden, http.StatusOK},
+	{kg.CodeReserved, codePermissionDenied, http.StatusForbidden, http.StatusOK},
+	{kg.CodeUnauthenticated, codePermissionDenied, http.StatusUnauthorized, http.StatusUnauthorized},
+	{kg.CodeVersionConflict, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeRevisionConflict, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeLastOwner, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeLimitExceeded, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeJudgeLimit, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusOK},
+	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
+	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
+	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeGraphNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeCursorForeign, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeRevisionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
+}
+
 // defaultRetryAfter is when to come back to a server that is overloaded and
 // does not say.
 const defaultRetryAfter = time.Second
@@ -92,7 +139,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		e = &patient
 	}
 	h.options.Refused(ctx, e.Code)
-	for _, row := range errorTable {
+	for _, row := range f.table {
 		if row.code != e.Code {
 			continue
 		}
@@ -134,7 +181,7 @@ func (h *Handler) oldest(e *kg.Error) string {
 func internalError(ctx context.Context, cause error, stream bool) *Error {
 	e := newError(codeInternal, "Internal error", details{Reason: string(kg.CodeInternal),
 		RequestID: caller.From(ctx).RequestID, Hint: "It was logged under the request id."})
-	e.cause = cause
+	e.cause, e.hidden = cause, true
 	if stream {
 		e.status = http.StatusInternalServerError
 	}

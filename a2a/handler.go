@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"koine/channels"
 	"koine/internal/caller"
 	"koine/internal/sse"
 	"koine/kg"
@@ -17,6 +18,7 @@ import (
 type Handler struct {
 	store    *kg.Store
 	querier  Querier
+	channels *channels.Service // nil without any
 	streams  *sse.Server
 	prefixes *kg.Prefixes
 	options  Options
@@ -28,7 +30,7 @@ type Handler struct {
 func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
-		store: deps.Store, querier: deps.Querier, streams: deps.Streams, prefixes: deps.Prefixes,
+		store: deps.Store, querier: deps.Querier, channels: deps.Channels, streams: deps.Streams, prefixes: deps.Prefixes,
 		options: options, log: options.Logger,
 	}
 	h.table = h.methods()
@@ -173,7 +175,7 @@ func (h *Handler) observe(ctx context.Context, method string, began time.Time, e
 	if e != nil {
 		code = e.Code
 	}
-	if code == codeInternal {
+	if e != nil && e.hidden {
 		h.log.ErrorContext(ctx, "call failed", "method", method, "request", caller.From(ctx).RequestID, "error", e.cause)
 	}
 	h.options.Observe(method, code, time.Since(began))

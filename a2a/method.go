@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"koine/internal/caller"
@@ -27,9 +28,23 @@ type method struct {
 
 // methods is the table.
 func (h *Handler) methods() map[string]method {
-	return map[string]method{
+	table := map[string]method{
 		"knowledge/query":     {family: queries, unary: h.query},
 		"knowledge/update":    {family: updates, unary: h.update},
 		"knowledge/subscribe": {family: subscriptions, stream: h.subscribe},
 	}
+	if h.channels != nil {
+		maps.Copy(table, map[string]method{
+			"channels/create":       {family: channelCalls, unary: h.createChannel},
+			"channels/get":          {family: channelCalls, unary: h.getChannel},
+			"channels/list":         {family: channelCalls, unary: h.listChannels},
+			"channels/update":       {family: channelCalls, unary: h.updateChannel},
+			"channels/delete":       {family: channelCalls, unary: h.deleteChannel},
+			"channels/addMember":    {family: channelCalls, unary: h.addMember},
+			"channels/removeMember": {family: channelCalls, unary: h.removeMember},
+			"channels/publish":      {family: channelCalls, unary: h.publish},
+			"channels/history":      {family: channelCalls, unary: h.history},
+		})
+	}
+	return table
 }

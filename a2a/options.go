@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"koine/channels"
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
@@ -19,10 +20,12 @@ type Querier interface {
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
 }
 
-// Deps are what the handlers work with. All are required.
+// Deps are what the handlers work with. All are required but Channels: without
+// them there are no channels/* methods.
 type Deps struct {
 	Store    *kg.Store
 	Querier  Querier
+	Channels *channels.Service
 	Streams  *sse.Server
 	Prefixes *kg.Prefixes
 }

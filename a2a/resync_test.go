@@ -44,7 +44,7 @@ func TestSlowSubscriberOfACutLog(t *testing.T) {
 	}
 
 	resume := func(from string) string { return `{"koine":{"resume":"` + from + `"}}` }
-	resp := s.send(t, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }","metadata":%s}}`, resume(position)), "")
+	resp := s.send(t, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }","metadata":%s}}`, resume(position)), nil)
 	want := "400 application/json\n" + `{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"the log no longer holds what follows the position","data":{"reason":"POSITION_GONE","domain":"koine",` +
 		`"hint":"start from a snapshot, or from the oldest position","oldestPosition":"` + oldest + `"}}}` + "\n"
 	if got := answer(t, resp); got != want {

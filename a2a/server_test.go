@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/channels"
 	"koine/graph"
 	"koine/internal/caller"
 	"koine/internal/operation"
@@ -63,10 +64,18 @@ func newTestServer(t testing.TB) *testServer {
 func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, options a2a.Options) *testServer {
 	t.Helper()
 	s := &testServer{streams: sse.New(streams)}
+	rooms := channels.New(channels.Options{Agents: func(fn func(kg.AgentID) bool) { fn("agent://known") }})
+	if store.Access == nil {
+		store.Access = kg.AllowAll{}
+	}
+	store.Access, store.OnSystemChange = rooms.Guard(store.Access), rooms.Follow
 	store.Clock = func() time.Time { return dawn.Add(time.Duration(s.clock.Load()) * time.Second) }
 	store.FreeBytes = func(string) (uint64, error) { return 1 << 40, nil }
 	var err error
 	if s.store, err = kg.Open(t.TempDir(), store); err != nil {
+		t.Fatal(err)
+	}
+	if err := rooms.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
 	prefixes, err := kg.NewPrefixes(nil)
@@ -75,7 +84,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes}, graph.Options{})
 	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
-	deps := a2a.Deps{Store: s.store, Querier: s.querier, Streams: s.streams, Prefixes: prefixes}
+	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()
 	mux.Handle("/", a2a.NewHandler(deps, options))
 	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))

@@ -28,7 +28,7 @@ func TestSubscribeBlocks(t *testing.T) {
 	ids := s.subscribeTo(t, `subscription { statementChanged { __typename } }`, `{}`, "Last-Event-ID: ")
 	post := func(params string) {
 		t.Helper()
-		resp := s.send(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":`+params+`}`), "")
+		resp := s.send(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":`+params+`}`), nil)
 		if got := answer(t, resp); !strings.Contains(got, `"success":true`) {
 			t.Fatal(got)
 		}
@@ -212,7 +212,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 		`"data":{"reason":"SERVER_SHUTDOWN","domain":"koine","hint":"Resume from the position; without one, start again.","position":"<position>"}}`+"\n\n" {
 		t.Errorf("the feed got %s", got)
 	}
-	resp := s.send(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`), "")
+	resp := s.send(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`), nil)
 	if got, want := answer(t, resp), "503 application/json 5\n"+`{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"the server is shutting down",`+
 		`"data":{"reason":"SERVER_SHUTDOWN","domain":"koine","retryAfterMs":5000}}}`+"\n"; got != want {
 		t.Errorf("a new stream: got %swant %s", got, want)
@@ -223,7 +223,7 @@ func TestTooManyStreams(t *testing.T) {
 	s := newTestServerWith(t, kg.Options{}, sse.Options{MaxStreams: 1, RetryAfter: 1500 * time.Millisecond}, a2a.Options{})
 	s.subscribe(t, `{}`)
 	const request = `{"jsonrpc":"2.0","id":7,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { statementChanged { __typename } }"}}`
-	resp := s.send(t, []byte(request), "")
+	resp := s.send(t, []byte(request), nil)
 	if got, want := answer(t, resp), "503 application/json 2\n"+`{"jsonrpc":"2.0","id":7,"error":{"code":-32012,"message":"there are as many open streams as the server serves",`+
 		`"data":{"reason":"TOO_MANY_STREAMS","domain":"koine","hint":"Close streams, or try again later.","retryAfterMs":1500}}}`+"\n"; got != want {
 		t.Errorf("got %swant %s", got, want)

@@ -25,7 +25,8 @@ var rewrite = flag.Bool("update", false, "write the answers that come into testd
 // A request is a JSON body for POST /, or a request line, headers, an empty
 // line and a body; a body that begins with a double quote after "go " is a Go
 // string, for bytes that a text file cannot hold. ${position} stands for the
-// last position that an answer held. A request at which the clock shall stand
+// last position that an answer held, and so do ${channel}, ${message} and
+// ${token}, of a page. A request at which the clock shall stand
 // still otherwise: it goes on by a second with each request.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -47,7 +48,7 @@ func converse(t *testing.T, file string) {
 	}
 	s := newTestServer(t)
 	out := &txtar.Archive{Comment: archive.Comment}
-	position := "none"
+	last := map[string]string{}
 	answers := map[string][]byte{}
 	for _, f := range archive.Files {
 		if name, ok := strings.CutSuffix(f.Name, " =>"); ok {
@@ -59,9 +60,11 @@ func converse(t *testing.T, file string) {
 			continue
 		}
 		s.clock.Add(1)
-		got := answer(t, s.send(t, f.Data, position))
-		if found := positionMember.FindAllStringSubmatch(got, -1); found != nil {
-			position = found[len(found)-1][1]
+		got := answer(t, s.send(t, f.Data, last))
+		for name, member := range remembered {
+			if found := member.FindAllStringSubmatch(got, -1); found != nil {
+				last[name] = found[len(found)-1][1]
+			}
 		}
 		got = mask(got)
 		want, ok := answers[f.Name]
@@ -77,7 +80,13 @@ func converse(t *testing.T, file string) {
 	}
 }
 
-var positionMember = regexp.MustCompile(`"(?:position|oldestPosition)":"([A-Za-z0-9_-]{20,})"`)
+// remembered are the members of answers that later requests may name.
+var remembered = map[string]*regexp.Regexp{
+	"position": regexp.MustCompile(`"(?:position|oldestPosition)":"([A-Za-z0-9_-]{20,})"`),
+	"channel":  regexp.MustCompile(`"channel":{"id":"([^"]+)"`),
+	"token":    regexp.MustCompile(`"nextPageToken":"([^"]+)"`),
+	"message":  regexp.MustCompile(`"event":{"id":"([^"]+)"`),
+}
 
 // masks replace what differs from run to run.
 var masks = []struct {
@@ -86,7 +95,8 @@ var masks = []struct {
 }{
 	{regexp.MustCompile(`"(position|oldestPosition)":"[A-Za-z0-9_-]{20,}"`), `"$1":"<position>"`},
 	{regexp.MustCompile(`"cursor":"[A-Za-z0-9_-]{20,}"`), `"cursor":"<cursor>"`},
-	{regexp.MustCompile(`"(commitId|changeId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
+	{regexp.MustCompile(`"nextPageToken":"[A-Za-z0-9_-]{20,}"`), `"nextPageToken":"<token>"`},
+	{regexp.MustCompile(`"(commitId|changeId|id|channelId|correlationId|replyToId|proposalId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
 	{regexp.MustCompile(`"durationMs":[0-9.]+`), `"durationMs":<ms>`},
 	{regexp.MustCompile(`"statementsRead":[0-9]+`), `"statementsRead":<n>`},
 }
@@ -99,9 +109,11 @@ func mask(text string) string {
 }
 
 // send sends a request as it stands in the file.
-func (s *testServer) send(t *testing.T, text []byte, position string) *http.Response {
+func (s *testServer) send(t *testing.T, text []byte, last map[string]string) *http.Response {
 	t.Helper()
-	text = bytes.ReplaceAll(text, []byte("${position}"), []byte(position))
+	for name, value := range last {
+		text = bytes.ReplaceAll(text, []byte("${"+name+"}"), []byte(value))
+	}
 	method, path, header, body := "POST", "/", http.Header{"Content-Type": {"application/json"}}, strings.TrimSuffix(string(text), "\n")
 	if first, rest, _ := strings.Cut(body, "\n"); requestLine.MatchString(first) {
 		method, path, _ = strings.Cut(first, " ")

@@ -51,7 +51,7 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 	// of all that the first one did, but perhaps of the last commit.
 	changed, ours := g.table.lately.changed(p, after)
 	if changed || ours <= upTo {
-		return changed, max(after, upTo-1)
+		return changed, max(after, upTo-min(upTo, 1))
 	}
 	changed, _ = next.ReadChanged(p, after)
 	return changed, max(after, ours-1)

@@ -1,0 +1,91 @@
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// wireChannel is Channel (channels extension, section 4.1). Of a direct channel
+// that has no message yet the times are absent, and who made it: nobody has.
+type wireChannel struct {
+	ID         channels.ChannelID  `json:"id"`
+	Name       string              `json:"name,omitempty"`
+	Visibility channels.Visibility `json:"visibility"`
+	CreatedAt  int64               `json:"createdAt,omitempty"`
+	CreatedBy  kg.AgentID          `json:"createdBy,omitempty"`
+	Members    []wireMember        `json:"members"`
+	Metadata   json.RawMessage     `json:"metadata,omitempty"`
+	Version    int64               `json:"version"`
+	Kind       string              `json:"kind"`
+}
+
+// wireMember is ChannelMember (section 4.2).
+type wireMember struct {
+	PrincipalID kg.AgentID    `json:"principalId"`
+	Role        channels.Role `json:"role"`
+	JoinedAt    int64         `json:"joinedAt,omitempty"`
+}
+
+// The kinds of the extension's objects. A channel is one whatever other protocols
+// know it as.
+const (
+	kindChannel      = "channel"
+	kindMessageEvent = "messageEvent"
+)
+
+func encodeChannel(c *channels.Channel) *wireChannel {
+	out := &wireChannel{
+		ID: c.ID, Name: c.Name, Visibility: c.Visibility, CreatedAt: millisOf(c.CreatedAt), CreatedBy: c.CreatedBy,
+		Members: make([]wireMember, 0, len(c.Members)), Metadata: c.Metadata, Version: c.Version, Kind: kindChannel,
+	}
+	for _, m := range c.Members {
+		out.Members = append(out.Members, wireMember{m.Agent, m.Role, millisOf(m.Joined)})
+	}
+	return out
+}
+
+// millisOf is a time in milliseconds since the epoch, 0 for the zero time.
+func millisOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// wireMessage is MessageEvent (section 4.3) and what koine adds to it (WIRE §7):
+// messageType and what follows, absent where it is not set.
+type wireMessage struct {
+	ID             channels.MessageID `json:"id"`
+	ChannelID      channels.ChannelID `json:"channelId"`
+	Sequence       int64              `json:"sequence"`
+	Timestamp      int64              `json:"timestamp"`
+	Author         kg.AgentID         `json:"author"`
+	Parts          []json.RawMessage  `json:"parts"`
+	ArtifactRefs   []string           `json:"artifactRefs,omitempty"`
+	Metadata       json.RawMessage    `json:"metadata,omitempty"`
+	IdempotencyKey string             `json:"idempotencyKey,omitempty"`
+	Kind           string             `json:"kind"`
+
+	MessageType   channels.Interaction `json:"messageType,omitempty"`
+	ContentType   channels.ContentType `json:"contentType,omitempty"`
+	Format        string               `json:"format,omitempty"`
+	Tags          []string             `json:"tags,omitempty"`
+	Recipient     string               `json:"recipient,omitempty"`
+	Recipients    []kg.AgentID         `json:"recipients,omitempty"`
+	CorrelationID channels.MessageID   `json:"correlationId,omitempty"`
+	ExpiresAt     int64                `json:"expiresAt,omitempty"`
+	ReplyToID     channels.MessageID   `json:"replyToId,omitempty"`
+	ThreadID      string               `json:"threadId,omitempty"`
+}
+
+func encodeMessage(m *channels.Message) *wireMessage {
+	return &wireMessage{
+		ID: m.ID, ChannelID: m.Channel, Sequence: m.Sequence, Timestamp: m.Time.UnixMilli(), Author: m.Author, Parts: m.Parts,
+		ArtifactRefs: m.ArtifactRefs, Metadata: m.Metadata, IdempotencyKey: m.IdempotencyKey, Kind: kindMessageEvent,
+		MessageType: m.Interaction, ContentType: m.ContentType, Format: m.Format, Tags: m.Tags, Recipient: m.To, Recipients: m.Recipients,
+		CorrelationID: m.Correlation, ExpiresAt: millisOf(m.ExpiresAt), ReplyToID: m.ReplyTo, ThreadID: m.Thread,
+	}
+}
