@@ -37,6 +37,7 @@ const (
 	MaxTagRunes    = 128
 	MaxThreadRunes = 256
 	MaxFormatRunes = 64
+	MaxRecipients  = 1000 // of one message
 )
 
 // Everyone, as an address, is everybody in the channel.
@@ -117,6 +118,16 @@ func (e *Envelope) checkTags() error {
 
 func (e *Envelope) checkAddress() error {
 	switch {
+	case e.Interaction == Response && e.Correlation == "":
+		return kg.Errorf(kg.CodeInvalid, "a response says which request it answers").At("correlationId")
+	case e.Interaction == Response:
+		e.To = "" // whoever asked
+		return nil
+	case e.Interaction == BroadcastAll:
+		e.To = Everyone
+		return nil
+	case e.Interaction == Request && (e.To == "" || e.To == Everyone):
+		return kg.Errorf(kg.CodeInvalid, "a request is addressed to an agent, or to a role by role:<name>").At("recipient")
 	case e.To == "" || e.To == Everyone:
 		return nil
 	case strings.HasPrefix(e.To, rolePrefix):
@@ -162,13 +173,13 @@ func (e *Envelope) take(property, object kg.Term) {
 	}
 }
 
-// statements lists what is stored of it, but for the recipients, who are known in
-// the commit only.
+// statements lists what is stored of it, but for address and recipients, which are
+// known in the commit only.
 func (e *Envelope) statements() (out []statement) {
 	for _, t := range [...]struct {
 		property kg.Term
 		text     string
-	}{{propInteraction, string(e.Interaction)}, {propContentType, string(e.ContentType)}, {propFormat, e.Format}, {propTo, e.To}, {propThread, e.Thread}} {
+	}{{propInteraction, string(e.Interaction)}, {propContentType, string(e.ContentType)}, {propFormat, e.Format}, {propThread, e.Thread}} {
 		if t.text != "" {
 			out = append(out, statement{t.property, kg.String(t.text)})
 		}
@@ -184,6 +195,17 @@ func (e *Envelope) statements() (out []statement) {
 	}
 	if e.ReplyTo != "" {
 		out = append(out, statement{propReplyTo, e.ReplyTo.Entity()})
+	}
+	return out
+}
+
+// address lists what is stored of whom the message goes to.
+func (e *Envelope) address() (out []statement) {
+	if e.To != "" {
+		out = append(out, statement{propTo, kg.String(e.To)})
+	}
+	for _, agent := range e.Recipients {
+		out = append(out, statement{propRecipient, kg.IRI(string(agent))})
 	}
 	return out
 }

@@ -26,6 +26,8 @@ type Message struct {
 	IdempotencyKey string
 	// ProposalID names the proposal that the facts of the message wait in.
 	ProposalID string
+	// Answered is the first response to a request, "" while there is none.
+	Answered MessageID
 	// Revision is the commit that the message came with.
 	Revision kg.Revision
 }
@@ -47,6 +49,8 @@ func (m *Message) take(property, object kg.Term) error {
 		return json.Unmarshal([]byte(object.Value()), &m.ArtifactRefs)
 	case propKey:
 		m.IdempotencyKey = object.Value()
+	case propAnswered:
+		m.Answered = messageOf(object)
 	case propProposal:
 		m.ProposalID = object.Value()
 	default:

@@ -30,7 +30,9 @@ type Receipt struct {
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied for who may read only;
 // CodeIdempotencyConflict for a key that was used for another message;
-// CodeLimitExceeded past a bound; those of kg.Tx.Apply for the patches.
+// CodeLimitExceeded past a bound; CodeNotMember and CodeNoRecipient for an address
+// that nobody in the channel has; CodeMessageExpired for a response to a request
+// that has expired; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
 	author, err := by.agent()
 	if err != nil {
@@ -39,6 +41,9 @@ func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Recei
 	m, err := p.message(author)
 	if err != nil {
 		return nil, err
+	}
+	if m.ContentType == Notice && !by.Principal.Trusted() {
+		return nil, errDenied("only koine itself publishes content of the type system").At("contentType")
 	}
 	if m.Channel, err = s.target(author, &p); err != nil {
 		return nil, err
@@ -193,7 +198,8 @@ func (p *publishing) withoutFacts(tx *kg.Tx, proposal string) error {
 func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err error) {
 	m := *p.message
 	p.done, p.replayed, p.own = &m, false, 0
-	if err := p.may(tx); err != nil {
+	e, err := p.may(tx)
+	if err != nil {
 		return false, err
 	}
 	if m.IdempotencyKey != "" {
@@ -215,18 +221,28 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 		return false, err
 	}
 	m.Sequence, m.Time, m.ProposalID = int64(n)+1, tx.Time(), proposal
+	address := addressing{tx: tx, entry: e, message: &m}
+	if err := address.find(); err != nil {
+		return false, err
+	}
 	*p.done = m
 	write := func(st statement) error {
 		p.own++
 		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: subject, Predicate: st.property, Object: st.object, Graph: graph}})
 	}
-	for _, st := range p.statements {
+	for _, st := range slices.Concat(p.statements, m.address()) {
 		if err := write(st); err != nil {
 			return false, err
 		}
 	}
 	if proposal != "" {
 		if err := write(statement{propProposal, kg.String(proposal)}); err != nil {
+			return false, err
+		}
+	}
+	if r := address.request; r != nil && r.Answered == "" {
+		p.own++
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: r.ID.Entity(), Predicate: propAnswered, Object: subject, Graph: graph}}); err != nil {
 			return false, err
 		}
 	}
@@ -237,22 +253,23 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 }
 
 // may refuses an author who may not publish, and makes a direct channel at its
-// first message.
-func (p *publishing) may(tx *kg.Tx) error {
+// first message. It gives the channel as it is in the update.
+func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 	e := p.service.table.get(p.message.Channel)
 	switch {
 	case e == nil && p.direct != "":
+		e = directOf(p.author, p.direct)
 		made, err := readChannel(tx.MatchOwn, p.message.Channel)
 		if err != nil || made != nil {
-			return err
+			return e, err
 		}
-		return p.service.makeDirect(tx, p.author, p.direct)
+		return e, p.service.makeDirect(tx, p.author, p.direct)
 	case !e.reads(p.author):
-		return errNoChannel()
+		return nil, errNoChannel()
 	case !e.posts(p.author):
-		return errDenied("only members publish in the channel")
+		return nil, errDenied("only members publish in the channel")
 	}
-	return nil
+	return e, nil
 }
 
 // first finds the message that the key made before, with the hash of its content.

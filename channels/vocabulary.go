@@ -45,6 +45,7 @@ var (
 	propRecipient   = own("recipient")   // whom that was when it was published
 	propCorrelation = own("correlation") // the request that is answered
 	propExpires     = own("expiresAt")
+	propAnswered    = own("answeredBy") // the first response to a request
 	propReplyTo     = own("replyTo")
 	propThread      = own("thread")
 	propProposal    = own("proposal") // that its facts became

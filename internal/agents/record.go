@@ -83,3 +83,21 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	}
 	return records.Write(tx, Graph, subject, r)
 }
+
+// InRole lists the agents that have a role and are not suspended, as the update
+// finds them, in no order.
+func InRole(tx *kg.Tx, role string) (out []kg.AgentID, err error) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propRole), Object: kg.String(role), Graph: Graph}) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := records.Read(tx.MatchOwn, Graph, st.Subject)
+		if err != nil {
+			return nil, err
+		}
+		if known := recordOf(st.Subject, r); known != nil && known.Status != Suspended {
+			out = append(out, known.ID)
+		}
+	}
+	return out, nil
+}

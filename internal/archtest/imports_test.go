@@ -37,8 +37,8 @@ var law = []layer{
 	{"koine/kg", []string{"koine/kg/internal/..."}, storage,
 		"the domain knows no protocol and no wire format: every voice is an adapter over it"},
 
-	{"koine/channels", []string{"koine/kg", "koine/internal/records"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
-		"conversations are the same in all protocols, so it knows none"},
+	{"koine/channels", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
+		"conversations are the same in all protocols, so it knows none; who has a role stands in the records of agents"},
 
 	{"koine/internal/operation", []string{"koine/kg"}, nil,
 		"the seam between adapters and the engine must stay free of both"},

@@ -1,0 +1,117 @@
+package channels
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"koine/internal/agents"
+	"koine/kg"
+)
+
+// addressing finds, inside of an update, whom a message goes to, and refuses what
+// it refers to if that is not there.
+type addressing struct {
+	tx      *kg.Tx
+	entry   *entry // of the channel
+	message *Message
+	request *Message // that a response answers
+}
+
+func (a *addressing) find() error {
+	m := a.message
+	if m.ReplyTo != "" {
+		if there, err := a.there(m.ReplyTo); err != nil || !there {
+			return errOr(err, errNoSuchMessage("replyToId"))
+		}
+	}
+	if !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(a.tx.Time()) {
+		return kg.Errorf(kg.CodeInvalid, "it has expired already").At("expiresAt")
+	}
+	if m.Correlation != "" {
+		if there, err := a.there(m.Correlation); err != nil || !there {
+			return errOr(err, errNoSuchMessage("correlationId"))
+		}
+	}
+	switch role, isRole := strings.CutPrefix(m.To, rolePrefix); {
+	case m.Interaction == Response:
+		return a.respond()
+	case m.To == "" || m.To == Everyone:
+		return nil
+	case isRole:
+		return a.inRole(role)
+	}
+	agent := kg.AgentID(m.To)
+	if !a.entry.hears(agent) {
+		return kg.Errorf(kg.CodeNotMember, "%s is no member of the channel", agent).At("recipient")
+	}
+	m.Recipients = []kg.AgentID{agent}
+	return nil
+}
+
+// there tells whether the channel has the message.
+func (a *addressing) there(id MessageID) (bool, error) {
+	for _, err := range a.tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// inRole addresses those with the role who may read the channel, but for the author.
+func (a *addressing) inRole(role string) error {
+	list, err := agents.InRole(a.tx, role)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(agent kg.AgentID) bool { return agent == a.message.Author || !a.entry.reads(agent) })
+	switch n := len(list); {
+	case n == 0:
+		return kg.Errorf(kg.CodeNoRecipient, "nobody else who may read the channel has the role %q", role).At("recipient")
+	case n > MaxRecipients:
+		return errTooMuch("recipient", "%d agents with the role are more than the %d that a message is addressed to", n, MaxRecipients)
+	}
+	slices.Sort(list)
+	a.message.Recipients = list
+	return nil
+}
+
+// respond addresses a response to who asked.
+func (a *addressing) respond() error {
+	m, request := a.message, &Message{ID: a.message.Correlation, Channel: a.message.Channel}
+	for st, err := range a.tx.MatchOwn(kg.Pattern{Subject: request.ID.Entity()}) {
+		if err != nil {
+			return err
+		}
+		if err := request.take(st.Predicate, st.Object); err != nil {
+			return err
+		}
+	}
+	switch {
+	case request.Interaction != Request:
+		return kg.Errorf(kg.CodeInvalid, "a response answers a request, and that message is none").At("correlationId")
+	case !slices.Contains(request.Recipients, m.Author):
+		return errDenied("only those whom the request was addressed to respond to it").At("correlationId")
+	case request.expired(a.tx.Time()):
+		return kg.Errorf(kg.CodeMessageExpired, "nobody responded to the request before it expired").At("correlationId")
+	}
+	m.To, m.Recipients, a.request = string(request.Author), []kg.AgentID{request.Author}, request
+	return nil
+}
+
+// expired tells whether the message has expired at a time. A request that was
+// answered does not.
+func (m *Message) expired(at time.Time) bool {
+	return !m.ExpiresAt.IsZero() && !at.Before(m.ExpiresAt) && m.Answered == ""
+}
+
+// errNoSuchMessage is the same for a message of another channel and none at all.
+func errNoSuchMessage(field string) *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, "the channel has no such message").At(field)
+}
+
+func errOr(err error, other *kg.Error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}

@@ -1,0 +1,199 @@
+package channels_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/internal/agents"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// role puts agents with a role on record.
+func (s *server) role(t testing.TB, role string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		err := records.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			return agents.Ensure(tx, agents.Record{ID: kg.CanonicalAgent(name), Roles: []string{role}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// clock is a time that a test sets.
+type clock struct{ ms atomic.Int64 }
+
+func startClock() *clock {
+	c := new(clock)
+	c.ms.Store(1_750_000_000_000)
+	return c
+}
+
+func (c *clock) now() time.Time        { return time.UnixMilli(c.ms.Load()).UTC() }
+func (c *clock) step(by time.Duration) { c.ms.Add(by.Milliseconds()) }
+
+// send publishes with an envelope.
+func (s *server) send(t testing.TB, by string, id channels.ChannelID, e channels.Envelope) (*channels.Message, error) {
+	t.Helper()
+	r, err := s.Publish(within(t), as(by), channels.Publication{Channel: id, Parts: text("from %s", by), Envelope: e})
+	if err != nil {
+		return nil, err
+	}
+	return r.Message, nil
+}
+
+func (s *server) mustSend(t testing.TB, by string, id channels.ChannelID, e channels.Envelope) *channels.Message {
+	t.Helper()
+	m, err := s.send(t, by, id, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// An address is an agent of the channel, those of a role who may read it, or
+// everybody; nothing else is published.
+func TestAddress(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	public := s.make(t, channels.Public, "bob")
+	s.role(t, "critic", "ann", "bob", "cleo", "eve")
+	s.role(t, "outside", "eve")
+	s.role(t, "mine", "ann")
+	for _, row := range []struct {
+		name    string
+		channel channels.ChannelID
+		e       channels.Envelope
+		to      string
+		want    []kg.AgentID
+		code    kg.Code
+	}{
+		{"no address", c.ID, channels.Envelope{}, "", nil, ""},
+		{"everyone", c.ID, channels.Envelope{To: "*"}, "*", nil, ""},
+		{"a broadcast to one", c.ID, channels.Envelope{Interaction: channels.BroadcastAll, To: "bob"}, "*", nil, ""},
+		{"an agent", c.ID, channels.Envelope{Interaction: channels.Notification, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
+		{"a request", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
+		{"a role", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"}, "role:critic", []kg.AgentID{"agent://bob", "agent://cleo"}, ""},
+		{"a role of whoever reads", public.ID, channels.Envelope{Interaction: channels.Request, To: "role:outside"}, "role:outside", []kg.AgentID{"agent://eve"}, ""},
+		{"a request to nobody", c.ID, channels.Envelope{Interaction: channels.Request}, "", nil, kg.CodeInvalid},
+		{"a request to everyone", c.ID, channels.Envelope{Interaction: channels.Request, To: "*"}, "", nil, kg.CodeInvalid},
+		{"no name of a role", c.ID, channels.Envelope{To: "role:"}, "", nil, kg.CodeInvalid},
+		{"an outsider", c.ID, channels.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
+		{"an outsider of a public channel", public.ID, channels.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
+		{"a role outside", c.ID, channels.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
+		{"a role of the author alone", c.ID, channels.Envelope{To: "role:mine"}, "", nil, kg.CodeNoRecipient},
+		{"a role of nobody", c.ID, channels.Envelope{To: "role:none"}, "", nil, kg.CodeNoRecipient},
+		{"from the system", c.ID, channels.Envelope{ContentType: channels.Notice}, "", nil, kg.CodePermissionDenied},
+	} {
+		m, err := s.send(t, "ann", row.channel, row.e)
+		wantCode(t, row.name, err, row.code)
+		if row.code == "" && (m.To != row.to || !slices.Equal(m.Recipients, row.want)) {
+			t.Errorf("%s: to %q, which is %v; want %q, %v", row.name, m.To, m.Recipients, row.to, row.want)
+		}
+		if row.code == "" {
+			page, _, err := s.History(within(t), as("bob"), row.channel, channels.HistoryQuery{SinceSequence: m.Sequence - 1})
+			if err != nil || len(page) != 1 || page[0].To != row.to || !slices.Equal(page[0].Recipients, row.want) {
+				t.Errorf("%s: reads back as %+v, %v", row.name, page, err)
+			}
+		}
+	}
+}
+
+// Who is suspended is nobody's recipient, and later agents of a role are not those
+// of an earlier message.
+func TestRoleAsOfTheMessage(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	s.role(t, "critic", "bob", "cleo")
+	status := agents.Suspended
+	admin := kg.Meta{Principal: kg.Principal{ID: "agent://root", Method: "key", Roles: []string{kg.RoleAdmin}}}
+	if _, err := agents.NewService(s.store).Update(within(t), admin, "agent://cleo", agents.Change{Status: &status}); err != nil {
+		t.Fatal(err)
+	}
+	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"})
+	if !slices.Equal(m.Recipients, []kg.AgentID{"agent://bob"}) {
+		t.Errorf("the recipients are %v", m.Recipients)
+	}
+	s.role(t, "critic", "dora")
+	_, err := s.send(t, "dora", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})
+	wantCode(t, "a later critic's response", err, kg.CodePermissionDenied)
+}
+
+// Recipients of a request respond to its author, as often as they like, until it
+// expires; one that was answered does not.
+func TestRespond(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c, other := s.make(t, channels.Private, "bob", "cleo", "dora"), s.make(t, channels.Private, "bob")
+	s.role(t, "critic", "bob", "cleo")
+	due := clock.now().Add(time.Minute)
+	ask := func(id channels.ChannelID, to string) *channels.Message {
+		return s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: to, ExpiresAt: due})
+	}
+	answered, forgotten, elsewhere := ask(c.ID, "role:critic"), ask(c.ID, "role:critic"), ask(other.ID, "bob")
+	plain := s.say(t, "ann", c.ID, "no request")
+	respond := func(by string, to channels.MessageID) (*channels.Message, error) {
+		return s.send(t, by, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: to, To: "agent://dora"})
+	}
+	for _, by := range []string{"bob", "cleo", "bob"} {
+		m, err := respond(by, answered.ID)
+		if err != nil || m.To != "agent://ann" || !slices.Equal(m.Recipients, []kg.AgentID{"agent://ann"}) || m.Correlation != answered.ID {
+			t.Fatalf("%s responds %+v, %v", by, m, err)
+		}
+	}
+	for _, row := range []struct {
+		name, by string
+		e        channels.Envelope
+		code     kg.Code
+	}{
+		{"one who was not asked", "dora", channels.Envelope{Interaction: channels.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
+		{"the author", "ann", channels.Envelope{Interaction: channels.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
+		{"without a request", "bob", channels.Envelope{Interaction: channels.Response}, kg.CodeInvalid},
+		{"to what is no request", "bob", channels.Envelope{Interaction: channels.Response, Correlation: plain.ID}, kg.CodeInvalid},
+		{"to another channel's", "bob", channels.Envelope{Interaction: channels.Response, Correlation: elsewhere.ID}, kg.CodeInvalid},
+		{"to nothing", "bob", channels.Envelope{Interaction: channels.Response, Correlation: "no such"}, kg.CodeInvalid},
+		{"correlation with another channel's", "bob", channels.Envelope{Correlation: elsewhere.ID}, kg.CodeInvalid},
+		{"reply to another channel's", "bob", channels.Envelope{ReplyTo: elsewhere.ID}, kg.CodeInvalid},
+		{"reply to nothing", "bob", channels.Envelope{ReplyTo: "no such"}, kg.CodeInvalid},
+		{"expired before it is published", "bob", channels.Envelope{ExpiresAt: clock.now()}, kg.CodeInvalid},
+		{"a reply", "bob", channels.Envelope{ReplyTo: plain.ID, Correlation: plain.ID}, ""},
+	} {
+		_, err := s.send(t, row.by, c.ID, row.e)
+		wantCode(t, row.name, err, row.code)
+	}
+	clock.step(time.Minute)
+	_, err := respond("bob", forgotten.ID)
+	wantCode(t, "too late", err, kg.CodeMessageExpired)
+	_, err = respond("cleo", answered.ID)
+	wantCode(t, "after another's answer", err, "")
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
+	if err != nil || page[0].Answered != page[3].ID || page[1].Answered != "" {
+		t.Errorf("answered by %q and %q, %v; want %q and nothing", page[0].Answered, page[1].Answered, err, page[3].ID)
+	}
+}
+
+// The same key gives the first message again, also when its address stands for
+// others by then.
+func TestAddressedAgain(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "critic", "bob")
+	p := channels.Publication{Channel: c.ID, Parts: text("look"), IdempotencyKey: "k",
+		Envelope: channels.Envelope{Interaction: channels.Request, To: "role:critic", ExpiresAt: clock.now().Add(time.Second)}}
+	first, err := s.Publish(within(t), as("ann"), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.role(t, "critic", "cleo")
+	clock.step(time.Hour)
+	again, err := s.Publish(within(t), as("ann"), p)
+	if err != nil || !again.Replayed || again.Message.ID != first.Message.ID || !slices.Equal(again.Message.Recipients, first.Message.Recipients) {
+		t.Errorf("got %+v, %v", again, err)
+	}
+}
