@@ -104,7 +104,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	statements, err := c.statements(!who.known())
+	statements, _, err := c.shares(!who.known())
 	if err != nil {
 		return err
 	}

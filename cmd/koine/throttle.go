@@ -17,6 +17,7 @@ type throttleFlags struct {
 	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
 	PrincipalStreams    *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalStatements *int64         `help:"Statements that one agent may back at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
+	PrincipalGraphs     *int64         `help:"Graphs that one agent may create, deleted ones included (default: 10000, in open mode 0)." placeholder:"N"`
 	AddressRequests     *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
 	AddressUpdates      *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
 	AddressStreams      *int           `help:"Streams and WebSockets open from one address (default: 500, in open mode 0)." placeholder:"N"`
@@ -32,25 +33,35 @@ var (
 // maxRate keeps a rate within what can be told apart from no limit.
 const maxRate = 1e6
 
-// principalStatements is how many statements one agent may back on a server that
-// knows its callers, maxStatements the most that can be said.
+// principalStatements is how many statements one agent may back, and
+// principalGraphs how many graphs it may create, on a server that knows its
+// callers; maxShare is the most that can be said.
 const (
 	principalStatements = 1_000_000
-	maxStatements       = 1_000_000_000_000
+	principalGraphs     = 10_000
+	maxShare            = 1_000_000_000
 )
 
-// statements is how many statements one agent may back, 0 for no bound.
-func (f throttleFlags) statements(open bool) (uint64, error) {
-	switch n := f.PrincipalStatements; {
-	case n == nil && open:
-		return 0, nil
-	case n == nil:
-		return principalStatements, nil
-	case *n < 0 || *n > maxStatements:
-		return 0, usageError{fmt.Errorf("--principal-statements is between 0 and %d", int64(maxStatements))}
-	default:
-		return uint64(*n), nil
+// shares are how many statements one agent may back, and how many graphs it may
+// create; 0 is no bound.
+func (f throttleFlags) shares(open bool) (statements, graphs uint64, err error) {
+	if !open {
+		statements, graphs = principalStatements, principalGraphs
 	}
+	for _, flag := range []struct {
+		name string
+		said *int64
+		to   *uint64
+	}{{"principal-statements", f.PrincipalStatements, &statements}, {"principal-graphs", f.PrincipalGraphs, &graphs}} {
+		if flag.said == nil {
+			continue
+		}
+		if *flag.said < 0 || *flag.said > maxShare {
+			return 0, 0, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int64(maxShare))}
+		}
+		*flag.to = uint64(*flag.said)
+	}
+	return statements, graphs, nil
 }
 
 // throttle makes the limits; open says that the server is in open mode, where

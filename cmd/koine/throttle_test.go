@@ -139,20 +139,52 @@ func TestImportsCountInProportion(t *testing.T) {
 	limitedAnswer(t, response) // by itself, the import would have left one
 }
 
-func TestStatementsThatMayBeSaid(t *testing.T) {
+func TestSharesThatMayBeSaid(t *testing.T) {
 	said := func(n int64) *int64 { return &n }
 	for _, row := range []struct {
-		flag *int64
-		open bool
-		want uint64
-		ok   bool
+		flag               *int64
+		open               bool
+		statements, graphs uint64
+		ok                 bool
 	}{
-		{nil, true, 0, true}, {nil, false, principalStatements, true}, {said(0), false, 0, true}, {said(7), true, 7, true},
-		{said(maxStatements), false, maxStatements, true}, {said(maxStatements + 1), false, 0, false}, {said(-1), false, 0, false},
+		{nil, true, 0, 0, true}, {nil, false, principalStatements, principalGraphs, true}, {said(0), false, 0, 0, true}, {said(7), true, 7, 7, true},
+		{said(maxShare), false, maxShare, maxShare, true}, {said(maxShare + 1), false, 0, 0, false}, {said(-1), false, 0, 0, false},
 	} {
-		got, err := throttleFlags{PrincipalStatements: row.flag}.statements(row.open)
-		if got != row.want || (err == nil) != row.ok {
-			t.Errorf("%+v: got %d, %v", row, got, err)
+		statements, graphs, err := throttleFlags{PrincipalStatements: row.flag, PrincipalGraphs: row.flag}.shares(row.open)
+		if statements != row.statements || graphs != row.graphs || (err == nil) != row.ok {
+			t.Errorf("%+v: got %d, %d, %v", row, statements, graphs, err)
+		}
+	}
+}
+
+// An agent creates as many graphs as it may, and no more.
+func TestGraphsOfAnAgent(t *testing.T) {
+	_, url := startServer(t, "--principal-graphs", "1")
+	create := func(agent string) string {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/graphql", strings.NewReader(`{"query":"mutation { createGraph(input: {}) { graph { iri } } }"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("X-Agent-ID", agent)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, agent := range []string{"ann", "bob"} {
+		if got := create(agent); strings.Contains(got, "errors") {
+			t.Errorf("%s: %s", agent, got)
+		}
+		if got := create(agent); !strings.Contains(got, `"code":"LIMIT_EXCEEDED"`) || !strings.Contains(got, `"limit":"graphs"`) {
+			t.Errorf("%s, once more: %s", agent, got)
 		}
 	}
 }

@@ -30,7 +30,11 @@ type trust struct {
 // trust reads the rules and what the flags say. Nothing of a store is known before
 // load.
 func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
-	policies, err := c.policies()
+	_, graphs, err := c.shares(!who.known())
+	if err != nil {
+		return nil, err
+	}
+	policies, err := c.policies(int(graphs))
 	if err != nil {
 		return nil, err
 	}

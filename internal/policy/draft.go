@@ -37,6 +37,12 @@ func (d *draft) note(predicate, object kg.Term, stands bool, r kg.Revision) {
 		d.Writers = noted(d.Writers, Grantee(object.Value()), stands)
 	case reader:
 		d.Readers = noted(d.Readers, Grantee(object.Value()), stands)
+	case maker:
+		if id := kg.AgentID(object.Value()); stands {
+			d.Maker = id
+		} else if d.Maker == id {
+			d.Maker = ""
+		}
 	case made:
 		d.Made = stands
 	case deleted:

@@ -34,7 +34,8 @@ type Creation struct {
 // Create lets a graph come into being and says how it is called. With an
 // idempotency key the same call gives the same graph. CodePermissionDenied says
 // that the name is not the caller's to give, CodeReserved that it is koine's own,
-// CodeInvalid that the graph is there already or was deleted.
+// CodeInvalid that the graph is there already or was deleted,
+// CodeLimitExceeded that the caller has created Options.MaxMade already.
 func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.Receipt, error) {
 	m = asking(m, "create", c.Graph, c.Public, c.Owners, c.Writers, c.Readers)
 	if err := g.mayName(&m.Principal, c.Graph); err != nil {
@@ -64,7 +65,10 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 		if err != nil {
 			return err
 		}
-		p.Made = !held
+		if err := g.mayMake(&m.Principal); err != nil {
+			return err
+		}
+		p.Made, p.Maker = !held, m.Principal.ID
 		return Write(tx, p)
 	})
 	return p, receipt, err

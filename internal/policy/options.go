@@ -21,6 +21,9 @@ type Options struct {
 	// not belong to an agent by its name, and what a graph that is created without
 	// a word about it gets; "" means Private.
 	NewGraphs Mode
+	// MaxMade bounds how many graphs one principal may create, deleted ones
+	// included: what is left of them is kept for good. 0 is no bound.
+	MaxMade int
 }
 
 // ParseMode reads a mode.

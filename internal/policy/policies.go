@@ -16,6 +16,7 @@ type Policies struct {
 	table   atomic.Pointer[table]
 	version atomic.Uint64 // moves on behind each change of the table
 	lately  lately
+	makers  makers
 	mirror  records.Mirror
 }
 
@@ -86,6 +87,9 @@ func (ps *Policies) show(drafts map[kg.Term]*draft) (before, after *table) {
 		changed[graph] = d.policy()
 	}
 	after = before.with(changed)
+	for graph := range changed {
+		ps.makers.note(before.find(graph), after.find(graph))
+	}
 	ps.table.Store(after)
 	if len(drafts) > 0 {
 		ps.version.Add(1)

@@ -16,6 +16,9 @@ type Policy struct {
 	Public bool
 	// Owners may do everything, writers read and write, readers read.
 	Owners, Writers, Readers []Grantee
+	// Maker is the principal that created the graph, "" for one that nobody did, or
+	// of before this was written down.
+	Maker kg.AgentID
 	// Made tells that the graph came into being with its policy: it held nothing
 	// before.
 	Made bool

@@ -10,6 +10,7 @@ import "koine/kg"
 //	<graph> koine:graphOwner      "agent://dora", "role:curator"    (any number)
 //	<graph> koine:graphWriter     as above, or "*"                  (any number)
 //	<graph> koine:graphReader     as above, or "*"                  (any number)
+//	<graph> koine:graphMaker      "agent://dora"    who asked for it
 //	<graph> koine:graphMade       true    it came into being with its policy
 //	<graph> koine:graphDeleted    true    it was deleted
 //	<graph> koine:graphChanged    17      the revision that made the policy what it is
@@ -20,6 +21,7 @@ var (
 	owner      = kg.IRI(kg.OwnVocabulary + "graphOwner")
 	writer     = kg.IRI(kg.OwnVocabulary + "graphWriter")
 	reader     = kg.IRI(kg.OwnVocabulary + "graphReader")
+	maker      = kg.IRI(kg.OwnVocabulary + "graphMaker")
 	made       = kg.IRI(kg.OwnVocabulary + "graphMade")
 	deleted    = kg.IRI(kg.OwnVocabulary + "graphDeleted")
 	changedIn  = kg.IRI(kg.OwnVocabulary + "graphChanged")
@@ -30,7 +32,7 @@ var (
 )
 
 // predicates are all that a policy consists of but its class.
-var predicates = [...]kg.Term{visibility, owner, writer, reader, made, deleted, changedIn}
+var predicates = [...]kg.Term{visibility, owner, writer, reader, maker, made, deleted, changedIn}
 
 // statementsOfPolicies are those with the predicates.
 var statementsOfPolicies = func() (list []kg.Pattern) {
@@ -81,6 +83,9 @@ func (p *Policy) statements() []kg.Quad {
 		for _, g := range part.list {
 			say(part.predicate, kg.String(string(g)))
 		}
+	}
+	if p.Maker != "" {
+		say(maker, kg.String(string(p.Maker)))
 	}
 	if p.Made {
 		say(made, yes)

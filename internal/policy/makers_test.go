@@ -1,0 +1,104 @@
+package policy_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"koine/internal/policy"
+	"koine/kg"
+)
+
+// A principal creates as many graphs as it may: what it deletes or gives away
+// still counts, what others make or what needs no creation does not, and a restart
+// changes nothing.
+func TestGraphsThatOneMakes(t *testing.T) {
+	o := policy.Options{MaxMade: 3}
+	b := newBench(t, o)
+	create := func(who kg.Principal, c policy.Creation) (kg.Term, error) {
+		t.Helper()
+		p, _, err := b.graphs.Create(context.Background(), ask(who), c)
+		return p.Graph, err
+	}
+	full := func(when string, who kg.Principal) {
+		t.Helper()
+		_, err := create(who, policy.Creation{})
+		if e := kg.AsError(err); err == nil || e.Code != kg.CodeLimitExceeded || e.Limit != policy.LimitGraphs || e.Hint == "" {
+			t.Errorf("%s: got %v (%+v)", when, err, e)
+		}
+	}
+	first, err := create(dora, policy.Creation{})
+	b.must(err)
+	given, err := create(dora, policy.Creation{Owners: []policy.Grantee{"eve"}})
+	b.must(err)
+	dry := ask(dora)
+	dry.DryRun = true
+	_, _, err = b.graphs.Create(context.Background(), dry, policy.Creation{})
+	b.must(err) // makes nothing
+	again := ask(dora)
+	again.IdempotencyKey = "once"
+	for range 3 { // one graph
+		_, _, err = b.graphs.Create(context.Background(), again, policy.Creation{})
+		b.must(err)
+	}
+	full("at the bound", dora)
+	_, _, err = b.graphs.Create(context.Background(), dry, policy.Creation{})
+	wantCode(t, "a dry run", err, kg.CodeLimitExceeded)
+	_, err = create(dora, policy.Creation{Graph: iri("agent://dora/x")})
+	wantCode(t, "a name of its own", err, kg.CodeLimitExceeded)
+	b.must(b.say(dora, iri("agent://dora/notes"), "one")) // needs no creation
+
+	_, err = b.graphs.Delete(context.Background(), ask(dora), first)
+	b.must(err)
+	full("after a deletion", dora)
+	b.must(b.set(admin, policy.Amendment{Graph: given, Owners: []policy.Grantee{"root"}}))
+	full("after an amendment", dora)
+	for range 3 {
+		_, err = create(eve, policy.Creation{})
+		b.must(err)
+	}
+	full("another one", eve)
+	for range 5 { // koine itself, and the command line
+		_, err = create(local, policy.Creation{})
+		b.must(err)
+	}
+
+	b.close()
+	b.open(o)
+	full("after a restart", dora)
+	if n := b.graphs.Made("dora"); n != 3 {
+		t.Errorf("dora made %d graphs, want 3", n)
+	}
+	b.close()
+	o.MaxMade = 4
+	b.open(o)
+	_, err = create(dora, policy.Creation{})
+	b.must(err)
+	full("at a bound that was raised", dora)
+	b.close()
+	b.open(policy.Options{})
+	_, err = create(dora, policy.Creation{})
+	b.must(err)
+}
+
+// However many are asked for at once, the bound is not passed.
+func TestGraphsThatOneMakesAtOnce(t *testing.T) {
+	b := newBench(t, policy.Options{MaxMade: 5})
+	var made atomic.Int32
+	var done sync.WaitGroup
+	for range 20 {
+		done.Go(func() {
+			_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{})
+			if err == nil {
+				made.Add(1)
+			} else if kg.CodeOf(err) != kg.CodeLimitExceeded {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if made.Load() != 5 || b.graphs.Made(dora.ID) != 5 {
+		t.Errorf("%d were made, %d are counted, want 5", made.Load(), b.graphs.Made(dora.ID))
+	}
+}
