@@ -25,13 +25,27 @@ func readMe(ctx context.Context) (*Me, error) {
 	if err != nil {
 		return nil, err
 	}
-	me.Agent = toAgent(record)
+	if me.Agent, err = r.toAgent(record); err != nil {
+		return nil, err
+	}
+	backed, err := r.engine.deps.Store.Backed(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	me.Statements = int(backed)
+	if most := int(r.engine.deps.Store.MaxBacked()); most > 0 && !p.Trusted() {
+		me.MaxStatements = &most
+	}
 	return me, nil
 }
 
 func readAgent(ctx context.Context, id string) (*Agent, error) {
-	record, err := runOf(ctx).agents().Get(ctx, kg.AgentID(id))
-	return toAgent(record), err
+	r := runOf(ctx)
+	record, err := r.agents().Get(ctx, kg.AgentID(id))
+	if err != nil {
+		return nil, err
+	}
+	return r.toAgent(record)
 }
 
 func readAgents(ctx context.Context, first *int, after *string) ([]Agent, error) {
@@ -41,9 +55,13 @@ func readAgents(ctx context.Context, first *int, after *string) ([]Agent, error)
 		return nil, err
 	}
 	list, _, err := r.agents().List(ctx, kg.CanonicalAgent(deref(after)), n)
-	out := make([]Agent, len(list))
+	out := make([]Agent, 0, len(list))
 	for i := range list {
-		out[i] = *toAgent(&list[i])
+		agent, failed := r.toAgent(&list[i])
+		if failed != nil {
+			return nil, failed
+		}
+		out = append(out, *agent)
 	}
 	return out, err
 }
@@ -63,12 +81,21 @@ func updateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	if err != nil {
 		return nil, inInput(err)
 	}
-	return toAgent(&record), nil
+	return r.toAgent(&record)
 }
 
-func toAgent(r *agents.Record) *Agent {
-	if r == nil {
-		return nil
+// toAgent shows a record, nil for none. How much an agent said in all graphs is for
+// itself and administrators.
+func (r *run) toAgent(record *agents.Record) (*Agent, error) {
+	if record == nil {
+		return nil, nil
 	}
-	return &Agent{ID: string(r.ID), Name: some(r.Name), Owner: some(string(r.Owner)), Roles: notNil(r.Roles), Status: AgentStatus(r.Status), Since: r.Since}
+	a := &Agent{ID: string(record.ID), Name: some(record.Name), Owner: some(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
+	if p := r.request.Principal; p.ID != record.ID && !p.HasRole(kg.RoleAdmin) && !p.Trusted() {
+		return a, nil
+	}
+	backed, err := r.engine.deps.Store.Backed(record.ID)
+	n := int(backed)
+	a.Statements = &n
+	return a, err
 }

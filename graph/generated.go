@@ -2833,6 +2833,10 @@ type Me {
   method: String!
   "Its record. Null if there is none."
   agent: Agent
+  "How many statements ` + "`" + `id` + "`" + ` is a source of now, in all graphs but koine's own."
+  statements: Int!
+  "How many it may be a source of. Null for no limit."
+  maxStatements: Int
 }
 
 "What is known of an agent that has been here."
@@ -2849,6 +2853,8 @@ type Agent {
   status: AgentStatus!
   "When its record was made."
   since: DateTime!
+  "How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator."
+  statements: Int
 }
 
 "Whether an agent is let in."
@@ -3013,6 +3019,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_status(ctx, field)
 	case "since":
 		return ec.fieldContext_Agent_since(ctx, field)
+	case "statements":
+		return ec.fieldContext_Agent_statements(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Agent", field.Name)
 }
@@ -3521,6 +3529,10 @@ func (ec *executionContext) childFields_Me(ctx context.Context, field graphql.Co
 		return ec.fieldContext_Me_method(ctx, field)
 	case "agent":
 		return ec.fieldContext_Me_agent(ctx, field)
+	case "statements":
+		return ec.fieldContext_Me_statements(ctx, field)
+	case "maxStatements":
+		return ec.fieldContext_Me_maxStatements(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Me", field.Name)
 }
@@ -6037,6 +6049,29 @@ func (ec *executionContext) _Agent_since(ctx context.Context, field graphql.Coll
 }
 func (ec *executionContext) fieldContext_Agent_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_statements(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ApiKey_id(ctx context.Context, field graphql.CollectedField, obj *APIKey) (ret graphql.Marshaler) {
@@ -10858,6 +10893,52 @@ func (ec *executionContext) fieldContext_Me_agent(_ context.Context, field graph
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Me_statements(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Me_statements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Me_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Me_maxStatements(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Me_maxStatements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxStatements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Me_maxStatements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Mutation_quarantineAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -21369,6 +21450,11 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "statements":
+			out.Values[i] = ec._Agent_statements(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -23477,6 +23563,16 @@ func (ec *executionContext) _Me(ctx context.Context, sel ast.SelectionSet, obj *
 			}
 		case "agent":
 			out.Values[i] = ec._Me_agent(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statements":
+			out.Values[i] = ec._Me_statements(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxStatements":
+			out.Values[i] = ec._Me_maxStatements(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

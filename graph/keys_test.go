@@ -131,6 +131,24 @@ func TestAgentFields(t *testing.T) {
 	want(nobody, `{ me { id actingFor roles actFor method agent { id } } }`,
 		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
 	want(root, `{ me { id actFor agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
+	// How much an agent said is for itself and administrators.
+	want(nobody, `{ me { statements maxStatements } agents { id statements } }`,
+		`{"me":{"statements":0,"maxStatements":null},"agents":[{"id":"agent://chen","statements":null},{"id":"agent://dora","statements":0}]}`)
+	for range 2 {
+		_, err := b.store.Update(t.Context(), kg.Meta{Principal: nobody}, func(tx *kg.Tx) error {
+			for _, object := range []int64{1, 2} {
+				if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(object)}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(nobody, `{ me { statements agent { statements } } }`, `{"me":{"statements":2,"agent":{"statements":2}}}`)
+	want(root, `{ me { statements } agents { id statements } }`, `{"me":{"statements":0},"agents":[{"id":"agent://chen","statements":0},{"id":"agent://dora","statements":2}]}`)
 	want(nobody, `mutation { updateAgent(input: {id: "dora", name: "Dora"}) { id name } }`, `{"updateAgent":{"id":"agent://dora","name":"Dora"}}`)
 	want(root, `mutation { updateAgent(input: {id: "dora", owner: "chen", status: SUSPENDED}) { name owner status } }`,
 		`{"updateAgent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}`)

@@ -55,6 +55,8 @@ type Agent struct {
 	Status AgentStatus `json:"status"`
 	// When its record was made.
 	Since time.Time `json:"since"`
+	// How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator.
+	Statements *int `json:"statements"`
 }
 
 // An API key, without its secret.
@@ -873,6 +875,10 @@ type Me struct {
 	Method string `json:"method"`
 	// Its record. Null if there is none.
 	Agent *Agent `json:"agent"`
+	// How many statements `id` is a source of now, in all graphs but koine's own.
+	Statements int `json:"statements"`
+	// How many it may be a source of. Null for no limit.
+	MaxStatements *int `json:"maxStatements"`
 }
 
 // How the graph is changed.

@@ -31,6 +31,9 @@ func (s *Store) Backed(agent AgentID) (uint64, error) {
 	return p.head.catalogue.backed(string(keys.Source(id.Number()))), nil
 }
 
+// MaxBacked is Options.MaxBacked.
+func (s *Store) MaxBacked() uint64 { return s.options.MaxBacked }
+
 // backed is the count of one source, by its key.
 func (c *catalogue) backed(key string) uint64 {
 	t, _ := c.tallies.Get(key)
