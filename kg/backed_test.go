@@ -417,3 +417,21 @@ func TestCountingOnce(t *testing.T) {
 		mustClose(t, s)
 	}
 }
+
+// A word that koine has an id for without a number is nobody's name: an assertion
+// keeps its source by number, and would be another's.
+func TestSequenceIsNoAgent(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir(), tinyLog())
+	name := kg.AgentID(kg.Sequence.Value())
+	for _, m := range []kg.Meta{outside(name), {Actor: name}, {Principal: kg.Principal{ID: name, Method: "open"}}} {
+		_, err := s.Update(within(t), m, apply([]kg.Patch{{Op: kg.Add, Quad: integer(1)}}))
+		if kg.CodeOf(err) != kg.CodeInvalid {
+			t.Errorf("%+v: got %v, want %s", m, err, kg.CodeInvalid)
+		}
+	}
+	_, err := s.Update(within(t), outside("agent://ann"), apply([]kg.Patch{{Op: kg.Add, Quad: integer(1), Source: name}}))
+	if kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("as a source: got %v, want %s", err, kg.CodeInvalid)
+	}
+}

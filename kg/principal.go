@@ -84,6 +84,9 @@ func (a AgentID) Valid() error {
 	if len(a) > MaxAgentIDBytes {
 		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
 	}
+	if _, inline := inlineID(agentTerm(a)); inline {
+		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // an assertion keeps its source by number
+	}
 	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
 		return Errorf(CodeInvalid, "%q is not an agent id: use letters, digits and - . _ ~ or an IRI", clip(string(a)))
 	}
