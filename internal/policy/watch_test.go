@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"koine/internal/policy"
 	"koine/kg"
@@ -39,6 +40,17 @@ func (b *bench) watch(ctx context.Context, who kg.Principal, f kg.Filter, from k
 	return out, w
 }
 
+// told waits until the watcher has told all there is.
+func (b *bench) told(w *kg.Watcher) {
+	b.t.Helper()
+	ctx := within(b.t)
+	for head := b.store.Head(); w.Position().Compare(head) < 0; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			b.t.Fatalf("told up to %v, not to %v", w.Position(), head)
+		}
+	}
+}
+
 func (b *bench) ended(what string, c <-chan watched, code kg.Code, texts ...string) {
 	b.t.Helper()
 	select {
@@ -66,7 +78,7 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	ctx := within(t)
 	from := b.store.Head()
 	bob := kg.Principal{ID: "agent://bob", Method: "key"}
-	hers, _ := b.watch(ctx, eve, kg.Filter{}, from)
+	hers, reader := b.watch(ctx, eve, kg.Filter{}, from)
 	still, _ := b.watch(ctx, eve, nothing, from)
 	owners, _ := b.watch(ctx, dora, kg.Filter{}, from)
 	others, _ := b.watch(ctx, bob, kg.Filter{}, from)
@@ -76,6 +88,7 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{Public: yes()})
 	b.must(err)
 	b.must(b.say(dora, g, "seen"))
+	b.told(reader) // the newest policy decides: what is not told by then never is
 	b.must(b.set(dora, policy.Amendment{Graph: g, Readers: []policy.Grantee{}}))
 	b.must(b.say(dora, g, "hidden"))
 	b.must(b.say(dora, kg.DefaultGraph, "end"))
