@@ -24,6 +24,11 @@ type Message struct {
 	Envelope
 	// IdempotencyKey is the author's own.
 	IdempotencyKey string
+	// Retracts is the message that this one takes back, RetractedBy the one that took
+	// this one back.
+	Retracts, RetractedBy MessageID
+	// Withheld says why the content is not shown; "" where it is.
+	Withheld Withheld
 	// ProposalID names the proposal that the facts of the message wait in.
 	ProposalID string
 	// Answered is the first response to a request, "" while there is none.
@@ -53,6 +58,10 @@ func (m *Message) take(property, object kg.Term) error {
 		m.Answered = messageOf(object)
 	case propProposal:
 		m.ProposalID = object.Value()
+	case propRetracts:
+		m.Retracts = messageOf(object)
+	case propRetractedBy:
+		m.RetractedBy, m.Withheld = messageOf(object), Retracted
 	default:
 		m.Envelope.take(property, object)
 	}
@@ -143,6 +152,29 @@ func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int) ([]*Me
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// readMessage reads one message of a channel; nil if it has none with the id.
+func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, error) {
+	m := &Message{ID: id, Channel: channel}
+	for st, err := range match(kg.Pattern{Subject: id.Entity()}) {
+		if err != nil {
+			return nil, err
+		}
+		if of, part := channelOf(st.Graph); of != channel || part != journalPart {
+			continue
+		}
+		if st.Predicate == kg.Sequence {
+			m.Revision = st.Assertions[0].Revision
+		}
+		if err := m.take(st.Predicate, st.Object); err != nil {
+			return nil, err
+		}
+	}
+	if m.Sequence == 0 {
+		return nil, nil
+	}
+	return m, nil
 }
 
 // messageIn reads the message that a commit published in the channel; nil if it

@@ -34,6 +34,24 @@ type Receipt struct {
 // that nobody in the channel has; CodeMessageExpired for a response to a request
 // that has expired; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
+	pub, err := s.publishing(by, p)
+	if err != nil {
+		return nil, err
+	}
+	meta := by.meta("channels/publish")
+	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
+	if len(p.Patches) > 0 {
+		meta.WhenHeld = pub.withoutFacts
+	}
+	receipt, err := s.store.Update(ctx, meta, pub.withFacts)
+	if err != nil {
+		return nil, err
+	}
+	return pub.receipt(receipt), nil
+}
+
+// publishing checks a publication, and makes it ready for the commit.
+func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 	author, err := by.agent()
 	if err != nil {
 		return nil, err
@@ -54,34 +72,27 @@ func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Recei
 	}
 	m.ID = MessageID(id)
 	pub := &publishing{service: s, author: author, message: m, patches: slices.Clone(p.Patches), direct: p.To}
-	if err := pub.prepare(); err != nil {
-		return nil, err
-	}
-	meta := by.meta("channels/publish")
-	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(m.ID), p.Justification, p.TaskID, p.SessionID
-	if len(p.Patches) > 0 {
-		meta.WhenHeld = pub.withoutFacts
-	}
-	receipt, err := s.store.Update(ctx, meta, pub.withFacts)
-	if err != nil {
-		return nil, err
-	}
-	out := &Receipt{Message: pub.done, Replayed: pub.replayed, Verdict: receipt.Verdict}
+	return pub, pub.prepare()
+}
+
+// receipt is what is answered, of what the store answered.
+func (p *publishing) receipt(r kg.Receipt) *Receipt {
+	out := &Receipt{Message: p.done, Replayed: p.replayed, Verdict: r.Verdict}
 	switch {
-	case pub.replayed:
+	case p.replayed:
 		out.Verdict = kg.Verdict{}
-		if pub.done.ProposalID != "" {
+		if p.done.ProposalID != "" {
 			out.Verdict = kg.Verdict{Outcome: kg.Held, Reason: kg.ReasonHeld}
 		}
-	case receipt.Verdict.Outcome != kg.Accepted && receipt.Verdict.Outcome != kg.Held:
+	case r.Verdict.Outcome != kg.Accepted && r.Verdict.Outcome != kg.Held:
 		out.Message = nil
 	default:
-		pub.done.Revision = receipt.Revision
-		if receipt.Verdict.Outcome == kg.Accepted {
-			out.Affected = receipt.Affected - pub.own
+		p.done.Revision = r.Revision
+		if r.Verdict.Outcome == kg.Accepted {
+			out.Affected = r.Affected - p.own
 		}
 	}
-	return out, nil
+	return out
 }
 
 // target is the channel that a publication goes to.
@@ -126,6 +137,10 @@ type publishing struct {
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []statement
 	hash       string // of the content, where there is a key
+
+	// also, if set, writes what else is koine's own in the commit of the message. Where
+	// that is done already it gives the message that came with it.
+	also func(tx *kg.Tx, m *Message) (first *Message, err error)
 
 	done     *Message
 	replayed bool
@@ -215,6 +230,13 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 			return true, nil
 		}
 	}
+	if p.also != nil {
+		first, err := p.also(tx, &m)
+		if err != nil || first != nil {
+			p.done, p.replayed = first, true
+			return true, err
+		}
+	}
 	graph, subject := m.Channel.MessagesGraph(), m.ID.Entity()
 	n, err := tx.CountOwn(graph, kg.Sequence)
 	if err != nil {
@@ -287,20 +309,12 @@ func (p *publishing) first(tx *kg.Tx) (m *Message, hash string, err error) {
 	if subject.IsZero() {
 		return nil, "", nil
 	}
-	m = &Message{ID: messageOf(subject), Channel: p.message.Channel}
-	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Graph: graph}) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Predicate: propContent, Graph: graph}) {
 		if err != nil {
 			return nil, "", err
 		}
-		if st.Predicate == propContent {
-			hash = st.Object.Value()
-		}
-		if st.Predicate == kg.Sequence {
-			m.Revision = st.Assertions[0].Revision
-		}
-		if err := m.take(st.Predicate, st.Object); err != nil {
-			return nil, "", err
-		}
+		hash = st.Object.Value()
 	}
-	return m, hash, nil
+	m, err = readMessage(tx.MatchOwn, p.message.Channel, messageOf(subject))
+	return m, hash, err
 }

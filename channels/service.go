@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"sync"
 
 	"github.com/tidwall/btree"
 
@@ -14,6 +15,9 @@ type Service struct {
 	options Options
 	table   table
 	store   *kg.Store
+	// withheld has, by channel, the newest revision in which the content of a message
+	// was taken away, or was about to be: what the log has of before may not be told.
+	withheld sync.Map // ChannelID → kg.Revision
 }
 
 // New makes a service.
@@ -61,6 +65,15 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		s.table.put(c)
 	}
 	return nil
+}
+
+// withholds notes, inside of the commit, that the content of a message goes.
+func (s *Service) withholds(id ChannelID, r kg.Revision) { s.withheld.Store(id, r) }
+
+// withheldSince tells whether content may have gone since a revision.
+func (s *Service) withheldSince(id ChannelID, r kg.Revision) bool {
+	last, ok := s.withheld.Load(id)
+	return ok && last.(kg.Revision) > r
 }
 
 // system reads everything there is.

@@ -129,8 +129,7 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 }
 
 func (st *Stream) page() ([]*Message, error) {
-	view := kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{st.id.MessagesGraph()}}
-	snapshot, err := st.service.store.View(st.ctx, view)
+	snapshot, err := st.view()
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +156,38 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err := st.allowed(); err != nil {
 			return false, err
 		}
+		if st.service.withheldSince(st.id, m.Revision) { // the log has what was taken back since
+			if m, err = st.reread(m); err != nil {
+				return false, err
+			}
+		}
 		if !tell(m) {
 			return false, nil
 		}
 	}
 	return false, nil
+}
+
+// reread gives a message as it stands now.
+func (st *Stream) reread(m *Message) (*Message, error) {
+	snapshot, err := st.view()
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	list, err := readMessages(snapshot, st.id, m.Sequence, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || list[0].ID != m.ID {
+		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is gone", m.Sequence)
+	}
+	return list[0], nil
+}
+
+// view reads the channel as the agent sees it now.
+func (st *Stream) view() (*kg.Snapshot, error) {
+	return st.service.store.View(st.ctx, kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{st.id.MessagesGraph()}})
 }
 
 // allowed asks whether the agent may still read the channel.

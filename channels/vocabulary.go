@@ -48,7 +48,9 @@ var (
 	propAnswered    = own("answeredBy") // the first response to a request
 	propReplyTo     = own("replyTo")
 	propThread      = own("thread")
-	propProposal    = own("proposal") // that its facts became
+	propRetracts    = own("retracts")    // the message that this one takes back
+	propRetractedBy = own("retractedBy") // the message that took this one back
+	propProposal    = own("proposal")    // that its facts became
 )
 
 var rdfType = kg.IRI(kg.RDFType)

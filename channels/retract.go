@@ -1,0 +1,229 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// MaxReasonRunes bounds why a message is taken back.
+const MaxReasonRunes = 1024
+
+// Retraction takes a message back.
+type Retraction struct {
+	Channel ChannelID
+	Message MessageID
+	Reason  string
+	// WithdrawFacts also withdraws the assertions that were made with the message, as
+	// far as they stand as they were made.
+	WithdrawFacts bool
+	// DryRun tells what would be withdrawn, and changes nothing.
+	DryRun bool
+}
+
+// RetractionReceipt is the answer to a Retraction.
+type RetractionReceipt struct {
+	Receipt
+	// Withdrawn are the assertions that went, or would go, each as the patch that
+	// takes it away.
+	Withdrawn []kg.Patch
+	DryRun    bool
+}
+
+// Retract takes a message back: a message of its own says so, and the content of
+// the first one goes from the present. Its author may, and the channel's owners.
+// To retract again is to be told of the first time.
+//
+// Errors: CodeNotFound for a message that is not in the channel;
+// CodePermissionDenied; CodeRevisionGone where facts are to be withdrawn of which
+// the log no longer knows; those of Publish.
+func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
+	agent, _, err := s.see(by, r.Channel)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.ValidString(r.Reason) {
+		return nil, kg.Errorf(kg.CodeInvalid, "a reason is UTF-8").At("reason")
+	}
+	if n := utf8.RuneCountInString(r.Reason); n > MaxReasonRunes {
+		return nil, errTooMuch("reason", "a reason of %d characters is longer than the %d that it may have", n, MaxReasonRunes)
+	}
+	target, err := s.find(ctx, r.Channel, r.Message)
+	if err != nil {
+		return nil, err
+	}
+	var facts []made
+	if r.WithdrawFacts {
+		if facts, err = s.factsOf(ctx, target); err != nil {
+			return nil, err
+		}
+	}
+	text := "A message was retracted."
+	if r.Reason != "" {
+		text = r.Reason
+	}
+	part, err := json.Marshal(map[string]string{"type": "text", "text": text})
+	if err != nil {
+		return nil, err
+	}
+	pub, err := s.publishing(by, Publication{Channel: r.Channel, Parts: []json.RawMessage{part}})
+	if err != nil {
+		return nil, err
+	}
+	t := &retracting{publishing: pub, service: s, agent: agent, target: target.ID, facts: facts}
+	pub.also = t.mark
+	pub.message.Retracts = target.ID
+	pub.statements = append(pub.statements, statement{propRetracts, target.ID.Entity()})
+	meta := by.meta("channels/retract")
+	meta.MessageID, meta.DryRun = string(pub.message.ID), r.DryRun
+	if r.WithdrawFacts {
+		meta.WhenHeld = pub.withoutFacts
+	}
+	receipt, err := s.store.Update(ctx, meta, t.make)
+	if err != nil {
+		return nil, err
+	}
+	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, DryRun: r.DryRun}
+	if out.Affected = 0; receipt.Verdict.Outcome == kg.Accepted {
+		out.Affected = len(t.withdrawn)
+	}
+	if r.DryRun {
+		out.Message = nil
+	}
+	return out, nil
+}
+
+// retracting is a retraction on its way.
+type retracting struct {
+	*publishing
+	service *Service
+	agent   kg.AgentID
+	target  MessageID
+	facts   []made
+
+	withdrawn []kg.Patch
+}
+
+// make retracts the message and withdraws its facts.
+func (t *retracting) make(tx *kg.Tx) error {
+	t.withdrawn = nil
+	done, err := t.publish(tx, "")
+	if err != nil || done {
+		return err
+	}
+	for _, f := range t.facts {
+		for st, err := range tx.Match(kg.Pattern(f.quad)) {
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Source == f.source && a.Revision == f.revision }) {
+				continue // withdrawn or said anew since
+			}
+			t.withdrawn = append(t.withdrawn, kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source})
+		}
+	}
+	for _, p := range t.withdrawn {
+		if err := tx.Apply(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark takes the content of the message away, in the commit of the one that says
+// so. It looks at the message as it stands there.
+func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
+	id := t.message.Channel
+	target, err := readMessage(tx.MatchOwn, id, t.target)
+	if err != nil {
+		return nil, err
+	}
+	if target == nil {
+		return nil, errNoMessage()
+	}
+	if target.Author != t.agent && t.service.table.get(id).roles[t.agent] != Owner {
+		return nil, errDenied("only its author and owners of the channel retract a message")
+	}
+	if target.RetractedBy != "" {
+		return readMessage(tx.MatchOwn, id, target.RetractedBy)
+	}
+	if target.Retracts != "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "a retraction is not retracted").At("messageId")
+	}
+	t.service.withholds(id, tx.Revision())
+	if err := dropPayload(tx, id, t.target); err != nil {
+		return nil, err
+	}
+	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: t.target.Entity(), Predicate: propRetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
+}
+
+// made is an assertion as a message made it.
+type made struct {
+	quad     kg.Quad
+	source   kg.AgentID
+	revision kg.Revision
+}
+
+// factsOf lists the assertions that were made with a message, or when the proposal
+// was applied in which they waited.
+func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, err error) {
+	revisions := []kg.Revision{m.Revision}
+	if m.ProposalID != "" {
+		if revisions, err = s.appliedIn(ctx, m.ProposalID); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range revisions {
+		c, err := s.store.Commit(ctx, kg.SystemPrincipal(), r)
+		if err != nil {
+			return nil, err
+		}
+		for i := range c.Changes {
+			if ch := &c.Changes[i]; ch.Op == kg.Add && !kg.IsOwnGraph(ch.Quad.Graph) {
+				out = append(out, made{ch.Quad, ch.Assertion.Source, r})
+			}
+		}
+	}
+	if len(out) > kg.MaxPatches {
+		return nil, errTooMuch("withdrawFacts", "the message asserts more than the %d statements that one update withdraws", kg.MaxPatches)
+	}
+	return out, nil
+}
+
+// appliedIn is the revision in which a proposal was applied, none while it was not.
+func (s *Service) appliedIn(ctx context.Context, proposal string) (out []kg.Revision, err error) {
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	graph := kg.IRI(kg.ProposalGraphPrefix + proposal)
+	for st, err := range snapshot.Match(kg.Pattern{Subject: graph, Predicate: own("appliedIn"), Graph: graph}) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, kg.Revision(integer(st.Object)))
+	}
+	return out, nil
+}
+
+// find gives a message of the channel, whoever may read it.
+func (s *Service) find(ctx context.Context, id ChannelID, m MessageID) (*Message, error) {
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	found, err := readMessage(snapshot.Match, id, m)
+	if err == nil && found == nil {
+		err = errNoMessage()
+	}
+	return found, err
+}
+
+func errNoMessage() *kg.Error {
+	return kg.Errorf(kg.CodeNotFound, "there is no such message in the channel").At("messageId")
+}

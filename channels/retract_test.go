@@ -1,0 +1,135 @@
+package channels_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// A message that was taken back keeps its place and loses its content, in every
+// view of the present, and for a stream that comes to it later. What takes it back
+// is a message of its own.
+func TestRetract(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	stream, err := s.Stream(within(t), as("cleo"), c.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	p := channels.Publication{Channel: c.ID, Parts: text("secret"), Metadata: []byte(`{"a":1}`), IdempotencyKey: "k", Envelope: channels.Envelope{Tags: []string{"t"}, Thread: "th"}}
+	r, err := s.Publish(within(t), as("bob"), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s.say(t, "ann", c.ID, "other")
+	retract := func(by string, id channels.MessageID, want kg.Code) *channels.RetractionReceipt {
+		t.Helper()
+		out, err := s.Retract(within(t), as(by), channels.Retraction{Channel: c.ID, Message: id, Reason: "a mistake"})
+		wantCode(t, by, err, want)
+		return out
+	}
+	retract("eve", r.Message.ID, kg.CodeChannelNotFound)
+	retract("cleo", r.Message.ID, kg.CodePermissionDenied)
+	retract("bob", other.ID, kg.CodePermissionDenied)
+	retract("bob", "0192aaaa-0000-7000-8000-000000000000", kg.CodeNotFound)
+	first := retract("bob", r.Message.ID, "")
+	if first.Message.Sequence != 3 || first.Message.Retracts != r.Message.ID || first.Replayed {
+		t.Errorf("the retraction is %+v", first.Message)
+	}
+	if again := retract("ann", r.Message.ID, ""); again.Message.ID != first.Message.ID || !again.Replayed {
+		t.Errorf("again: %+v", again.Message)
+	}
+	retract("bob", first.Message.ID, kg.CodeInvalid)
+	retract("ann", other.ID, "")
+	check := func(where string, m *channels.Message) {
+		t.Helper()
+		if m.ID != r.Message.ID || m.Sequence != 1 || m.Withheld != channels.Retracted || m.RetractedBy != first.Message.ID || len(m.Parts)+len(m.Metadata)+len(m.Tags) != 0 || m.Author != "agent://bob" || m.Thread != "th" {
+			t.Errorf("%s: %+v", where, m)
+		}
+	}
+	page, _, err := s.History(within(t), as("cleo"), c.ID, channels.HistoryQuery{})
+	if err != nil || fmt.Sprint(sequences(page)) != "[1 2 3 4]" {
+		t.Fatalf("history: %v, %v", sequences(page), err)
+	}
+	check("history", page[0])
+	for m, err := range stream.Messages() { // it has not read anything yet
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("stream", m)
+		break
+	}
+	if again, err := s.Publish(within(t), as("bob"), p); err != nil || !again.Replayed {
+		t.Errorf("the same again: %+v, %v", again, err)
+	} else {
+		check("the same again", again.Message)
+	}
+	snapshot, err := s.store.View(within(t), kg.View{Principal: as("ann").Principal, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Subject: r.Message.ID.Entity()}) {
+		if err != nil || slices.Contains([]string{`[{"text":"secret","type":"text"}]`, "t", `{"a":1}`}, st.Object.Value()) {
+			t.Errorf("the graph still says %v, %v", st, err)
+		}
+	}
+}
+
+// With a message go the assertions that it made, as far as they stand as it made
+// them; a dry run tells which.
+func TestRetractWithdrawsFacts(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Public, "bob")
+	fact := func(n int64) kg.Patch {
+		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(n)}}
+	}
+	publish := func(by string, patches ...kg.Patch) *channels.Message {
+		t.Helper()
+		r, err := s.Publish(within(t), as(by), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: patches})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Message
+	}
+	m := publish("bob", fact(1), fact(2), fact(3))
+	publish("ann", fact(1)) // backs it too
+	changed := fact(3)
+	changed.Certainty, changed.HasCertainty = 0.5, true
+	publish("bob", changed) // says it anew
+	r := channels.Retraction{Channel: c.ID, Message: m.ID, WithdrawFacts: true, DryRun: true}
+	head := s.store.Head().Revision
+	dry, err := s.Retract(within(t), as("bob"), r)
+	if err != nil || len(dry.Withdrawn) != 2 || dry.Message != nil || s.store.Head().Revision != head {
+		t.Fatalf("dry: %+v, %v", dry, err)
+	}
+	r.DryRun = false
+	done, err := s.Retract(within(t), as("bob"), r)
+	if err != nil || len(done.Withdrawn) != 2 || done.Affected != 2 || done.Message.Retracts != m.ID {
+		t.Fatalf("done: %+v, %v", done, err)
+	}
+	snapshot, err := s.store.View(within(t), kg.View{Principal: as("bob").Principal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	var stand []string
+	for st, err := range snapshot.Match(kg.Pattern{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stand = append(stand, fmt.Sprint(st.Object.Value(), " ", st.Assertions[0].Source))
+	}
+	slices.Sort(stand)
+	if !slices.Equal(stand, []string{"1 agent://ann", "3 agent://bob"}) {
+		t.Errorf("there stand %q", stand)
+	}
+	again, err := s.Retract(within(t), as("bob"), r)
+	if err != nil || !again.Replayed || len(again.Withdrawn) != 0 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+}
