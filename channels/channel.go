@@ -22,8 +22,10 @@ type Kind string
 
 // The kinds.
 const (
-	Ordered Kind = "channel" // what the channels extension knows
-	Direct  Kind = "direct"  // of exactly two agents
+	Ordered   Kind = "channel"   // what the channels extension knows
+	Direct    Kind = "direct"    // of exactly two agents
+	Broadcast Kind = "broadcast" // owners publish, the others read
+	Room      Kind = "room"      // whoever finds it enters, and reads from then on
 )
 
 // Channel is a conversation. Not to be changed by who gets it.
@@ -38,8 +40,12 @@ type Channel struct {
 	// Members in the order in which they joined.
 	Members  []Member
 	Metadata []byte // a JSON object, nil for none
-	// Version is 1 at first and goes up with each change of name, topic, metadata
-	// and membership.
+	// Rights are those that the channel has of its own; Policy adds the others.
+	Rights Rights
+	// MaxMembers bounds the members; 0 for the server's bound.
+	MaxMembers int
+	// Version is 1 at first and goes up with each change of name, topic, metadata,
+	// rights and membership.
 	Version int64
 	// Messages is how many were ever published, and so the sequence of the last.
 	Messages int64
@@ -90,7 +96,12 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		c.Version = integer(object)
 	case propDeleted:
 		c.deleted = true
+	case propMaxMembers:
+		c.MaxMembers = int(integer(object))
 	default:
+		if who := c.Rights.of(property); who != nil {
+			*who = Who(object.Value())
+		}
 		if role := roleOf(property); role != "" {
 			c.drop(property, object)
 			c.Members = append(c.Members, Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From})
@@ -113,7 +124,14 @@ func (c *Channel) drop(property, object kg.Term) {
 		if string(c.Metadata) == object.Value() {
 			c.Metadata = nil
 		}
+	case propMaxMembers:
+		if int64(c.MaxMembers) == integer(object) {
+			c.MaxMembers = 0
+		}
 	default:
+		if who := c.Rights.of(property); who != nil && string(*who) == object.Value() {
+			*who = ""
+		}
 		if role := roleOf(property); role != "" {
 			c.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool {
 				return m.Agent == kg.AgentID(object.Value()) && m.Role == role

@@ -14,7 +14,10 @@ import (
 type Draft struct {
 	Name       string
 	Topic      string
+	Kind       Kind       // Ordered when ""
 	Visibility Visibility // Private when ""
+	Rights     Rights
+	MaxMembers int // 0 for the server's bound
 	// Members beside the caller, who becomes an owner. Joined is not looked at.
 	Members  []Member
 	Metadata []byte // a JSON object, or nil
@@ -60,6 +63,16 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", d.Visibility).At("visibility")
 	}
+	switch d.Kind {
+	case "":
+		d.Kind = Ordered
+	case Ordered, Broadcast, Room:
+	default:
+		return nil, kg.Errorf(kg.CodeInvalid, "a channel is made as a channel, broadcast or room, not %.60q", d.Kind).At("kind")
+	}
+	if err := d.Rights.check(d.Visibility); err != nil {
+		return nil, err
+	}
 	if err := checkTexts(d.Name, d.Topic); err != nil {
 		return nil, err
 	}
@@ -72,8 +85,8 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 		return nil, err
 	}
 	c := &Channel{
-		ID: ChannelID(id), Kind: Ordered, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
-		CreatedBy: agent, Metadata: metadata, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
+		ID: ChannelID(id), Kind: d.Kind, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
+		CreatedBy: agent, Metadata: metadata, Rights: d.Rights, MaxMembers: d.MaxMembers, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
 	}
 	for _, m := range d.Members {
 		m.Agent = kg.CanonicalAgent(string(m.Agent))
@@ -95,10 +108,10 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 			return nil, kg.Errorf(kg.CodeInvalid, "%s cannot have two roles", m.Agent).At("members")
 		}
 	}
-	if len(c.Members) > s.options.MaxMembers {
-		return nil, errTooMuch("members", "%d members are more than the %d that a channel has", len(c.Members), s.options.MaxMembers)
+	if most := s.mostMembers(c); len(c.Members) > most {
+		return nil, errTooMuch("members", "%d members are more than the %d that the channel has", len(c.Members), most)
 	}
-	return c, nil
+	return c, s.checkMaxMembers(c.MaxMembers, len(c.Members))
 }
 
 func checkTexts(name, topic string) error {

@@ -47,6 +47,5 @@ func (s *Service) unmade(id ChannelID, agent kg.AgentID) *entry {
 // directOf is the direct channel of two agents before its first message.
 func directOf(a, b kg.AgentID) *entry {
 	c := Channel{ID: DirectID(a, b), Kind: Direct, Visibility: Private, Version: 1, Members: []Member{{Agent: a, Role: Ordinary}, {Agent: b, Role: Ordinary}}}
-	c.inOrder()
-	return &entry{Channel: c, roles: map[kg.AgentID]Role{a: Ordinary, b: Ordinary}}
+	return newEntry(c)
 }

@@ -14,7 +14,9 @@
 //   - its facts, in FactsGraph: an ordinary graph for what messages of a channel
 //     that is not public assert.
 //
-// Who may read the channel may read all of them (Guard). Properties are in
+// Who may do what is said by the rights of a channel (Rights), which go by its kind
+// and visibility, and decided in rights.go. Who may read the channel may read all of
+// its graphs (Guard). Properties are in
 // kg.OwnVocabulary: see vocabulary.go.
 //
 // # Promises

@@ -6,11 +6,15 @@ import (
 	"koine/kg"
 )
 
-// Get gives a channel that the caller may read (CodeChannelNotFound otherwise).
+// Get gives a channel that the caller may find (CodeChannelNotFound otherwise). Who
+// may not read it gets its outline: no members, metadata, messages.
 func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
-	_, e, err := s.see(by, id)
+	agent, e, err := s.discover(by, id)
 	if err != nil {
 		return nil, err
+	}
+	if !e.reads(agent) {
+		return e.outline(), nil
 	}
 	snapshot, err := s.system(ctx)
 	if err != nil {
@@ -22,6 +26,14 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 		return &e.Channel, nil
 	}
 	return c, err
+}
+
+// outline is what somebody sees who may find the channel but not read it.
+func (e *entry) outline() *Channel {
+	return &Channel{
+		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
+		Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
+	}
 }
 
 // read reads a channel whole.
@@ -68,7 +80,8 @@ type Listing struct {
 	Member     kg.AgentID
 }
 
-// List gives the channels that the caller is a member of and the public ones, but
+// List gives the channels that the caller is a member of and those that everybody
+// may find, but
 // never direct ones, in the order in which they were made, a page at a time. next
 // is "" behind the last.
 //
@@ -90,7 +103,8 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 		return nil, "", err
 	}
 	found, more := s.table.listed(agent, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) && (l.Member == "" || e.roles[l.Member] != "")
+		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) &&
+			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
 	})
 	snapshot, err := s.system(ctx)
 	if err != nil {
@@ -98,6 +112,10 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 	}
 	defer snapshot.Close()
 	for _, e := range found {
+		if !e.reads(agent) {
+			page = append(page, e.outline())
+			continue
+		}
 		c, err := s.read(snapshot, e.ID)
 		if kg.CodeOf(err) == kg.CodeChannelNotFound {
 			continue // made or deleted just now

@@ -9,19 +9,20 @@ import (
 // Role is what a member may do (channels extension, section 4.2).
 type Role string
 
-// The roles. Owners may do everything; moderators may change name and metadata;
-// all members publish.
+// The roles. What each may do is said by the rights of the channel; owners may do
+// everything, and observers never publish.
 const (
 	Owner     Role = "owner"
 	Moderator Role = "moderator"
 	Ordinary  Role = "member"
+	Observer  Role = "observer"
 )
 
 // roles pairs the roles with the properties under which members have them.
 var roles = [...]struct {
 	role     Role
 	property kg.Term
-}{{Owner, propOwner}, {Moderator, propModerator}, {Ordinary, propMember}}
+}{{Owner, propOwner}, {Moderator, propModerator}, {Ordinary, propMember}, {Observer, propObserver}}
 
 // Member is one who takes part in a channel.
 type Member struct {
@@ -55,7 +56,7 @@ func parseRole(role Role) (Role, error) {
 		return Ordinary, nil
 	}
 	if propertyOf(role).IsZero() {
-		return "", kg.Errorf(kg.CodeInvalid, "a member is an owner, a moderator or a member, not %.60q", role).At("role")
+		return "", kg.Errorf(kg.CodeInvalid, "a member is an owner, a moderator, a member or an observer, not %.60q", role).At("role")
 	}
 	return role, nil
 }

@@ -20,10 +20,10 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	if role, err = parseRole(role); err != nil {
 		return nil, err
 	}
-	return s.alter(ctx, by, id, "channels/addMember", Owner, func(w *writer, c *Channel) error {
+	return s.alter(ctx, by, id, "channels/addMember", (*entry).mustOwn, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
-			if len(c.Members) >= s.options.MaxMembers {
+			if len(c.Members) >= s.mostMembers(c) {
 				return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
 			}
 			m := Member{Agent: agent, Role: role, Joined: w.tx.Time()}
@@ -55,11 +55,11 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 	if err != nil {
 		return nil, err
 	}
-	least := Owner
+	must := (*entry).mustOwn
 	if self == agent {
-		least = Ordinary
+		must = (*entry).mustTakePart
 	}
-	return s.alter(ctx, by, id, "channels/removeMember", least, func(w *writer, c *Channel) error {
+	return s.alter(ctx, by, id, "channels/removeMember", must, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return kg.Errorf(kg.CodeNotFound, "%s is no member", agent).At("principalId")
@@ -93,21 +93,22 @@ func errLastOwner() *kg.Error {
 // Delete ends a channel. Its members go, and nobody reads it from then on, at any
 // revision. Owners may.
 func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
-	agent, _, err := s.see(by, id)
+	agent, _, err := s.discover(by, id)
 	if err != nil {
 		return err
 	}
 	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
-		if !s.table.get(id).reads(agent) {
+		e := s.table.get(id)
+		switch {
+		case !e.discovers(agent):
 			return errNoChannel()
+		case e.Kind == Direct:
+			return errDenied("a direct channel is that of its two agents, and stays")
+		}
+		if err := e.mustOwn(agent); err != nil {
+			return err
 		}
 		_, err := s.change(tx, id, func(w *writer, c *Channel) error {
-			if c.Kind == Direct {
-				return errDenied("a direct channel is that of its two agents, and stays")
-			}
-			if c.member(agent) != Owner {
-				return errDenied("only %s may do this", whoMay(Owner))
-			}
 			for _, m := range c.Members {
 				w.leave(m)
 			}

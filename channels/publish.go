@@ -164,7 +164,7 @@ func (p *publishing) prepare() (err error) {
 		q := &p.patches[i].Quad
 		if q.Graph.IsZero() {
 			e := p.service.table.get(p.message.Channel)
-			if e == nil || e.Visibility != Public {
+			if !e.open() {
 				q.Graph = p.message.Channel.FactsGraph()
 			}
 		}
@@ -286,12 +286,9 @@ func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 			return e, err
 		}
 		return e, p.service.makeDirect(tx, p.author, p.direct)
-	case !e.reads(p.author):
-		return nil, errNoChannel()
-	case !e.posts(p.author):
-		return nil, errDenied("only members publish in the channel")
+	default:
+		return e, e.mustPost(p.author)
 	}
-	return e, nil
 }
 
 // first finds the message that the key made before, with the hash of its content.

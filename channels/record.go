@@ -80,6 +80,15 @@ func (w *writer) text(property kg.Term, text string) {
 	w.set(property, kg.String(text))
 }
 
+// number is set for a number, of which 0 is none.
+func (w *writer) number(property kg.Term, n int64) {
+	if n == 0 {
+		w.set(property, kg.Term{})
+		return
+	}
+	w.set(property, kg.Integer(n))
+}
+
 // member makes an agent a member from a time on.
 func (w *writer) member(m Member) {
 	w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propertyOf(m.Role), kg.IRI(string(m.Agent))), Validity: kg.TimeSpan{From: m.Joined}})
@@ -111,6 +120,14 @@ func (w *writer) make(c *Channel) {
 	}
 	if c.Metadata != nil {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propMetadata, jsonText(c.Metadata))})
+	}
+	for _, right := range rights {
+		if who := *right.of(&c.Rights); who != "" {
+			w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(right.property, kg.String(string(who)))})
+		}
+	}
+	if c.MaxMembers > 0 {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propMaxMembers, kg.Integer(int64(c.MaxMembers)))})
 	}
 	for _, m := range c.Members {
 		w.member(m)

@@ -2,13 +2,206 @@ package channels
 
 import "koine/kg"
 
+// Who says to whom a right is given. Each includes those before it.
+type Who string
+
+// Whom a right can be given to. Members are those who post: observers are counted
+// among them where it is about discovering and reading, and nowhere else.
+const (
+	Owners     Who = "owners"
+	Moderators Who = "moderators"
+	Members    Who = "members"
+	Everybody  Who = "everybody"
+)
+
+// Rights says who may do what in a channel. "" leaves a right as it is for
+// channels of that kind and visibility (see DefaultRights).
+type Rights struct {
+	// Discover is to find the channel: its name and topic. Who may read it knows of
+	// it in any case, and so does who is invited; for all others it is not there.
+	Discover Who
+	// Join is to let agents in. Where it is given to everybody, they let themselves
+	// in; else those who have it invite.
+	Join Who
+	Read Who // messages, members, metadata and facts
+	Post Who
+	// Manage is to change name, topic and metadata, to mute and to ban. Rights,
+	// members and the end of the channel are matters of its owners.
+	Manage Who
+}
+
+// rights pairs the rights with the properties that say who has them.
+var rights = [...]struct {
+	name     string
+	property kg.Term
+	of       func(*Rights) *Who
+}{
+	{"discover", propDiscover, func(r *Rights) *Who { return &r.Discover }},
+	{"join", propJoin, func(r *Rights) *Who { return &r.Join }},
+	{"read", propRead, func(r *Rights) *Who { return &r.Read }},
+	{"post", propPost, func(r *Rights) *Who { return &r.Post }},
+	{"manage", propManage, func(r *Rights) *Who { return &r.Manage }},
+}
+
+// DefaultRights are those of a channel of which nothing else is said.
+func DefaultRights(kind Kind, visibility Visibility) Rights {
+	r := Rights{Discover: Members, Join: Owners, Read: Members, Post: Members, Manage: Moderators}
+	if visibility == Public {
+		r.Discover, r.Read = Everybody, Everybody
+	}
+	switch {
+	case kind == Room && visibility == Public:
+		r.Join, r.Read = Everybody, Members // one joins to read
+	case kind == Room:
+		r.Join = Moderators
+	case kind == Broadcast:
+		r.Post = Owners
+		if visibility == Public {
+			r.Join = Everybody
+		}
+	}
+	return r
+}
+
+// Policy is who may do what in the channel, defaults included.
+func (c *Channel) Policy() Rights {
+	all := DefaultRights(c.Kind, c.Visibility)
+	for _, r := range rights {
+		if who := *r.of(&c.Rights); who != "" {
+			*r.of(&all) = who
+		}
+	}
+	return all
+}
+
+// of is the right that a property of a channel's record gives, nil for another
+// property.
+func (r *Rights) of(property kg.Term) *Who {
+	for _, right := range rights {
+		if right.property == property {
+			return right.of(r)
+		}
+	}
+	return nil
+}
+
+// check refuses rights that a channel of the visibility cannot have.
+func (r Rights) check(visibility Visibility) error {
+	for _, right := range rights {
+		who := *right.of(&r)
+		switch who {
+		case "", Owners, Moderators, Members:
+			continue
+		case Everybody:
+		default:
+			return kg.Errorf(kg.CodeInvalid, "a right is given to owners, moderators, members or everybody, not to %.60q", who).At("rights." + right.name)
+		}
+		if visibility != Public {
+			return kg.Errorf(kg.CodeInvalid, "a private channel is there for its members only").At("rights." + right.name)
+		}
+		if right.name == "manage" {
+			return kg.Errorf(kg.CodeInvalid, "not everybody can manage a channel").At("rights.manage")
+		}
+	}
+	return nil
+}
+
+// includes tells whether one of this role, "" for none, has what is given to these.
+// Observers are among the members where it is about seeing.
+func (w Who) includes(role Role, seeing bool) bool {
+	least := Ordinary
+	switch w {
+	case Everybody:
+		return role != Observer || seeing
+	case Owners:
+		least = Owner
+	case Moderators:
+		least = Moderator
+	case Members:
+		if seeing {
+			least = Observer
+		}
+	}
+	return role != "" && rank(role) <= rank(least)
+}
+
+// discovers tells whether the channel is there for the agent.
+func (e *entry) discovers(agent kg.AgentID) bool {
+	return e.reads(agent) || e != nil && !e.deleted && e.policy.Discover.includes(e.roles[agent], true)
+}
+
 // reads tells whether the agent may read the channel.
 func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && (e.Visibility == Public || e.roles[agent] != "")
+	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true)
+}
+
+// mustRead refuses who may not read the channel.
+func (e *entry) mustRead(agent kg.AgentID) error {
+	switch {
+	case !e.discovers(agent):
+		return errNoChannel()
+	case !e.reads(agent):
+		return errDenied("only %s of the channel read it", e.policy.Read.plain())
+	}
+	return nil
+}
+
+// mustPost refuses who may not publish.
+func (e *entry) mustPost(agent kg.AgentID) error {
+	switch {
+	case !e.discovers(agent):
+		return errNoChannel()
+	case !e.posts(agent):
+		return errDenied("only %s publish in the channel", e.policy.Post.plain())
+	}
+	return nil
+}
+
+// mustManage refuses who may not change what the channel says of itself.
+func (e *entry) mustManage(agent kg.AgentID) error {
+	if err := e.mustRead(agent); err != nil {
+		return err
+	}
+	if !e.policy.Manage.includes(e.roles[agent], false) {
+		return errDenied("only %s of the channel may do this", e.policy.Manage.plain())
+	}
+	return nil
+}
+
+// mustOwn refuses who is no owner.
+func (e *entry) mustOwn(agent kg.AgentID) error {
+	if err := e.mustRead(agent); err != nil {
+		return err
+	}
+	if e.roles[agent] != Owner {
+		return errDenied("only owners of the channel may do this")
+	}
+	return nil
+}
+
+// mustTakePart refuses who is no member.
+func (e *entry) mustTakePart(agent kg.AgentID) error {
+	if e.roles[agent] == "" {
+		return errDenied("only members of the channel may do this")
+	}
+	return nil
+}
+
+// plain lists who they are.
+func (w Who) plain() string {
+	if w == Moderators {
+		return "owners and moderators"
+	}
+	return string(w)
 }
 
 // hears tells whether a message in the channel may be addressed to the agent.
 func (e *entry) hears(agent kg.AgentID) bool { return e.reads(agent) && e.roles[agent] != "" }
 
 // posts tells whether the agent may publish.
-func (e *entry) posts(agent kg.AgentID) bool { return e != nil && !e.deleted && e.roles[agent] != "" }
+func (e *entry) posts(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false)
+}
+
+// open tells whether everybody reads the channel.
+func (e *entry) open() bool { return e != nil && e.policy.Read == Everybody }

@@ -82,8 +82,20 @@ func (s *Service) system(ctx context.Context) (*kg.Snapshot, error) {
 }
 
 // see gives the channel as it is to be decided by, for an agent that may read it.
-// For anybody else it is not there.
+// Who may find it only is refused; for anybody else it is not there.
 func (s *Service) see(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+	agent, e, err := s.discover(by, id)
+	if err == nil {
+		err = e.mustRead(agent)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return agent, e, nil
+}
+
+// discover is see for an agent that may find the channel.
+func (s *Service) discover(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
 	agent, err := by.agent()
 	if err != nil {
 		return "", nil, err
@@ -95,7 +107,7 @@ func (s *Service) see(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
 	if e == nil {
 		e = s.unmade(id, agent)
 	}
-	if !e.reads(agent) {
+	if !e.discovers(agent) {
 		return "", nil, errNoChannel()
 	}
 	return agent, e, nil

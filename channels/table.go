@@ -16,6 +16,18 @@ import (
 type entry struct {
 	Channel // without Metadata, Messages and LastMessageAt
 	roles   map[kg.AgentID]Role
+	policy  Rights // all of them
+}
+
+// newEntry makes an entry of what a channel's record says.
+func newEntry(c Channel) *entry {
+	c.inOrder()
+	c.Metadata = nil
+	e := &entry{Channel: c, roles: make(map[kg.AgentID]Role, len(c.Members)), policy: c.Policy()}
+	for _, m := range c.Members {
+		e.roles[m.Agent] = m.Role
+	}
+	return e
 }
 
 // table follows the channels of the store.
@@ -28,7 +40,7 @@ type table struct {
 
 	mu       sync.RWMutex // guards what follows
 	byMember map[kg.AgentID]*btree.Set[ChannelID]
-	public   btree.Set[ChannelID]
+	found    btree.Set[ChannelID] // what everybody may find
 	followed kg.Revision
 }
 
@@ -86,12 +98,7 @@ func (t *table) follow(c *kg.Commit) {
 // put makes a channel what is given. The table is locked.
 func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
-	c.inOrder()
-	now := &entry{Channel: *c, roles: make(map[kg.AgentID]Role, len(c.Members))}
-	now.Metadata = nil
-	for _, m := range c.Members {
-		now.roles[m.Agent] = m.Role
-	}
+	now := newEntry(*c)
 	t.entries.Store(c.ID, now)
 	if before == nil {
 		t.count.Add(1)
@@ -113,10 +120,10 @@ func (t *table) put(c *Channel) *entry {
 		}
 		set.Insert(c.ID)
 	}
-	if now.Visibility == Public && !now.deleted {
-		t.public.Insert(c.ID)
+	if now.policy.Discover == Everybody && !now.deleted {
+		t.found.Insert(c.ID)
 	} else {
-		t.public.Delete(c.ID)
+		t.found.Delete(c.ID)
 	}
 	return now
 }
@@ -134,7 +141,7 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 }
 
 // listed gives up to n channels behind one, in the order of their ids: those that
-// the agent is a member of, and the public ones. only, if set, leaves others out.
+// the agent is a member of, and those that everybody may find. only, if set, leaves others out.
 func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -145,7 +152,7 @@ func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entr
 		}
 		found := 0
 		set.Ascend(after, func(id ChannelID) bool {
-			if e := t.get(id); id != after && !e.deleted && only(e) {
+			if e := t.get(id); id != after && e.discovers(agent) && only(e) {
 				ids[id] = true
 				found++
 			}
@@ -153,7 +160,7 @@ func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entr
 		})
 	}
 	take(t.byMember[agent])
-	take(&t.public)
+	take(&t.found)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if len(out) == n {
 			return out, true

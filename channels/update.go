@@ -17,9 +17,14 @@ type Revision struct {
 	// Set and Remove are members of the metadata.
 	Set    map[string]json.RawMessage
 	Remove []string
+	// Rights, if set, take the place of all that the channel has of its own;
+	// MaxMembers, that of its bound. Owners change these.
+	Rights     *Rights
+	MaxMembers *int
 }
 
-// Update changes name, topic and metadata. Owners and moderators may.
+// Update changes what a channel says of itself. Who manages it may, unless it is
+// about rights and bounds: those are changed by owners.
 //
 // Errors: CodeVersionConflict when the channel is of another version by then;
 // CodePermissionDenied for other members and readers, and for direct channels.
@@ -34,7 +39,11 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 	if err := checkTexts(deref(r.Name), deref(r.Topic)); err != nil {
 		return nil, err
 	}
-	return s.alter(ctx, by, id, "channels/update", Moderator, func(w *writer, c *Channel) error {
+	must := (*entry).mustManage
+	if r.Rights != nil || r.MaxMembers != nil {
+		must = (*entry).mustOwn
+	}
+	return s.alter(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
 		if c.Version != r.ExpectedVersion {
 			e := kg.Errorf(kg.CodeVersionConflict, "the channel is of version %d, not of the expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
 			e.Hint = "read the channel again, and decide anew"
@@ -47,6 +56,9 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 		if r.Topic != nil {
 			c.Topic = *r.Topic
 			w.text(propTopic, c.Topic)
+		}
+		if err := s.settings(w, c, &r); err != nil {
+			return err
 		}
 		if len(r.Set)+len(r.Remove) == 0 {
 			return nil
@@ -101,26 +113,25 @@ func (r *Revision) metadata(old []byte) ([]byte, error) {
 	return metadata, nil
 }
 
-// alter changes a channel as an agent that has at least this role.
-func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method string, least Role, fn func(*writer, *Channel) error) (*Channel, error) {
-	agent, _, err := s.see(by, id)
+// alter changes a channel as an agent whom must does not refuse.
+func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
+	agent, _, err := s.discover(by, id)
 	if err != nil {
 		return nil, err
 	}
 	var c *Channel
 	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
-		if e := s.table.get(id); !e.reads(agent) {
+		e := s.table.get(id)
+		switch {
+		case !e.discovers(agent):
 			return errNoChannel() // no longer
+		case e.Kind == Direct:
+			return errDenied("a direct channel is that of its two agents, and stays as it is")
 		}
-		c, err = s.change(tx, id, func(w *writer, c *Channel) error {
-			if c.Kind == Direct {
-				return errDenied("a direct channel is that of its two agents, and stays as it is")
-			}
-			if role := c.member(agent); role == "" || rank(role) > rank(least) {
-				return errDenied("only %s may do this", whoMay(least))
-			}
-			return fn(w, c)
-		})
+		if err := must(e, agent); err != nil {
+			return err
+		}
+		c, err = s.change(tx, id, fn)
 		return err
 	})
 	if err != nil {
@@ -137,11 +148,4 @@ func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method str
 	}
 	c.inOrder()
 	return c, nil // gone or changed by others since: this is what was made
-}
-
-func whoMay(least Role) string {
-	if least == Owner {
-		return "owners of the channel"
-	}
-	return "owners and moderators of the channel"
 }

@@ -19,11 +19,20 @@ var (
 	propMetadata   = own("channelMetadata")
 	propVersion    = own("channelVersion")
 	propDeleted    = own("channelDeletedAt")
+	propMaxMembers = own("channelMaxMembers")
+
+	// Who has a right, where it is not as for all channels of the kind.
+	propDiscover = own("channelDiscover")
+	propJoin     = own("channelJoin")
+	propRead     = own("channelRead")
+	propPost     = own("channelPost")
+	propManage   = own("channelManage")
 
 	// What a member is. The assertion is valid from when it joined.
 	propOwner     = own("channelOwner")
 	propModerator = own("channelModerator")
 	propMember    = own("channelMember")
+	propObserver  = own("channelObserver")
 )
 
 // The properties of a message, in the journal. Its number is kg.Sequence.
