@@ -53,7 +53,7 @@ func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
 		}
 		return newChangeFeed(c.h.store, sub), nil
 	}}
-	return c.h.serve(w, r, o, &framing{
+	return c.h.serve(w, r, subscriptions, o, &framing{
 		result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
 		last: func(e *Error) (sse.Event, error) {
 			data, err := appendJSON(nil, e)

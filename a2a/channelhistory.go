@@ -14,6 +14,9 @@ func (h *Handler) history(ctx context.Context, c *call) (any, error) {
 	if err := params.end(); err != nil {
 		return nil, err
 	}
+	if err := h.options.AdmitHistory(ctx); err != nil {
+		return nil, err
+	}
 	page, next, err := h.channels.History(ctx, c.byCaller(), id, q)
 	if err != nil {
 		return nil, err

@@ -15,17 +15,20 @@ import (
 type family struct {
 	own   int
 	table []errorRow
+	// log tells that positions are those of the log; otherwise they are sequences,
+	// from which a stream can always go on.
+	log bool
 }
 
 // The families: those of the knowledge graph extension (section 5), and those of
 // the channels extension (section 9), where what fails is either in its list, or
 // that a stream cannot go on, or nothing that its caller can do anything about.
 var (
-	queries        = family{codeQuery, errorTable}
-	updates        = family{codeUpdate, errorTable}
-	subscriptions  = family{codeSubscription, errorTable}
-	channelCalls   = family{codeInternal, channelErrors}
-	channelStreams = family{codeChannelStream, channelErrors}
+	queries        = family{codeQuery, errorTable, true}
+	updates        = family{codeUpdate, errorTable, true}
+	subscriptions  = family{codeSubscription, errorTable, true}
+	channelCalls   = family{codeInternal, channelErrors, false}
+	channelStreams = family{codeChannelStream, channelErrors, false}
 )
 
 // own in a row stands for the family's own code.
@@ -163,7 +166,10 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 			if name, ok := rename[e.Code]; ok {
 				d.Reason = name
 			}
-			d.Cause, d.OldestPosition = cause[e.Code], h.oldest(e)
+			d.Cause = cause[e.Code]
+			if f.log {
+				d.OldestPosition = h.oldest(e)
+			}
 		})
 	}
 	return internalError(ctx, err, stream)

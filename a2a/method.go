@@ -44,6 +44,7 @@ func (h *Handler) methods() map[string]method {
 			"channels/removeMember": {family: channelCalls, unary: h.removeMember},
 			"channels/publish":      {family: channelCalls, unary: h.publish},
 			"channels/history":      {family: channelCalls, unary: h.history},
+			"channels/stream":       {family: channelStreams, stream: h.channelStream},
 		})
 	}
 	return table

@@ -54,6 +54,9 @@ type Options struct {
 	// Admit, if set, is asked before each request of a batch but the first, which
 	// the HTTP request stands for. Its error is that request's answer.
 	Admit func(context.Context) error
+	// AdmitHistory, if set, is asked before channels/history is answered. Its error
+	// is the answer.
+	AdmitHistory func(context.Context) error
 	// Span, if set, begins a span of a trace for a method. end is called once.
 	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
 	// Refused, if set, is told of each error that is not GraphQL's: so that what
@@ -80,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Admit == nil {
 		o.Admit = func(context.Context) error { return nil }
+	}
+	if o.AdmitHistory == nil {
+		o.AdmitHistory = func(context.Context) error { return nil }
 	}
 	if o.Span == nil {
 		o.Span = func(ctx context.Context, _ string) (context.Context, func(error)) { return ctx, func(error) {} }

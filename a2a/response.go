@@ -52,7 +52,9 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, resp *response) 
 		if e.status != 0 {
 			status = e.status
 		}
-		setRetryAfter(w.Header(), e.retryAfter)
+		if status != http.StatusOK {
+			setRetryAfter(w.Header(), e.retryAfter)
+		}
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
 		}

@@ -24,7 +24,7 @@ func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req 
 		o, err = h.openingOf(r, req)
 	}
 	if err == nil {
-		err = h.serve(w, r, o, responses(id))
+		err = h.serve(w, r, h.table[name].family, o, responses(id))
 	}
 	if err != nil {
 		failed = h.errorOf(ctx, h.table[name].family, true, err)

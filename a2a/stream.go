@@ -15,6 +15,8 @@ import (
 
 // opening is a stream that was asked for correctly and is not established yet.
 type opening struct {
+	// heartbeat replaces the server's interval; 0 keeps it.
+	heartbeat time.Duration
 	// ids tells whether the client asked for id lines.
 	ids bool
 	// establish validates, authorises and registers, under a context that ends
@@ -52,30 +54,31 @@ type framing struct {
 //
 // It waits above the stream for as long as that is open, with whatever is on its
 // stack; so what needs more of it is in functions of its own.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening, write *framing) error {
-	st, f, err := h.establish(r.Context(), o, write)
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of family, o *opening, write *framing) error {
+	st, f, err := h.establish(r.Context(), of, o, write)
 	if err != nil {
 		return err
 	}
 	defer f.close()
 	began := time.Now()
-	return h.streamEnded(r.Context(), began, st.Serve(w, r, frame(f.results, write)))
+	return h.streamEnded(r.Context(), of, began, st.Serve(w, r, frame(f.results, write)))
 }
 
 // establish opens the stream. Unless that fails it must be served and the feed
 // closed.
-func (h *Handler) establish(ctx context.Context, o *opening, write *framing) (*sse.Stream, *feed, error) {
+func (h *Handler) establish(ctx context.Context, of family, o *opening, write *framing) (*sse.Stream, *feed, error) {
 	var f *feed
 	st, err := h.streams.Open(ctx, sse.StreamOptions{
-		IDs:      o.ids,
-		Position: func(string) string { return f.position() },
+		Heartbeat: o.heartbeat,
+		IDs:       o.ids,
+		Position:  func(string) string { return f.position() },
 		Last: func(reason error, position string) (sse.Event, bool) {
-			event, err := write.last(h.endOf(ctx, reason, cmp.Or(position, f.start)))
+			event, err := write.last(h.endOf(ctx, of, reason, cmp.Or(position, f.start)))
 			return event, err == nil
 		},
 	})
 	if err != nil {
-		return nil, nil, refusal(err)
+		return nil, nil, refusal(of, err)
 	}
 	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
 		st.Close()
@@ -101,27 +104,27 @@ func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event
 
 // streamEnded logs what was hidden from the client. It returns an error when
 // there was no stream at all, and the caller answers.
-func (h *Handler) streamEnded(ctx context.Context, began time.Time, reason error) error {
+func (h *Handler) streamEnded(ctx context.Context, of family, began time.Time, reason error) error {
 	var refused *sse.Refused
 	switch {
 	case reason == nil || errors.Is(reason, sse.ErrClientGone):
 		return nil
 	case errors.As(reason, &refused):
-		return refusal(reason)
+		return refusal(of, reason)
 	}
-	if e := h.endOf(ctx, reason, ""); e.Code == codeInternal {
+	if e := h.endOf(ctx, of, reason, ""); e.hidden {
 		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(began), "error", reason)
 	}
 	return nil
 }
 
 // refusal is why no stream could be opened.
-func refusal(err error) error {
+func refusal(of family, err error) error {
 	var refused *sse.Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	e := newError(codeSubscription, "", details{RetryAfterMs: refused.RetryAfter.Milliseconds()}).at(http.StatusServiceUnavailable)
+	e := newError(of.own, "", details{RetryAfterMs: refused.RetryAfter.Milliseconds()}).at(http.StatusServiceUnavailable)
 	e.retryAfter = refused.RetryAfter
 	switch {
 	case errors.Is(err, sse.ErrTooManyStreams):
@@ -136,9 +139,9 @@ func refusal(err error) error {
 
 // endOf is the last event of a stream that ends for this reason, behind the
 // position.
-func (h *Handler) endOf(ctx context.Context, reason error, position string) *Error {
+func (h *Handler) endOf(ctx context.Context, of family, reason error, position string) *Error {
 	ended := func(name, message, hint string) *Error {
-		return newError(codeSubscription, message, details{Reason: name, Hint: hint, Position: position})
+		return newError(of.own, message, details{Reason: name, Hint: hint, Position: position})
 	}
 	again := "Resume from the position; without one, start again."
 	switch {
@@ -151,9 +154,9 @@ func (h *Handler) endOf(ctx context.Context, reason error, position string) *Err
 	case errors.Is(reason, context.DeadlineExceeded):
 		return ended(string(kg.CodeTimeout), "the stream's time is over", again)
 	}
-	e := h.errorOf(ctx, subscriptions, true, reason)
+	e := h.errorOf(ctx, of, true, reason)
 	return e.with(func(d *details) {
-		if d.Reason != string(kg.CodeResync) {
+		if !of.log || d.Reason != string(kg.CodeResync) {
 			d.Position = position
 		}
 	})

@@ -67,6 +67,9 @@ func converse(t *testing.T, file string) {
 			}
 		}
 		got = mask(got)
+		if strings.HasPrefix(filepath.Base(file), "channels_refused") {
+			got = texts.ReplaceAllString(got, `"$1":"…"`)
+		}
 		want, ok := answers[f.Name]
 		if !*rewrite && (!ok || got != string(want)) {
 			t.Errorf("%s:\ngot\n%s\nwant\n%s", f.Name, got, want)
@@ -79,6 +82,9 @@ func converse(t *testing.T, file string) {
 		}
 	}
 }
+
+// texts are what errors say to people, which the domain may put otherwise.
+var texts = regexp.MustCompile(`"(message|detail|hint)":"(?:[^"\\]|\\.)*"`)
 
 // remembered are the members of answers that later requests may name.
 var remembered = map[string]*regexp.Regexp{

@@ -60,10 +60,16 @@ func (st *Stream) start() (head int64, err error) {
 	if head, err = countMessages(snapshot, st.id); err != nil {
 		return 0, err
 	}
-	filter := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: graph}}, Ops: []kg.Op{kg.Add}, View: view}
+	// The channel's own changes wake it too: one that is deleted has no message any
+	// more at which the stream would find out.
+	view.Graphs = []kg.Term{graph, st.id.RecordGraph()}
+	filter := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: graph}, {Predicate: propVersion, Graph: st.id.RecordGraph()}}, View: view}
 	st.watcher, err = st.service.store.Watch(st.ctx, filter, snapshot.Position())
 	return head, err
 }
+
+// Since is the sequence behind which the stream begins. It is asked before Messages.
+func (st *Stream) Since() int64 { return st.last }
 
 // Close ends the stream.
 func (st *Stream) Close() {

@@ -1,0 +1,181 @@
+package a2a_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/a2a"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// channelCalls are all methods about a channel, with params that would do.
+var channelCalls = map[string]string{
+	"channels/get":          ``,
+	"channels/update":       `,"expectedVersion":1,"name":"x"`,
+	"channels/delete":       ``,
+	"channels/addMember":    `,"principalId":"eve"`,
+	"channels/removeMember": `,"principalId":"eve"`,
+	"channels/publish":      `,"parts":[{"type":"text","text":"x"}]`,
+	"channels/history":      `,"sinceSequence":7`,
+	"channels/stream":       `,"sinceSequence":7`,
+}
+
+// To an outsider a channel that is private, deleted, of two others, or was never
+// there is one and the same, byte for byte, whatever is asked.
+func TestHiddenChannelsAreNotThere(t *testing.T) {
+	s := newTestServer(t)
+	private := s.channel(t, `{"members":[{"principalId":"bob"}]}`)
+	s.say(t, "ann", private, "one")
+	deleted := s.channel(t, `{"visibility":"public"}`)
+	s.call(t, "ann", "channels/delete", `{"channelId":"`+deleted+`"}`)
+	s.call(t, "ann", "channels/publish", `{"to":"bob","parts":[{"type":"text","text":"x"}]}`)
+	for method, more := range channelCalls {
+		first := ""
+		for _, id := range []string{
+			"0192f1c0-0000-7000-8000-000000000000", private, deleted, "chan:direct:4e8e287eb6778132586a3591", "chan:direct:4e8e287eb6778132586a3592",
+			"no/channel", "a b", strings.Repeat("x", 300), "urn:koine:channel:" + private,
+		} {
+			got := s.call(t, "eve", method, fmt.Sprintf(`{"channelId":%q%s}`, id, more))
+			if first == "" {
+				first = got
+			}
+			if !strings.Contains(got, `"code":-31101`) || got != first {
+				t.Errorf("%s of %s: got %swant %s", method, id, got, first)
+			}
+		}
+	}
+}
+
+// The bounds of a channel and a message (section 8): what is at one is taken, and
+// what is past it is LimitExceededError.
+func TestChannelLimits(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{}`)
+	pad := func(n int) string { return strings.Repeat("x", n) }
+	const metadata, message = 16 << 10, 256 << 10
+	for _, row := range []struct {
+		method, params, at, past string
+	}{
+		{"channels/create", `{"name":%q}`, strings.Repeat("é", 128), pad(129)},
+		{"channels/create", `{"metadata":{"m":%q}}`, pad(metadata - len(`{"m":""}`)), pad(metadata - len(`{"m":""}`) + 1)},
+		{"channels/publish", `{"channelId":"` + id + `","parts":[{}],"idempotencyKey":%q}`, pad(128), pad(129)},
+		{"channels/publish", `{"channelId":"` + id + `","parts":[{"t":%q}]}`, pad(message - len(`{"t":""}`)), pad(message - len(`{"t":""}`) + 1)},
+		{"channels/publish", `{"channelId":"` + id + `","parts":[{}],"metadata":{"m":%q}}`, pad(metadata - len(`{"m":""}`)), pad(metadata - len(`{"m":""}`) + 1)},
+	} {
+		if got := s.call(t, "ann", row.method, fmt.Sprintf(row.params, row.at)); !strings.HasPrefix(got, "200 ") || !strings.Contains(got, `"result":`) {
+			t.Errorf("%s at the bound: got %.300s", row.params, got)
+		}
+		if got := s.call(t, "ann", row.method, fmt.Sprintf(row.params, row.past)); !strings.HasPrefix(got, "200 ") || !strings.Contains(got, `"code":-31104,`) || !strings.Contains(got, `"reason":"LIMIT_EXCEEDED"`) {
+			t.Errorf("%s past the bound: got %.300s", row.params, got)
+		}
+	}
+	for _, row := range []struct {
+		n    int
+		want string
+	}{{32, `"result":`}, {33, `"code":-31104,`}} {
+		parts := strings.TrimSuffix(strings.Repeat(`{},`, row.n), ",")
+		if got := s.call(t, "ann", "channels/publish", `{"channelId":"`+id+`","parts":[`+parts+`]}`); !strings.Contains(got, row.want) {
+			t.Errorf("%d parts: got %.300s", row.n, got)
+		}
+	}
+}
+
+// What each kg.Code becomes, of a method and of a stream: the error table, whole.
+func TestChannelErrorTable(t *testing.T) {
+	var refuse error
+	s := newTestServerWith(t, kg.Options{
+		Admit: func(context.Context, kg.Meta) error { return refuse },
+		AdmitRead: func(_ context.Context, _ kg.Principal, follow bool) error {
+			if follow {
+				return refuse
+			}
+			return nil
+		},
+	}, sse.Options{}, a2a.Options{AdmitHistory: func(context.Context) error { return refuse }})
+	id := s.channel(t, `{"visibility":"public"}`)
+	for _, row := range []struct {
+		code              kg.Code
+		rpc, unary        int
+		streamed, httpOf  int // of a stream
+		reason, retryText string
+	}{
+		{kg.CodeChannelNotFound, -31101, 200, -31101, 404, "", ""},
+		{kg.CodePermissionDenied, -31102, 200, -31102, 403, "", ""},
+		{kg.CodeSourceForbidden, -31102, 200, -31102, 403, "", ""},
+		{kg.CodeReserved, -31102, 200, -31102, 403, "", ""},
+		{kg.CodeUnauthenticated, -31102, 401, -31102, 401, "", ""},
+		{kg.CodeVersionConflict, -31103, 200, -31103, 409, "", ""},
+		{kg.CodeIdempotencyConflict, -31103, 200, -31103, 409, "", ""},
+		{kg.CodeRevisionConflict, -31103, 200, -31103, 409, "", ""},
+		{kg.CodeLastOwner, -31103, 200, -31103, 409, "", ""},
+		{kg.CodeLimitExceeded, -31104, 200, -31104, 400, "", ""},
+		{kg.CodeJudgeLimit, -31104, 200, -31104, 400, "", ""},
+		{kg.CodeRateLimited, -31105, 200, -31105, 429, "", `,"retryAfterMs":1500`},
+		{kg.CodeOverloaded, -31105, 429, -31105, 429, "", `,"retryAfterMs":1500`},
+		{kg.CodeConstraintViolation, -32013, 200, -32013, 403, "", ""},
+		{kg.CodeAlignmentViolation, -32013, 200, -32013, 403, "", ""},
+		{kg.CodeInvalid, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeNotFound, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeGraphNotFound, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeCursorForeign, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeCursorGone, -32602, 200, -32602, 400, "", ""},
+		{kg.CodePositionGone, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeRevisionGone, -32602, 200, -32602, 400, "", ""},
+		{kg.CodeResync, -32603, 200, -31106, 400, "", ""},
+		{kg.CodeAccessChanged, -32603, 200, -31106, 400, "RESYNC", ""},
+		{kg.CodeTimeout, -32603, 200, -31106, 503, "", ""},
+		{kg.CodeDiskFull, -32603, 200, -31106, 503, "", ""},
+		{kg.CodeReadOnly, -32603, 200, -31106, 503, "", ""},
+		{kg.CodeLogDamaged, -32603, 200, -31106, 503, "", ""},
+		{kg.CodeOutcomeUnknown, -32603, 200, -31106, 503, "", ""},
+		{kg.CodeClosed, -32603, 200, -31106, 503, "SERVER_SHUTDOWN", ""},
+		{kg.CodeInternal, -32603, 200, -32603, 500, "", ""},
+	} {
+		refused := &kg.Error{Code: row.code, Message: "no"}
+		if row.retryText != "" {
+			refused.RetryAfter = 1500 * time.Millisecond
+		}
+		refuse = refused
+		reason := row.reason
+		if reason == "" {
+			reason = string(row.code)
+		}
+		for _, method := range []string{"channels/publish", "channels/history", "channels/stream"} {
+			rpc, status := row.rpc, row.unary
+			if method == "channels/stream" {
+				rpc, status = row.streamed, row.httpOf
+			}
+			head := fmt.Sprintf("%d application/json", status)
+			if row.retryText != "" && status != 200 {
+				head += " 2"
+			}
+			params := `{"channelId":"` + id + `"}`
+			if method == "channels/publish" {
+				params = `{"channelId":"` + id + `","parts":[{}]}`
+			}
+			got := s.call(t, "ann", method, params)
+			if !strings.HasPrefix(got, head+"\n") || !strings.Contains(got, fmt.Sprintf(`"error":{"code":%d,`, rpc)) ||
+				!strings.Contains(got, fmt.Sprintf(`"data":{"reason":%q,"domain":"koine"`, reason)) || !strings.Contains(got, row.retryText) {
+				t.Errorf("%s of %s: got %swant %s, %d", row.code, method, got, head, rpc)
+			}
+		}
+	}
+}
+
+// A rate is RateLimitError with HTTP 200, and says when to come back.
+func TestRateOfPublishing(t *testing.T) {
+	var refuse error
+	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
+	id := s.channel(t, `{}`)
+	refuse = limited("updates")
+	want := "200 application/json\n" + `{"jsonrpc":"2.0","id":1,"error":{"code":-31105,"message":"too many updates of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait.","retryAfterMs":1500}}}` + "\n"
+	if got := s.call(t, "ann", "channels/publish", `{"channelId":"`+id+`","parts":[{}]}`); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	refuse = nil
+	s.say(t, "ann", id, "again")
+}

@@ -1,0 +1,209 @@
+package a2a_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/a2a"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// call makes a call as an agent and gives the answer's status line and body.
+func (s *testServer) call(t *testing.T, agent, method, params string) string {
+	t.Helper()
+	request := "POST /\nContent-Type: application/json\nX-Agent-ID: " + agent + "\n\n" +
+		`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	return answer(t, s.send(t, []byte(request), nil))
+}
+
+// channel makes a channel of ann's and gives its id.
+func (s *testServer) channel(t *testing.T, params string) string {
+	t.Helper()
+	got := s.call(t, "ann", "channels/create", params)
+	found := remembered["channel"].FindStringSubmatch(got)
+	if found == nil {
+		t.Fatal(got)
+	}
+	return found[1]
+}
+
+// say publishes a text.
+func (s *testServer) say(t *testing.T, agent, id, text string) {
+	t.Helper()
+	if got := s.call(t, agent, "channels/publish", fmt.Sprintf(`{"channelId":%q,"parts":[{"type":"text","text":%q}]}`, id, text)); !strings.Contains(got, `"result":`) {
+		t.Fatal(got)
+	}
+}
+
+// follow opens a channels/stream, with more params behind the channel's id.
+func (s *testServer) follow(t *testing.T, agent, id, more string, headers ...string) *subscriber {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"sub 1","method":"channels/stream","params":{"channelId":%q%s}}`, id, more)
+	sub := s.open(t, http.MethodPost, "/", body, append(headers, "X-Agent-ID: "+agent)...)
+	sub.established()
+	return sub
+}
+
+func messageBlock(sequence int, text string) string {
+	return fmt.Sprintf(`data: {"jsonrpc":"2.0","id":"sub 1","result":{"kind":"messageEvent","event":{"id":"<uuid>","channelId":"<uuid>","sequence":%d,`+
+		`"timestamp":1767323045000,"author":"agent://ann","parts":[{"type":"text","text":%q}],"kind":"messageEvent"}}}`+"\n\n", sequence, text)
+}
+
+func (s *subscriber) expectBlocks(want ...string) {
+	s.t.Helper()
+	for _, w := range want {
+		if got := mask(s.block()); got != w {
+			s.t.Fatalf("got  %swant %s", got, w)
+		}
+	}
+}
+
+// The exact bytes of a stream: what is said from now on, and what was said behind
+// a sequence, then what is said. Ids are sequences, for those who ask.
+func TestChannelStreamBlocks(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{"members":[{"principalId":"bob"}]}`)
+	s.say(t, "ann", id, "one")
+	s.say(t, "ann", id, "two")
+	now := s.follow(t, "bob", id, "")
+	asked := s.follow(t, "bob", id, "", "Last-Event-ID: ")
+	since := s.follow(t, "bob", id, `,"sinceSequence":1,"heartbeatIntervalMs":null`)
+	again := s.follow(t, "bob", id, `,"sinceSequence":2`, "Last-Event-ID: 0") // it comes back with the request of its start
+	s.say(t, "ann", id, "three")
+	one, two, three := messageBlock(1, "one"), messageBlock(2, "two"), messageBlock(3, "three")
+	now.expectBlocks(three)
+	asked.expectBlocks("id: 3\n" + three)
+	since.expectBlocks("id: 2\n"+two, "id: 3\n"+three)
+	again.expectBlocks("id: 1\n"+one, "id: 2\n"+two, "id: 3\n"+three)
+}
+
+// lastBlock is the last event of a stream with an error.
+func lastBlock(code int, message, data string) string {
+	return fmt.Sprintf(`data: {"jsonrpc":"2.0","id":"sub 1","error":{"code":%d,"message":%q,"data":{%s}}}`+"\n\n", code, message, data)
+}
+
+func (s *subscriber) expectEnd(want string) {
+	s.t.Helper()
+	if got := s.block(); got != want {
+		s.t.Errorf("got  %swant %s", got, want)
+	}
+	if rest := s.block(); rest != "" {
+		s.t.Errorf("behind the last event: %q", rest)
+	}
+}
+
+// Who may not read the channel any more is told that it is not there, be it the
+// member that is gone or the channel.
+func TestChannelStreamEndsWithAccess(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{"members":[{"principalId":"bob"},{"principalId":"cleo"}]}`)
+	s.say(t, "ann", id, "one")
+	bob, cleo := s.follow(t, "bob", id, `,"sinceSequence":0`), s.follow(t, "cleo", id, "")
+	bob.expectBlocks("id: 1\n" + messageBlock(1, "one"))
+	gone := lastBlock(-31101, "there is no such channel", `"reason":"CHANNEL_NOT_FOUND","domain":"koine","field":"channelId","position":"1"`)
+	if got := s.call(t, "ann", "channels/removeMember", `{"channelId":"`+id+`","principalId":"bob"}`); !strings.Contains(got, `"result"`) {
+		t.Fatal(got)
+	}
+	bob.expectEnd(gone)
+	if got := s.call(t, "ann", "channels/delete", `{"channelId":"`+id+`"}`); !strings.Contains(got, `"deleted":true`) {
+		t.Fatal(got)
+	}
+	cleo.expectEnd(gone)
+}
+
+// A server that ends tells each stream where to go on, and takes no new one.
+func TestChannelStreamsAtShutdown(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{}`)
+	s.say(t, "ann", id, "one")
+	plain := s.follow(t, "ann", id, "")
+	behind := s.follow(t, "ann", id, `,"sinceSequence":0`)
+	behind.expectBlocks("id: 1\n" + messageBlock(1, "one"))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.streams.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []*subscriber{plain, behind} {
+		sub.expectEnd(lastBlock(-31106, "the server is shutting down",
+			`"reason":"SERVER_SHUTDOWN","domain":"koine","hint":"Resume from the position; without one, start again.","position":"1"`))
+	}
+	if got, want := s.call(t, "ann", "channels/stream", `{"channelId":"`+id+`"}`), "503 application/json 5\n"+
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-31106,"message":"the server is shutting down","data":{"reason":"SERVER_SHUTDOWN","domain":"koine","retryAfterMs":5000}}}`+"\n"; got != want {
+		t.Errorf("a new stream: got %swant %s", got, want)
+	}
+}
+
+func TestTooManyChannelStreams(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{}, sse.Options{MaxStreams: 1, RetryAfter: 1500 * time.Millisecond}, a2a.Options{})
+	id := s.channel(t, `{}`)
+	s.follow(t, "ann", id, "")
+	if got, want := s.call(t, "ann", "channels/stream", `{"channelId":"`+id+`"}`), "503 application/json 2\n"+
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-31106,"message":"there are as many open streams as the server serves",`+
+		`"data":{"reason":"TOO_MANY_STREAMS","domain":"koine","hint":"Close streams, or try again later.","retryAfterMs":1500}}}`+"\n"; got != want {
+		t.Errorf("got %swant %s", got, want)
+	}
+}
+
+// A client that does not read is told so behind what it was sent, and misses
+// nothing when it comes back.
+func TestSlowReaderOfAChannel(t *testing.T) {
+	followed := make(chan context.Context, 2)
+	admit := func(ctx context.Context, _ kg.Principal, follow bool) error {
+		if follow {
+			followed <- ctx
+		}
+		return nil
+	}
+	s := newTestServerWith(t, kg.Options{AdmitRead: admit}, sse.Options{WriteTimeout: 200 * time.Millisecond, LastTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
+	id := s.channel(t, `{}`)
+	sub := s.follow(t, "ann", id, "")
+	const n = 50
+	for range n {
+		s.say(t, "ann", id, strings.Repeat("x", 200<<10))
+	}
+	// It reads again only when the server has given it up.
+	select {
+	case <-(<-followed).Done():
+	case <-time.After(patience):
+		t.Fatal("a client that does not read is served on")
+	}
+	at, block := 0, sub.block()
+	for ; !strings.Contains(block, `"error"`); block = sub.block() {
+		if at++; at == n || !strings.Contains(block, fmt.Sprintf(`"sequence":%d,`, at)) {
+			t.Fatalf("after %d: got %.300s", at, block)
+		}
+	}
+	if want := lastBlock(-31106, "the client did not take the events in time",
+		fmt.Sprintf(`"reason":"SLOW_CONSUMER","domain":"koine","hint":"Resume from the position; without one, start again.","position":"%d"`, at)); block != want {
+		t.Errorf("got  %swant %s", block, want)
+	}
+	sub = s.follow(t, "ann", id, fmt.Sprintf(`,"sinceSequence":%d`, at))
+	for at++; at <= n; at++ {
+		if block := sub.block(); !strings.HasPrefix(block, fmt.Sprintf("id: %d\n", at)) {
+			t.Fatalf("back behind %d: got %.300s", at, block)
+		}
+	}
+}
+
+// Heartbeats are comments, with ids and without, as often as the client says but
+// not more often than once a second.
+func TestChannelHeartbeats(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{}, sse.Options{Heartbeat: time.Hour}, a2a.Options{})
+	id := s.channel(t, `{}`)
+	began := time.Now()
+	for _, more := range []string{`,"heartbeatIntervalMs":1`, `,"heartbeatIntervalMs":-5,"sinceSequence":0`} {
+		sub := s.follow(t, "ann", id, more)
+		if line, err := sub.body.ReadString('\n'); err != nil || line != ": \n" {
+			t.Errorf("got %q, %v, want a comment", line, err)
+		}
+	}
+	if took := time.Since(began); took < a2a.MinHeartbeat {
+		t.Errorf("the first came after %v", took)
+	}
+}

@@ -1,0 +1,114 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Bounds of heartbeatIntervalMs; what lies outside is brought between them.
+const (
+	MinHeartbeat = time.Second
+	MaxHeartbeat = time.Minute
+)
+
+// channelStream is channels/stream (channels extension, section 7.3; WIRE §5 and
+// §7). Ids are sequences; they are sent to who says where it begins, or asks for
+// them by a Last-Event-ID, even an empty one.
+func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
+	params, id := c.channelParams(new(failure))
+	n, said := params.natural("sinceSequence")
+	interval, _ := params.clamped("heartbeatIntervalMs", MinHeartbeat.Milliseconds(), MaxHeartbeat.Milliseconds())
+	if err := params.end(); err != nil {
+		return nil, err
+	}
+	start := streamStart{sequence: bounded(n), field: "sinceSequence", said: said}
+	ids, err := start.readHeader(c.header)
+	if err != nil {
+		return nil, err
+	}
+	by := c.byCaller()
+	return &opening{ids: ids || said, heartbeat: time.Duration(interval) * time.Millisecond, establish: func(ctx context.Context) (*feed, error) {
+		st, err := h.channels.Stream(ctx, by, id, start.since())
+		if err != nil {
+			return nil, start.blame(err)
+		}
+		return newMessageFeed(st), nil
+	}}, nil
+}
+
+// streamStart is the sequence behind which a stream begins, and who said so.
+type streamStart struct {
+	sequence int64
+	field    string // of the request
+	said     bool   // otherwise it begins with what comes
+}
+
+// readHeader takes the start from a Last-Event-ID, which is newer than what the
+// request itself says: it is of a client that comes back with the same request. It
+// tells whether the header is there.
+func (s *streamStart) readHeader(header http.Header) (asked bool, err error) {
+	_, asked = header[lastEventID]
+	last := header.Get(lastEventID)
+	if last == "" {
+		return asked, nil
+	}
+	n, err := strconv.ParseUint(last, 10, 64)
+	if err != nil {
+		return asked, kg.Errorf(kg.CodeInvalid, "is the id of an event: a sequence, not %q", clip(last)).At("Last-Event-ID")
+	}
+	s.sequence, s.field, s.said = bounded(n), "Last-Event-ID", true
+	return asked, nil
+}
+
+func (s *streamStart) since() *int64 {
+	if !s.said {
+		return nil
+	}
+	return &s.sequence
+}
+
+// blame names what the start was taken from, where the domain says that it is wrong.
+func (s *streamStart) blame(err error) error {
+	e := kg.AsError(err)
+	if e.Field != "sinceSequence" {
+		return err
+	}
+	f := *e
+	f.Field = s.field
+	return &f
+}
+
+// wireEnvelope is what a stream sends (channels extension, section 4.4).
+type wireEnvelope struct {
+	Kind  string       `json:"kind"`
+	Event *wireMessage `json:"event"`
+}
+
+// newMessageFeed wraps the stream, which the feed's close gives back. A heartbeat
+// tells no position: every message is sent, so the last of them is where it is.
+func newMessageFeed(st *channels.Stream) *feed {
+	return &feed{
+		results: messageResults(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
+		position: func() string { return "" }, close: st.Close,
+	}
+}
+
+func messageResults(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
+	return func(yield func(result, error) bool) {
+		for m, err := range messages {
+			if err != nil {
+				yield(result{}, err)
+				return
+			}
+			if !yield(result{wireEnvelope{kindMessageEvent, encodeMessage(m)}, strconv.FormatInt(m.Sequence, 10)}, nil) {
+				return
+			}
+		}
+	}
+}
