@@ -77,14 +77,10 @@ func (a *addressing) inRole(role string) error {
 
 // respond addresses a response to who asked.
 func (a *addressing) respond() error {
-	m, request := a.message, &Message{ID: a.message.Correlation, Channel: a.message.Channel}
-	for st, err := range a.tx.MatchOwn(kg.Pattern{Subject: request.ID.Entity()}) {
-		if err != nil {
-			return err
-		}
-		if err := request.take(st.Predicate, st.Object); err != nil {
-			return err
-		}
+	m := a.message
+	request, err := readMessage(a.tx.MatchOwn, m.Channel, m.Correlation)
+	if err != nil {
+		return err
 	}
 	switch {
 	case request.Interaction != Request:

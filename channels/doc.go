@@ -5,7 +5,7 @@
 //
 // # What is stored
 //
-// A channel has an id, and up to four graphs:
+// A channel has an id, and these graphs:
 //
 //   - its record, in RecordGraph: name, members, settings. It decides who may do
 //     what, and is one of those by which koine decides (kg.Options.OnSystemChange);
@@ -14,9 +14,13 @@
 //   - its facts, in FactsGraph: an ordinary graph for what messages of a channel
 //     that is not public assert.
 //
+// What is addressed to some only is in more graphs, one for each set of an author
+// and its recipients: of such a message the journal has no more than everybody in
+// the channel may know (skeleton), and the record says who reads the rest.
+//
 // Who may do what is said by the rights of a channel (Rights), which go by its kind
-// and visibility, and decided in rights.go. Who may read the channel may read all of
-// its graphs (Guard). Properties are in
+// and visibility, and decided in rights.go. Who may read the channel may read all
+// other of its graphs (Guard). Properties are in
 // kg.OwnVocabulary: see vocabulary.go.
 //
 // # Promises

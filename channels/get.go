@@ -48,7 +48,7 @@ func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
 		return c, err
 	}
-	last, err := readMessages(snapshot, id, c.Messages, 1)
+	last, err := readMessages(snapshot, id, c.Messages, 1, reading{})
 	if err == nil && len(last) == 1 {
 		c.LastMessageAt = last[0].Time
 	}

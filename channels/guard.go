@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"koine/kg"
@@ -24,7 +25,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	e := g.table.get(id)
 	switch right {
 	case kg.Discover, kg.Read:
-		return p.Trusted() || mayRead(p, e)
+		return p.Trusted() || mayRead(p, e) && (part != lanePart || g.mayReadLane(p, graph))
 	case kg.Write, kg.Create:
 		return part == factsPart && (p.Trusted() || e.posts(p.ID))
 	}
@@ -35,6 +36,13 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // everybody is an administrator, only members and the public do.
 func mayRead(p kg.Principal, e *entry) bool {
 	return e.reads(p.ID) || e != nil && !e.deleted && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+}
+
+// mayReadLane tells whether the principal, who reads the channel, reads what in it
+// is addressed to some only.
+func (g *Guard) mayReadLane(p kg.Principal, graph kg.Term) bool {
+	readers, known := g.table.lanes.Load(graph)
+	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || p.HasRole(kg.RoleAdmin) && p.Method != openMethod
 }
 
 const openMethod = "open"

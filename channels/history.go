@@ -48,16 +48,17 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if err != nil {
 		return nil, "", err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), Graphs: []kg.Term{id.MessagesGraph()}})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(agent), AllGraphs: true})
 	if err != nil {
 		return nil, "", err
 	}
 	defer snapshot.Close()
+	eyes := s.reading(agent)
 	w, err := q.window(snapshot, id, at)
 	if err != nil {
 		return nil, "", err
 	}
-	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.Authors)
+	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.Authors, eyes)
 	if err == nil && more {
 		next = token.seal(strconv.FormatInt(w.at, 10))
 	}
@@ -126,7 +127,7 @@ func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time
 		if failed != nil {
 			return true
 		}
-		list, err := readMessages(snapshot, id, int64(i)+1, 1)
+		list, err := readMessages(snapshot, id, int64(i)+1, 1, reading{})
 		if err != nil || len(list) == 0 {
 			failed = err
 			return true
@@ -137,13 +138,13 @@ func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time
 }
 
 // read reads up to n messages of the authors. more tells that there may be others.
-func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, authors []kg.AgentID) (page []*Message, more bool, err error) {
+func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, authors []kg.AgentID, by reading) (page []*Message, more bool, err error) {
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		from, count := w.next(n)
 		if count == 0 {
 			return page, false, nil
 		}
-		list, err := readMessages(snapshot, id, from, count)
+		list, err := readMessages(snapshot, id, from, count, by)
 		if err != nil {
 			return nil, false, err
 		}

@@ -39,6 +39,15 @@ func (c ChannelID) RecordGraph() kg.Term { return kg.IRI(recordPrefix + string(c
 // MessagesGraph holds the channel's messages.
 func (c ChannelID) MessagesGraph() kg.Term { return kg.IRI(journalPrefix + string(c)) }
 
+// laneGraph holds the content of messages that only these agents read.
+func (c ChannelID) laneGraph(readers []kg.AgentID) kg.Term {
+	sum := sha256.New()
+	for _, agent := range readers {
+		sum.Write([]byte(string(agent) + "\n"))
+	}
+	return kg.IRI(journalPrefix + string(c) + "/" + hex.EncodeToString(sum.Sum(nil))[:32])
+}
+
 // ReceiptsGraph holds who got and read them.
 func (c ChannelID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
 
@@ -83,9 +92,14 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 		prefix string
 		part   graphPart
 	}{{recordPrefix, recordPart}, {journalPrefix, journalPart}, {receiptPrefix, receiptPart}, {factsPrefix, factsPart}} {
-		if rest, ok := strings.CutPrefix(name, p.prefix); ok {
-			return ChannelID(rest), p.part
+		rest, ok := strings.CutPrefix(name, p.prefix)
+		if !ok {
+			continue
 		}
+		if id, _, lane := strings.Cut(rest, "/"); lane && p.part == journalPart {
+			return ChannelID(id), lanePart
+		}
+		return ChannelID(rest), p.part
 	}
 	return "", 0
 }
@@ -98,6 +112,7 @@ const (
 	journalPart
 	receiptPart
 	factsPart
+	lanePart // the content of messages to some of its readers
 )
 
 func newID() (string, error) {

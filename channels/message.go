@@ -31,6 +31,8 @@ type Message struct {
 	Withheld Withheld
 	// ProposalID names the proposal that the facts of the message wait in.
 	ProposalID string
+	// Private tells that only the author and the recipients read the content.
+	Private bool
 	// Answered is the first response to a request, "" while there is none.
 	Answered MessageID
 	// Revision is the commit that the message came with.
@@ -54,6 +56,8 @@ func (m *Message) take(property, object kg.Term) error {
 		return json.Unmarshal([]byte(object.Value()), &m.ArtifactRefs)
 	case propKey:
 		m.IdempotencyKey = object.Value()
+	case propPayload:
+		m.Private = true
 	case propAnswered:
 		m.Answered = messageOf(object)
 	case propProposal:
@@ -110,8 +114,15 @@ func rawTexts(parts []json.RawMessage) [][]byte {
 // statement is what is said about an entity.
 type statement struct{ property, object kg.Term }
 
-// readMessages reads the messages of a channel from a number on, up to n, in order.
-func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int) ([]*Message, error) {
+// reading is by whom messages are read, and when.
+type reading struct {
+	agent kg.AgentID // "" for koine itself, which does not look at the content
+	now   time.Time
+}
+
+// readMessages reads the messages of a channel from a number on, up to n, in order,
+// as they are shown to who reads.
+func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by reading) ([]*Message, error) {
 	out := make([]*Message, 0, n)
 	var rows []kg.Row
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {
@@ -131,43 +142,62 @@ func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int) ([]*Me
 	defer sweep.Close()
 	for i := range rows {
 		m := &Message{Channel: id}
-		for sweep.Seek(kg.IDPattern{Subject: rows[i].Subject, Graph: rows[i].Graph}, nil); sweep.Next(); {
-			st, err := snapshot.Statement(*sweep.Row())
+		if err := m.read(snapshot, sweep, rows[i].Subject, rows[i].Graph); err != nil {
+			return nil, err
+		}
+		if m.Private && m.readBy(by.agent) {
+			lane, known, err := snapshot.ID(m.contentGraph())
 			if err != nil {
 				return nil, err
 			}
-			if m.ID == "" {
-				m.ID = messageOf(st.Subject)
-			}
-			if st.Predicate == kg.Sequence {
-				m.Revision = st.Assertions[0].Revision
-			}
-			if err := m.take(st.Predicate, st.Object); err != nil {
-				return nil, err
+			if known {
+				if err := m.read(snapshot, sweep, rows[i].Subject, lane); err != nil {
+					return nil, err
+				}
 			}
 		}
-		if err := sweep.Err(); err != nil {
-			return nil, err
-		}
+		m.show(by)
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-// readMessage reads one message of a channel; nil if it has none with the id.
+// read takes in what a graph says about the message.
+func (m *Message) read(snapshot *kg.Snapshot, sweep *kg.Sweep, subject, graph kg.ID) error {
+	for sweep.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); sweep.Next(); {
+		st, err := snapshot.Statement(*sweep.Row())
+		if err != nil {
+			return err
+		}
+		if err := m.takeStatement(&st); err != nil {
+			return err
+		}
+	}
+	return sweep.Err()
+}
+
+func (m *Message) takeStatement(st *kg.Statement) error {
+	if m.ID == "" {
+		m.ID = messageOf(st.Subject)
+	}
+	if st.Predicate == kg.Sequence {
+		m.Revision = st.Assertions[0].Revision
+	}
+	return m.take(st.Predicate, st.Object)
+}
+
+// readMessage reads one message of a channel whole, whoever may see what of it; nil
+// if it has none with the id.
 func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, error) {
 	m := &Message{ID: id, Channel: channel}
 	for st, err := range match(kg.Pattern{Subject: id.Entity()}) {
 		if err != nil {
 			return nil, err
 		}
-		if of, part := channelOf(st.Graph); of != channel || part != journalPart {
+		if of, part := channelOf(st.Graph); of != channel || part != journalPart && part != lanePart {
 			continue
 		}
-		if st.Predicate == kg.Sequence {
-			m.Revision = st.Assertions[0].Revision
-		}
-		if err := m.take(st.Predicate, st.Object); err != nil {
+		if err := m.takeStatement(&st); err != nil {
 			return nil, err
 		}
 	}
@@ -177,9 +207,9 @@ func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, erro
 	return m, nil
 }
 
-// messageIn reads the message that a commit published in the channel; nil if it
-// published none.
-func messageIn(c *kg.Commit, id ChannelID) (*Message, error) {
+// messageIn reads the message that a commit published in the channel, as it is
+// shown to who reads; nil if it published none.
+func messageIn(c *kg.Commit, id ChannelID, by reading) (*Message, error) {
 	graph := id.MessagesGraph()
 	var m *Message
 	for i := range c.Changes {
@@ -193,12 +223,20 @@ func messageIn(c *kg.Commit, id ChannelID) (*Message, error) {
 		return nil, nil
 	}
 	subject := m.ID.Entity()
-	for i := range c.Changes {
-		if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
-			if err := m.take(q.Predicate, q.Object); err != nil {
-				return nil, err
+	take := func(graph kg.Term) error {
+		for i := range c.Changes {
+			if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
+				if err := m.take(q.Predicate, q.Object); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	return m, nil
+	err := take(graph)
+	if err == nil && m.Private && m.readBy(by.agent) {
+		err = take(m.contentGraph())
+	}
+	m.show(by)
+	return m, err
 }

@@ -25,6 +25,7 @@ const (
 const (
 	DefaultMaxMembers  = 1000
 	DefaultMaxChannels = 100_000
+	DefaultMaxLanes    = 1024
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -33,6 +34,10 @@ type Options struct {
 	// server, deleted ones included: who may see what is kept in memory.
 	MaxMembers  int
 	MaxChannels int
+	// MaxLanes bounds the sets of agents among whom alone messages of one channel
+	// were: an author and its recipients, whoever of them it is. Each has a graph,
+	// and who reads it is kept in memory.
+	MaxLanes int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
@@ -45,6 +50,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxChannels == 0 {
 		o.MaxChannels = DefaultMaxChannels
+	}
+	if o.MaxLanes == 0 {
+		o.MaxLanes = DefaultMaxLanes
 	}
 	if o.Agents == nil {
 		o.Agents = func(func(kg.AgentID) bool) {}

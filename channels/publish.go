@@ -247,10 +247,28 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 	if err := address.find(); err != nil {
 		return false, err
 	}
+	content := graph
+	if len(m.Recipients) > 0 && e.Kind != Direct { // both read all of a direct channel
+		m.Private = true
+		content = m.contentGraph()
+		made, err := openLane(tx, &m, p.service.options.MaxLanes)
+		if p.own += made; err != nil {
+			return false, err
+		}
+	}
 	*p.done = m
 	write := func(st statement) error {
 		p.own++
-		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: subject, Predicate: st.property, Object: st.object, Graph: graph}})
+		q := kg.Quad{Subject: subject, Predicate: st.property, Object: st.object, Graph: content}
+		if skeleton[st.property] {
+			q.Graph = graph
+		}
+		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
+	}
+	if m.Private {
+		if err := write(statement{propPayload, content}); err != nil {
+			return false, err
+		}
 	}
 	for _, st := range slices.Concat(p.statements, m.address()) {
 		if err := write(st); err != nil {
@@ -264,7 +282,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 	}
 	if r := address.request; r != nil && r.Answered == "" {
 		p.own++
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: r.ID.Entity(), Predicate: propAnswered, Object: subject, Graph: graph}}); err != nil {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: r.ID.Entity(), Predicate: propAnswered, Object: subject, Graph: r.contentGraph()}}); err != nil {
 			return false, err
 		}
 	}
@@ -293,25 +311,25 @@ func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 
 // first finds the message that the key made before, with the hash of its content.
 func (p *publishing) first(tx *kg.Tx) (m *Message, hash string, err error) {
-	graph := p.message.Channel.MessagesGraph()
 	object := once(p.message.Channel, p.author, p.message.IdempotencyKey)
-	var subject kg.Term
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: object, Graph: graph}) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: object}) {
 		if err != nil {
 			return nil, "", err
 		}
-		subject = st.Subject
+		if m, err = readMessage(tx.MatchOwn, p.message.Channel, messageOf(st.Subject)); err != nil || m == nil {
+			return nil, "", err
+		}
 		break
 	}
-	if subject.IsZero() {
+	if m == nil {
 		return nil, "", nil
 	}
-	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subject, Predicate: propContent, Graph: graph}) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.ID.Entity(), Predicate: propContent, Graph: m.contentGraph()}) {
 		if err != nil {
 			return nil, "", err
 		}
 		hash = st.Object.Value()
 	}
-	m, err = readMessage(tx.MatchOwn, p.message.Channel, messageOf(subject))
-	return m, hash, err
+	m.show(reading{p.author, tx.Time()})
+	return m, hash, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,16 +21,34 @@ type server struct {
 
 func serve(t testing.TB, o channels.Options, so kg.Options) *server {
 	t.Helper()
-	s := channels.New(o)
 	if so.Access == nil {
 		so.Access = kg.AllowAll{}
 	}
-	so.Access, so.OnSystemChange = s.Guard(so.Access), s.Follow
-	store := kgtest.Disk(t, so)
-	if err := s.Load(t.Context(), store.Store); err != nil {
+	s, dir := new(server), filepath.Join(t.TempDir(), "data")
+	open := func() (*kg.Store, error) { // with a service that knows nothing yet
+		s.Service = channels.New(o)
+		options := so
+		options.Access, options.OnSystemChange = s.Guard(so.Access), s.Follow
+		return kg.Open(dir, options)
+	}
+	store, err := open()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{s, store}
+	s.store = kgtest.NewStore(t, store, open)
+	if err := s.Load(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// restart opens the store again, with another service.
+func (s *server) restart(t testing.TB) {
+	t.Helper()
+	s.store.Reopen()
+	if err := s.Load(t.Context(), s.store.Store); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // as is an agent that calls for itself.

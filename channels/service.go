@@ -54,8 +54,16 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 			ids = append(ids, id)
 		}
 	}
+	lanes := laneReaders{}
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader}) {
+		if err != nil {
+			return err
+		}
+		lanes.take(st.Quad)
+	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
+	s.table.keep(lanes)
 	s.table.followed = max(s.table.followed, snapshot.Revision())
 	for _, id := range ids {
 		c, err := readChannel(snapshot.Match, id)

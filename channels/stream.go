@@ -140,7 +140,7 @@ func (st *Stream) page() ([]*Message, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readMessages(snapshot, st.id, st.last+1, streamPage)
+	return readMessages(snapshot, st.id, st.last+1, streamPage, st.service.reading(st.agent))
 }
 
 // live tells what comes.
@@ -149,7 +149,7 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		m, err := messageIn(e.Commit, st.id)
+		m, err := messageIn(e.Commit, st.id, st.service.reading(st.agent))
 		if err != nil {
 			return false, err
 		}
@@ -181,7 +181,7 @@ func (st *Stream) reread(m *Message) (*Message, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := readMessages(snapshot, st.id, m.Sequence, 1)
+	list, err := readMessages(snapshot, st.id, m.Sequence, 1, st.service.reading(st.agent))
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (st *Stream) reread(m *Message) (*Message, error) {
 
 // view reads the channel as the agent sees it now.
 func (st *Stream) view() (*kg.Snapshot, error) {
-	return st.service.store.View(st.ctx, kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{st.id.MessagesGraph()}})
+	return st.service.store.View(st.ctx, kg.View{Principal: st.by.reader(st.agent), AllGraphs: true})
 }
 
 // allowed asks whether the agent may still read the channel.

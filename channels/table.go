@@ -35,6 +35,8 @@ type table struct {
 	entries sync.Map // ChannelID → *entry; readers take no lock
 	count   atomic.Int64
 
+	lanes sync.Map // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
+
 	lately  lately
 	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
 
@@ -61,10 +63,13 @@ func (t *table) follow(c *kg.Commit) {
 		return
 	}
 	t.followed = c.Revision
-	changed := map[ChannelID]*Channel{}
+	changed, lanes := map[ChannelID]*Channel{}, laneReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		id, part := channelOf(ch.Quad.Graph)
+		if part == recordPart && ch.Op == kg.Add {
+			lanes.take(ch.Quad)
+		}
 		if part != recordPart || ch.Quad.Subject != id.Entity() {
 			continue
 		}
@@ -83,6 +88,7 @@ func (t *table) follow(c *kg.Commit) {
 			now.take(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
 		}
 	}
+	t.keep(lanes)
 	for id, now := range changed {
 		before := t.get(id)
 		t.lately.add(change{c.Revision, before, t.put(now)})

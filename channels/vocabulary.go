@@ -28,6 +28,10 @@ var (
 	propPost     = own("channelPost")
 	propManage   = own("channelManage")
 
+	// The graphs for messages to some of the readers, and who reads each.
+	propLane       = own("lane")
+	propLaneReader = own("laneReader")
+
 	// What a member is. The assertion is valid from when it joined.
 	propOwner     = own("channelOwner")
 	propModerator = own("channelModerator")
@@ -60,6 +64,7 @@ var (
 	propRetracts    = own("retracts")    // the message that this one takes back
 	propRetractedBy = own("retractedBy") // the message that took this one back
 	propProposal    = own("proposal")    // that its facts became
+	propPayload     = own("payload")     // the graph with what only some may read of it
 )
 
 var rdfType = kg.IRI(kg.RDFType)

@@ -9,6 +9,8 @@ type Withheld string
 // The reasons.
 const (
 	Retracted Withheld = "retracted" // its author or an owner took it back
+	Expired   Withheld = "expired"   // it was to be read before a time that has come
+	Addressed Withheld = "addressed" // it is for others
 )
 
 // payload are the properties that a message loses when its content goes. What it
@@ -24,7 +26,7 @@ func dropPayload(tx *kg.Tx, id ChannelID, m MessageID) error {
 			if err != nil {
 				return err
 			}
-			if of, part := channelOf(st.Graph); of == id && part == journalPart {
+			if of, part := channelOf(st.Graph); of == id && (part == journalPart || part == lanePart) {
 				gone = append(gone, st.Quad)
 			}
 		}
@@ -35,4 +37,33 @@ func dropPayload(tx *kg.Tx, id ChannelID, m MessageID) error {
 		}
 	}
 	return nil
+}
+
+// reading is that of an agent, at this moment.
+func (s *Service) reading(agent kg.AgentID) reading {
+	return reading{agent, s.options.Clock()}
+}
+
+// show takes away what the reader may not see of the message.
+func (m *Message) show(to reading) {
+	switch {
+	case m.Withheld != "":
+	case !m.readBy(to.agent):
+		m.withhold(Addressed)
+	case m.expired(to.now):
+		m.withhold(Expired)
+	}
+}
+
+// withhold leaves of the message what everybody may know, and says why.
+func (m *Message) withhold(why Withheld) {
+	left := Message{
+		ID: m.ID, Channel: m.Channel, Sequence: m.Sequence, Time: m.Time, Author: m.Author, Revision: m.Revision,
+		Private: m.Private, Withheld: why,
+		Envelope: Envelope{Interaction: m.Interaction, To: m.To, Recipients: m.Recipients},
+	}
+	if why == Expired {
+		left.ExpiresAt = m.ExpiresAt
+	}
+	*m = left
 }

@@ -1,0 +1,251 @@
+package channels_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Who a message is not addressed to gets its event without the content, and no
+// statement of it; the sequences stay whole.
+func TestAddressedIsWithheld(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	streams := map[string]*channels.Stream{}
+	for _, who := range []string{"ann", "bob", "cleo"} {
+		stream, err := s.Stream(within(t), as(who), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		streams[who] = stream
+	}
+	s.say(t, "ann", c.ID, "to all")
+	r, err := s.Publish(within(t), as("ann"), channels.Publication{
+		Channel: c.ID, Parts: text("psst"), Metadata: []byte(`{"a":1}`), ArtifactRefs: []string{"x"}, IdempotencyKey: "k",
+		Envelope: channels.Envelope{Interaction: channels.Request, ContentType: channels.Text, Tags: []string{"t"}, Thread: "th", To: "bob", ExpiresAt: time.Now().Add(time.Hour)},
+	})
+	if err != nil || !r.Message.Private || r.Message.Withheld != "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	look := func() {
+		for who, stream := range streams {
+			page, _, err := s.History(within(t), as(who), c.ID, channels.HistoryQuery{})
+			if err != nil || fmt.Sprint(sequences(page)) != "[1 2]" {
+				t.Fatalf("%s reads %v, %v", who, page, err)
+			}
+			got := []*channels.Message{page[1]}
+			if stream != nil {
+				for m, err := range stream.Messages() {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if m.Sequence == 2 {
+						got = append(got, m)
+						break
+					}
+				}
+				streams[who] = nil
+			}
+			for _, m := range got {
+				if m.ID != r.Message.ID || m.Author != "agent://ann" || m.To != "agent://bob" || !m.Time.Equal(r.Message.Time) || m.Interaction != channels.Request {
+					t.Errorf("%s gets %+v", who, m)
+				}
+				whole := string(m.Metadata) == `{"a":1}` && len(m.Parts) == 1 && len(m.Tags) == 1 && m.Thread == "th" && m.IdempotencyKey == "k" && m.Withheld == ""
+				bare := m.Withheld == channels.Addressed && m.Parts == nil && m.Metadata == nil && m.ArtifactRefs == nil && m.Tags == nil && m.Thread == "" &&
+					m.IdempotencyKey == "" && m.ContentType == "" && m.ExpiresAt.IsZero()
+				if whole != (who != "cleo") || bare != (who == "cleo") {
+					t.Errorf("%s gets %+v", who, m)
+				}
+			}
+		}
+	}
+	look()
+	for _, who := range []string{"ann", "bob", "cleo", "eve"} {
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as(who).Principal, AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := snapshot.Count(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "parts")})
+		if want := map[string]uint64{"ann": 2, "bob": 2, "cleo": 1}[who]; err != nil || n != want {
+			t.Errorf("%s counts %d contents, %v; want %d", who, n, err, want)
+		}
+		snapshot.Close()
+	}
+	// An agent that is acted for reads what it reads, and an administrator that is no
+	// recipient reads in the channel what its agent may.
+	acting := channels.Caller{Principal: kg.Principal{ID: "agent://eve", Method: "key", ActFor: []kg.AgentID{kg.Anybody}}, Actor: "agent://cleo"}
+	admin := channels.Caller{Principal: kg.Principal{ID: "agent://cleo", Method: "key", Roles: []string{kg.RoleAdmin}}}
+	for _, by := range []channels.Caller{acting, admin} {
+		page, _, err := s.History(within(t), by, c.ID, channels.HistoryQuery{SinceSequence: 1})
+		if err != nil || len(page) != 1 || page[0].Withheld != channels.Addressed || page[0].Parts != nil {
+			t.Errorf("%+v reads %+v, %v", by, page[0], err)
+		}
+	}
+	s.restart(t)
+	look()
+	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.counts(t, "bob"); n != 0 {
+		t.Errorf("bob, who has left, still reads %d messages", n)
+	}
+}
+
+// counts is how many contents of messages an agent reads.
+func (s *server) counts(t *testing.T, who string) uint64 {
+	t.Helper()
+	snapshot, err := s.store.View(within(t), kg.View{Principal: as(who).Principal, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	n, err := snapshot.Count(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "parts")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A response is for who asked, and uses the same graph as its request.
+func TestLanesAreBounded(t *testing.T) {
+	s := serve(t, channels.Options{MaxLanes: 2}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})
+	s.mustSend(t, "ann", c.ID, channels.Envelope{To: "cleo"})
+	_, err := s.send(t, "bob", c.ID, channels.Envelope{To: "cleo"})
+	wantCode(t, "a third set", err, kg.CodeLimitExceeded)
+	s.mustSend(t, "cleo", c.ID, channels.Envelope{To: "ann"})
+	s.mustSend(t, "bob", c.ID, channels.Envelope{To: "*"})
+	if n := s.counts(t, "cleo"); n != 3 {
+		t.Errorf("cleo reads %d contents, want 3", n)
+	}
+}
+
+// What others see is the same whatever is said to those addressed: two stores with
+// the same conversation but for the content of what was addressed look the same to
+// everybody whom it was not addressed to. That holds for histories, streams, all
+// statements, the log and the commits.
+func TestAddressedLeavesNoTrace(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	views := [2]string{}
+	for world := range views {
+		r := rand.New(rand.NewPCG(seed, 1)) // the same choices in both
+		clock := startClock()
+		s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+		c := s.make(t, channels.Public, "bob", "cleo", "dora")
+		s.role(t, "pair", "ann", "bob")
+		names := []string{"ann", "bob"}
+		for i := range 60 {
+			clock.step(time.Millisecond)
+			p := channels.Publication{Channel: c.ID, Parts: text("%d", i)}
+			by := []string{"ann", "bob", "cleo"}[r.IntN(3)]
+			switch r.IntN(3) {
+			case 0:
+				by = names[r.IntN(2)]
+				p.To, p.Envelope.To = "", "role:pair"
+				p.Interaction = channels.Request
+			case 1:
+				by = "ann"
+				p.Envelope.To = "bob"
+			}
+			if p.Envelope.To != "" && world == 1 { // otherwise in every way
+				p.Parts = append(text("something else %d", i), text("and more")...)
+				p.Metadata, p.Tags, p.Thread, p.ArtifactRefs = []byte(`{"x":1}`), []string{"a", "b"}, "th", []string{"r"}
+				p.ContentType, p.Format, p.IdempotencyKey = channels.Structured, "f", fmt.Sprint(i)
+				p.ExpiresAt = clock.now().Add(time.Hour)
+			}
+			if _, err := s.Publish(within(t), as(by), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		views[world] = s.seen(t, c, "dora") + s.seen(t, c, "eve")
+	}
+	if views[0] != views[1] {
+		a, b := strings.Split(views[0], "\n"), strings.Split(views[1], "\n")
+		for i := range a {
+			if i >= len(b) || a[i] != b[i] {
+				t.Fatalf("line %d of %d and %d:\n%s\n%s", i, len(a), len(b), a[i], b[min(i, len(b)-1)])
+			}
+		}
+		t.Fatalf("%d lines and %d", len(a), len(b))
+	}
+	if !strings.Contains(views[0], "addressed") {
+		t.Error("nothing was addressed")
+	}
+}
+
+// seen is all that an agent can find out, as a text without what is by chance.
+func (s *server) seen(t *testing.T, c *channels.Channel, who string) string {
+	t.Helper()
+	var out []string
+	chance := []string{string(c.ID), "C"}
+	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	page, _, err := s.History(within(t), as(who), c.ID, channels.HistoryQuery{PageSize: channels.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range page {
+		chance = append(chance, string(m.ID), fmt.Sprintf("M%d", m.Sequence))
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		note("history %s", raw)
+	}
+	stream, err := s.Stream(within(t), as(who), c.ID, new(int64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m, err := range stream.Messages() {
+		raw, _ := json.Marshal(m)
+		note("stream %s %v", raw, err)
+		if m.Sequence == page[len(page)-1].Sequence {
+			break
+		}
+	}
+	stream.Close()
+	view := kg.View{Principal: as(who).Principal, AllGraphs: true}
+	snapshot, err := s.store.View(within(t), view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	var statements []string
+	for st, err := range snapshot.Match(kg.Pattern{}) {
+		statements = append(statements, fmt.Sprint("statement ", st, err))
+	}
+	graphs, err := snapshot.Graphs()
+	note("graphs %v %v", graphs, err)
+	predicates, err := snapshot.Predicates()
+	note("predicates %v %v", predicates, err)
+	reader, err := s.store.ReadLog(within(t), kg.Filter{View: view}, kg.LogRange{After: s.store.Oldest(), Until: s.store.Head()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range reader.Events() {
+		statements = append(statements, fmt.Sprint("event ", e.Op, e.Statement, e.Previous, e.StatementRemains, err))
+	}
+	for r := kg.Revision(1); r <= snapshot.Revision(); r++ {
+		commit, err := s.store.Commit(within(t), view.Principal, r)
+		if err != nil {
+			note("commit %d %v", r, err)
+			continue
+		}
+		note("commit %d %d changes, %q, %v", r, len(commit.Changes), commit.Justification, commit.Time)
+	}
+	text := strings.NewReplacer(chance...).Replace(strings.Join(append(out, statements...), "\n"))
+	lines := strings.Split(text, "\n")
+	slices.SortStableFunc(lines, cmp.Compare[string]) // ids by chance are in another order
+	return strings.Join(lines, "\n")
+}
