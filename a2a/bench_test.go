@@ -28,7 +28,7 @@ func BenchmarkReadMutations(b *testing.B) {
 				if refusal == nil {
 					params := readParams(f, requests[0].params)
 					list, _ := params.array("mutations")
-					mutations = h.readMutations(f, list)
+					mutations = h.readMutations(f, "mutations", list)
 				}
 				if refusal != nil || f.err != nil || len(mutations) != n {
 					b.Fatal(refusal, f.err, len(mutations))

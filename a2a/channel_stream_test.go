@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/channels"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -205,5 +206,26 @@ func TestChannelHeartbeats(t *testing.T) {
 	}
 	if took := time.Since(began); took < a2a.MinHeartbeat {
 		t.Errorf("the first came after %v", took)
+	}
+}
+
+// What was taken back stays where it was, without its parts, and so it is told to
+// who comes later.
+func TestRetractedMessages(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{}`)
+	s.say(t, "ann", id, "one")
+	first := remembered["message"].FindStringSubmatch(strings.ReplaceAll(s.call(t, "ann", "channels/history", `{"channelId":"`+id+`"}`), `"events":[{`, `"event":{`))[1]
+	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+	if _, err := s.rooms.Retract(t.Context(), ann, channels.Retraction{Channel: channels.ChannelID(id), Message: channels.MessageID(first)}); err != nil {
+		t.Fatal(err)
+	}
+	want := `"result":{"kind":"messageEvent","event":{"id":"<uuid>","channelId":"<uuid>","sequence":1,"timestamp":1767323045000,"author":"agent://ann","kind":"messageEvent","withheld":"retracted"}}`
+	sub := s.follow(t, "ann", id, `,"sinceSequence":0`)
+	if got := mask(sub.block()); !strings.Contains(got, want) {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	if got := sub.block(); !strings.Contains(got, `"retracts":"`+first+`"`) || !strings.Contains(got, `"parts":[{`) {
+		t.Errorf("the retraction: got %s", got)
 	}
 }

@@ -63,7 +63,7 @@ type wireMessage struct {
 	Sequence       int64              `json:"sequence"`
 	Timestamp      int64              `json:"timestamp"`
 	Author         kg.AgentID         `json:"author"`
-	Parts          []json.RawMessage  `json:"parts"`
+	Parts          []json.RawMessage  `json:"parts,omitempty"` // absent where it is withheld
 	ArtifactRefs   []string           `json:"artifactRefs,omitempty"`
 	Metadata       json.RawMessage    `json:"metadata,omitempty"`
 	IdempotencyKey string             `json:"idempotencyKey,omitempty"`
@@ -79,6 +79,8 @@ type wireMessage struct {
 	ExpiresAt     int64                `json:"expiresAt,omitempty"`
 	ReplyToID     channels.MessageID   `json:"replyToId,omitempty"`
 	ThreadID      string               `json:"threadId,omitempty"`
+	Retracts      channels.MessageID   `json:"retracts,omitempty"`
+	Withheld      channels.Withheld    `json:"withheld,omitempty"`
 }
 
 func encodeMessage(m *channels.Message) *wireMessage {
@@ -86,6 +88,6 @@ func encodeMessage(m *channels.Message) *wireMessage {
 		ID: m.ID, ChannelID: m.Channel, Sequence: m.Sequence, Timestamp: m.Time.UnixMilli(), Author: m.Author, Parts: m.Parts,
 		ArtifactRefs: m.ArtifactRefs, Metadata: m.Metadata, IdempotencyKey: m.IdempotencyKey, Kind: kindMessageEvent,
 		MessageType: m.Interaction, ContentType: m.ContentType, Format: m.Format, Tags: m.Tags, Recipient: m.To, Recipients: m.Recipients,
-		CorrelationID: m.Correlation, ExpiresAt: millisOf(m.ExpiresAt), ReplyToID: m.ReplyTo, ThreadID: m.Thread,
+		CorrelationID: m.Correlation, ExpiresAt: millisOf(m.ExpiresAt), ReplyToID: m.ReplyTo, ThreadID: m.Thread, Retracts: m.Retracts, Withheld: m.Withheld,
 	}
 }

@@ -2,8 +2,13 @@ package a2a
 
 import (
 	"context"
+	"fmt"
+	"regexp"
+	"strconv"
 
 	"koine/channels"
+	"koine/internal/update"
+	"koine/kg"
 )
 
 // publish is channels/publish (channels extension, section 7.1; WIRE §7).
@@ -11,15 +16,63 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := readPublication(&params)
+	facts := h.readFacts(f, &params)
 	params.done()
 	if err := f.error(); err != nil {
 		return nil, err
 	}
+	p.Patches, p.Implied = facts.Patches, facts.Implied
 	receipt, err := h.channels.Publish(ctx, c.byCaller(), p)
 	if err != nil {
-		return nil, err
+		return nil, inFacts(err, facts.Of)
 	}
-	return publishAnswer{Event: encodeMessage(receipt.Message), Replayed: receipt.Replayed}, nil
+	if receipt.Message == nil {
+		return nil, rejected(receipt.Verdict)
+	}
+	return encodePublished(receipt, len(p.Patches) > 0), nil
+}
+
+// readFacts reads patches as knowledge/update has them.
+func (h *Handler) readFacts(f *failure, params *object) update.Facts {
+	patches, said := params.array("patches")
+	if !said || len(patches) == 0 {
+		return update.Facts{}
+	}
+	facts, err := update.FactsOf(h.readMutations(f, "patches", patches))
+	if err != nil {
+		f.set("", inPatch(kg.AsError(err)).At("patches"))
+	}
+	return facts
+}
+
+// factPart is the index with which the domain names a patch.
+var factPart = regexp.MustCompile(`^patches\[(\d+)\]`)
+
+// inFacts gives an error about a patch the path that it has in the params; of tells
+// which element of patches the domain's patches are of.
+func inFacts(err error, of []int) error {
+	e := kg.AsError(err)
+	at := factPart.FindStringSubmatch(e.Field)
+	if at == nil {
+		return err
+	}
+	n, failed := strconv.Atoi(at[1])
+	if failed != nil || n >= len(of) {
+		return err
+	}
+	f := *e
+	f.Field = fmt.Sprintf("[%d]%s", of[n], e.Field[len(at[0]):])
+	return inPatch(&f).At("patches")
+}
+
+// rejected is the error for a message that was not published because of its facts.
+func rejected(v kg.Verdict) *Error {
+	message := v.Reason
+	if v.Details != "" {
+		message += ": " + v.Details
+	}
+	return newError(codeAlignment, message, details{Reason: string(kg.CodeConstraintViolation),
+		Verification: "Rejected - " + v.Reason, Hint: "Nothing was published. Correct the facts, or leave them out."})
 }
 
 func readPublication(params *object) (p channels.Publication) {
@@ -54,8 +107,28 @@ func readEnvelope(params *object) (e channels.Envelope) {
 	return e
 }
 
-// publishAnswer is the result of channels/publish.
+// publishAnswer is the result of channels/publish. What follows event is koine's:
+// what became of the facts, where there were any.
 type publishAnswer struct {
-	Event    *wireMessage `json:"event"`
-	Replayed bool         `json:"replayed,omitempty"`
+	Event               *wireMessage `json:"event"`
+	Replayed            bool         `json:"replayed,omitempty"`
+	StatementsAffected  *int         `json:"statementsAffected,omitempty"`
+	VerificationStatus  string       `json:"verificationStatus,omitempty"`
+	VerificationDetails string       `json:"verificationDetails,omitempty"`
+	ProposalID          string       `json:"proposalId,omitempty"`
+}
+
+func encodePublished(r *channels.Receipt, facts bool) publishAnswer {
+	out := publishAnswer{Event: encodeMessage(r.Message), Replayed: r.Replayed}
+	if !facts {
+		return out
+	}
+	out.VerificationStatus, out.VerificationDetails = "Verified", r.Verdict.Details
+	if r.Verdict.Outcome == kg.Held {
+		out.VerificationStatus, out.ProposalID = kg.ReasonHeld, r.Message.ProposalID
+	}
+	if !r.Replayed { // what the first one did is not counted again
+		out.StatementsAffected = &r.Affected
+	}
+	return out
 }

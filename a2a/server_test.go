@@ -22,6 +22,7 @@ import (
 type testServer struct {
 	*httptest.Server
 	store   *kg.Store
+	rooms   *channels.Service
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
 	querier *notingQuerier
@@ -68,7 +69,14 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if store.Access == nil {
 		store.Access = kg.AllowAll{}
 	}
-	store.Access, store.OnSystemChange = rooms.Guard(store.Access), rooms.Follow
+	s.rooms = rooms
+	also := store.OnSystemChange
+	store.Access, store.OnSystemChange = rooms.Guard(store.Access), func(c *kg.Commit) {
+		if also != nil {
+			also(c)
+		}
+		rooms.Follow(c)
+	}
 	store.Clock = func() time.Time { return dawn.Add(time.Duration(s.clock.Load()) * time.Second) }
 	store.FreeBytes = func(string) (uint64, error) { return 1 << 40, nil }
 	var err error

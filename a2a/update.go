@@ -27,7 +27,7 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	req.Meta.Method, req.Meta.Metadata = c.method, controls.metadata
 	patches, _ := params.array("mutations")
 	params.done()
-	req.Mutations = h.readMutations(f, patches)
+	req.Mutations = h.readMutations(f, "mutations", patches)
 	if err := f.error(); err != nil {
 		return nil, err
 	}
@@ -38,20 +38,20 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	return h.updateResult(receipt), nil
 }
 
-// readMutations reads the patches, unless there are too many to look at.
-func (h *Handler) readMutations(f *failure, patches [][]byte) []update.Mutation {
+// readMutations reads the patches, which the params have under this name, unless there are too many to look at.
+func (h *Handler) readMutations(f *failure, name string, patches [][]byte) []update.Mutation {
 	switch n := len(patches); {
 	case n == 0:
-		f.set("mutations", kg.Errorf(kg.CodeInvalid, "must hold at least one patch"))
+		f.set(name, kg.Errorf(kg.CodeInvalid, "must hold at least one patch"))
 		return nil
 	case n > update.MaxMutations:
-		f.set("mutations", kg.Errorf(kg.CodeLimitExceeded, "%d patches are more than the %d that are taken at a time", n, update.MaxMutations))
+		f.set(name, kg.Errorf(kg.CodeLimitExceeded, "%d patches are more than the %d that are taken at a time", n, update.MaxMutations))
 		return nil
 	}
 	r := &reader{failure: f, prefixes: h.prefixes}
 	mutations := make([]update.Mutation, 0, len(patches))
 	for i, raw := range patches {
-		mutations = append(mutations, r.mutation(index("mutations", i), raw))
+		mutations = append(mutations, r.mutation(index(name, i), raw))
 		if f.err != nil {
 			return nil
 		}
@@ -73,11 +73,16 @@ func inParams(err error) error {
 	case e.Field == "" || e.Field[0] != '[':
 		return err
 	}
+	return inPatch(e).At("mutations")
+}
+
+// inPatch gives an error about a part of a patch the path that it has there.
+func inPatch(e *kg.Error) *kg.Error {
 	f := *e
 	if at := domainPart.FindStringSubmatchIndex(f.Field); at != nil {
 		f.Field = f.Field[:at[2]] + "statement." + f.Field[at[2]:]
 	}
-	return f.At("mutations")
+	return &f
 }
 
 // wireUpdate is KnowledgeUpdateResponseResult and what koine adds to it:

@@ -27,6 +27,9 @@ type Publication struct {
 	// One without a graph goes to the default graph from a public channel, and to
 	// the channel's own facts from any other.
 	Patches []kg.Patch
+	// Implied, if set, marks those of the Patches that are left out where their source
+	// backs the statement already, whatever else it says of it.
+	Implied []bool
 	// Justification, TaskID and SessionID are those of the commit.
 	Justification, TaskID, SessionID string
 }

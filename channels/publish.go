@@ -71,7 +71,7 @@ func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 		return nil, err
 	}
 	m.ID = MessageID(id)
-	pub := &publishing{service: s, author: author, message: m, patches: slices.Clone(p.Patches), direct: p.To}
+	pub := &publishing{service: s, author: author, message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
 	return pub, pub.prepare()
 }
 
@@ -134,6 +134,7 @@ type publishing struct {
 	author     kg.AgentID
 	message    *Message
 	patches    []kg.Patch
+	implied    []bool // of the patches
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []statement
 	hash       string // of the content, where there is a key
@@ -196,11 +197,34 @@ func (p *publishing) withFacts(tx *kg.Tx) error {
 		return err
 	}
 	for i := range p.patches {
+		if i < len(p.implied) && p.implied[i] {
+			if said, err := says(tx, &p.patches[i]); said || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if err := tx.Apply(p.patches[i]); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
 		}
 	}
 	return nil
+}
+
+// says tells whether the source of a patch backs its statement.
+func says(tx *kg.Tx, p *kg.Patch) (bool, error) {
+	for st, err := range tx.Match(kg.Pattern(p.Quad)) {
+		if err != nil {
+			return false, err
+		}
+		for i := range st.Assertions {
+			if st.Assertions[i].Source == p.Source {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // withoutFacts publishes the message while its facts wait in a proposal.
