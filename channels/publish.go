@@ -136,8 +136,8 @@ type publishing struct {
 	patches    []kg.Patch
 	implied    []bool // of the patches
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
-	statements []statement
-	hash       string // of the content, where there is a key
+	statements []kg.Patch // that the message is stored as, but for those of its place
+	hash       string     // of the content, where there is a key
 
 	// also, if set, writes what else is koine's own in the commit of the message. Where
 	// that is done already it gives the message that came with it.
@@ -149,7 +149,8 @@ type publishing struct {
 }
 
 func (p *publishing) prepare() (err error) {
-	if p.statements, err = p.message.statements(); err != nil {
+	statements, err := p.message.statements()
+	if err != nil {
 		return err
 	}
 	if p.message.IdempotencyKey != "" {
@@ -159,7 +160,12 @@ func (p *publishing) prepare() (err error) {
 		}
 		sum := sha256.Sum256(content)
 		p.hash = hex.EncodeToString(sum[:])
-		p.statements = append(p.statements, statement{propContent, kg.String(p.hash)})
+		statements = append(statements, statement{propContent, kg.String(p.hash)})
+	}
+	for _, st := range statements {
+		if err := p.state(st); err != nil {
+			return err
+		}
 	}
 	for i := range p.patches {
 		q := &p.patches[i].Quad
@@ -173,6 +179,17 @@ func (p *publishing) prepare() (err error) {
 			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
 		}
 	}
+	return nil
+}
+
+// state makes a statement about the message part of it. It is checked here, not while
+// others wait for the committer.
+func (p *publishing) state(st statement) error {
+	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: p.message.ID.Entity(), Predicate: st.property, Object: st.object, Graph: p.message.Channel.MessagesGraph()}}
+	if err := patch.Normalise(p.author); err != nil {
+		return err
+	}
+	p.statements = append(p.statements, patch)
 	return nil
 }
 
@@ -289,12 +306,21 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 		}
 		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
 	}
+	for _, patch := range p.statements {
+		p.own++
+		if !skeleton[patch.Quad.Predicate] {
+			patch.Quad.Graph = content
+		}
+		if err := tx.ApplyOwn(patch); err != nil {
+			return false, err
+		}
+	}
 	if m.Private {
 		if err := write(statement{propPayload, content}); err != nil {
 			return false, err
 		}
 	}
-	for _, st := range slices.Concat(p.statements, m.address()) {
+	for _, st := range m.address() {
 		if err := write(st); err != nil {
 			return false, err
 		}

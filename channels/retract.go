@@ -76,7 +76,9 @@ func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	t := &retracting{publishing: pub, service: s, agent: agent, target: target.ID, facts: facts}
 	pub.also = t.mark
 	pub.message.Retracts = target.ID
-	pub.statements = append(pub.statements, statement{propRetracts, target.ID.Entity()})
+	if err := pub.state(statement{propRetracts, target.ID.Entity()}); err != nil {
+		return nil, err
+	}
 	meta := by.meta("channels/retract")
 	meta.MessageID, meta.DryRun = string(pub.message.ID), r.DryRun
 	if r.WithdrawFacts {

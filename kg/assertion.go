@@ -13,6 +13,11 @@ func (a Assertion) same(b Assertion) bool {
 	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
+// plain tells whether it says no more than who asserts and when.
+func (a *Assertion) plain() bool {
+	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()
+}
+
 // withAssertion is the list with a made or changed, in the order in which the
 // sources came. The list given is not touched.
 func withAssertion(list []Assertion, a Assertion) []Assertion {

@@ -115,8 +115,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	tx.undo = func() {
 		g.w.o.rollback()
 		g.w.dict.fresh.truncate(terms)
-		clear(g.w.deltas)
-		g.w.backer = backer{} // its number may be another's now
+		g.w.undone()
 	}
 	err := call(u.fn, tx)
 	if err == nil {

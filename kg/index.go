@@ -2,6 +2,7 @@ package kg
 
 import (
 	"encoding/binary"
+	"time"
 
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
@@ -20,6 +21,34 @@ type indexWriter struct {
 	uncounted bool
 	// floor is the oldest readable revision: what ended by then is not kept.
 	floor Revision
+	// unused is the first number that no term had when the writer began: below the
+	// overlay there is no statement with such a term.
+	unused  uint64
+	encoded encoded        // the state that was encoded last
+	noted   subjectInGraph // whose last change was written last, in the commit at hand
+	// subject and graph are those that were resolved last: patches about the same
+	// come one after the other.
+	subject, graph resolved
+}
+
+// resolved is a term of the store with its id.
+type resolved struct {
+	term Term
+	id   ID
+}
+
+// encoded is a state of one plain assertion with its bytes: most statements of a
+// commit have the same.
+type encoded struct {
+	since, revision Revision
+	time            time.Time
+	source          AgentID
+	value           []byte
+}
+
+func (e *encoded) is(s *state) bool {
+	a := &s.assertions[0]
+	return e.value != nil && e.since == s.since && e.revision == a.Revision && e.source == a.Source && e.time.Equal(a.Time)
 }
 
 func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *indexWriter {
@@ -27,7 +56,25 @@ func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *i
 		o:      o,
 		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber)},
 		deltas: make(deltas),
+		unused: nextNumber,
 	}
+}
+
+// undone forgets what is kept of a commit that was undone: its numbers may become
+// those of other terms.
+func (w *indexWriter) undone() {
+	clear(w.deltas)
+	w.backer, w.encoded, w.noted = backer{}, encoded{}, subjectInGraph{}
+	w.subject, w.graph = resolved{}, resolved{}
+}
+
+// get reads a key of a statement or subject. Where its term is new, it asks the
+// overlay alone.
+func (w *indexWriter) get(subject ID, key []byte, fn func([]byte) error) (bool, error) {
+	if subject.IsNumbered() && subject.Number() >= w.unused && !w.o.unsure {
+		return w.o.getWritten(key, fn)
+	}
+	return w.o.get(key, fn)
 }
 
 // quadParts pairs the terms of a quad with where their ids go.
@@ -45,13 +92,24 @@ func quadParts(q *Quad, ids *IDQuad) [4]struct {
 // zero, and known is false: there is no such statement either.
 func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
 	known = true
-	for _, part := range quadParts(q, &ids) {
-		id, ok, err := w.dict.id(*part.term)
+	for _, part := range [...]struct {
+		term Term
+		id   *ID
+		last *resolved
+	}{{q.Subject, &ids.Subject, &w.subject}, {q.Predicate, &ids.Predicate, nil}, {q.Object, &ids.Object, nil}, {q.Graph, &ids.Graph, &w.graph}} {
+		if part.last != nil && part.last.term == part.term {
+			*part.id = part.last.id
+			continue
+		}
+		id, ok, err := w.dict.id(part.term)
 		if err != nil {
 			return ids, false, err
 		}
 		if ok {
 			*part.id = id
+			if part.last != nil {
+				*part.last = resolved{part.term, id}
+			}
 		}
 		known = known && ok
 	}
@@ -117,7 +175,7 @@ func literalKindKey(t Term) []byte {
 // state reads what stands of a statement now; no assertions when it is absent.
 func (w *indexWriter) state(ids IDQuad) (state, error) {
 	var s state
-	_, err := w.o.get(keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
+	_, err := w.get(ids.Subject, keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
 		s, err = parseState(v, w.dict.agent)
 		return err
 	})
@@ -153,7 +211,10 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 	if err := w.countSources(c); err != nil {
 		return err
 	}
-	w.o.put(keys.Last(ids.Graph, ids.Subject), binary.AppendUvarint(nil, uint64(revision)))
+	if t := (subjectInGraph{ids.Graph, ids.Subject}); t != w.noted {
+		w.o.put(keys.Last(ids.Graph, ids.Subject), binary.AppendUvarint(nil, uint64(revision)))
+		w.noted = t
+	}
 	return nil
 }
 
@@ -187,6 +248,10 @@ func (w *indexWriter) past(c *Change, ids IDQuad, revision Revision) error {
 }
 
 func (w *indexWriter) encode(s state) ([]byte, error) {
+	plain := len(s.assertions) == 1 && s.assertions[0].plain()
+	if plain && w.encoded.is(&s) {
+		return w.encoded.value, nil
+	}
 	var failed error
 	value := appendState(nil, s, func(a AgentID) uint64 {
 		id, err := w.number(agentTerm(a))
@@ -195,6 +260,10 @@ func (w *indexWriter) encode(s state) ([]byte, error) {
 		}
 		return id.Number()
 	})
+	if failed == nil && plain {
+		a := &s.assertions[0]
+		w.encoded = encoded{s.since, a.Revision, a.Time, a.Source, value}
+	}
 	return value, failed
 }
 
@@ -203,6 +272,7 @@ func (w *indexWriter) encode(s state) ([]byte, error) {
 func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put([]byte(key), t.encode()) })
 	clear(w.deltas)
+	w.noted = subjectInGraph{}
 	if c.IdempotencyKey != "" {
 		row := idempotencyRow{revision: c.Revision, contentHash: c.ContentHash, millis: c.Time.UnixMilli()}
 		if c.Held {
@@ -305,7 +375,7 @@ func parseMarker(value []byte) (m marker, err error) {
 // lastChange is the revision that last changed the subject in the graph, 0 when
 // none did.
 func (w *indexWriter) lastChange(t subjectInGraph) (r Revision, err error) {
-	_, err = w.o.get(keys.Last(t.graph, t.subject), func(v []byte) error {
+	_, err = w.get(t.subject, keys.Last(t.graph, t.subject), func(v []byte) error {
 		c := codec.NewReader(v)
 		r = Revision(c.Uvarint())
 		return c.Close()

@@ -130,6 +130,14 @@ func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
 	return o.base.get(key, fn)
 }
 
+// getWritten is get of what was written here.
+func (o *overlay) getWritten(key []byte, fn func([]byte) error) (bool, error) {
+	if v, ok := o.written.Get(string(key)); ok && v.value != nil {
+		return true, fn(v.value)
+	}
+	return false, nil
+}
+
 func (o *overlay) scan(prefix []byte) cursor {
 	c := &overlayCursor{o: o, prefix: prefix, base: o.base.scan(prefix), top: o.written.Iter()}
 	c.seekTop(prefix)
