@@ -58,6 +58,11 @@ func (m *Message) take(property, object kg.Term) error {
 		m.IdempotencyKey = object.Value()
 	case propPayload:
 		m.Private = true
+	case propExpired:
+		m.ExpiresAt, _ = object.DateTimeValue()
+		if m.Withheld == "" {
+			m.Withheld = Expired
+		}
 	case propAnswered:
 		m.Answered = messageOf(object)
 	case propProposal:

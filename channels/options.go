@@ -26,6 +26,7 @@ const (
 	DefaultMaxMembers  = 1000
 	DefaultMaxChannels = 100_000
 	DefaultMaxLanes    = 1024
+	DefaultMaxDue      = 1 << 16
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -38,6 +39,8 @@ type Options struct {
 	// were: an author and its recipients, whoever of them it is. Each has a graph,
 	// and who reads it is kept in memory.
 	MaxLanes int
+	// MaxDue is how many of the messages that expire next are kept in memory.
+	MaxDue int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
@@ -50,6 +53,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxChannels == 0 {
 		o.MaxChannels = DefaultMaxChannels
+	}
+	if o.MaxDue == 0 {
+		o.MaxDue = DefaultMaxDue
 	}
 	if o.MaxLanes == 0 {
 		o.MaxLanes = DefaultMaxLanes

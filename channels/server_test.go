@@ -39,12 +39,14 @@ func serve(t testing.TB, o channels.Options, so kg.Options) *server {
 	if err := s.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 // restart opens the store again, with another service.
 func (s *server) restart(t testing.TB) {
 	t.Helper()
+	s.Close()
 	s.store.Reopen()
 	if err := s.Load(t.Context(), s.store.Store); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ type Service struct {
 	options Options
 	table   table
 	store   *kg.Store
+	expiry  *expiry
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
 	withheld sync.Map // ChannelID → kg.Revision
@@ -36,8 +37,8 @@ func (s *Service) Guard(next kg.Access) *Guard {
 // Follow takes a commit (kg.Options.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) { s.table.follow(c) }
 
-// Load reads the channels that the store has. It is called once, before any other
-// method.
+// Load reads the channels that the store has, and begins to write down what expires,
+// until Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.store = store
 	snapshot, err := s.system(ctx)
@@ -72,7 +73,15 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		}
 		s.table.put(c)
 	}
-	return nil
+	return s.startExpiry()
+}
+
+// Close ends what the service does by itself, and waits for it. Call it before the
+// store is closed.
+func (s *Service) Close() {
+	if s.expiry != nil {
+		s.expiry.close()
+	}
 }
 
 // withholds notes, inside of the commit, that the content of a message goes.

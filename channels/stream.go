@@ -162,7 +162,8 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err := st.allowed(); err != nil {
 			return false, err
 		}
-		if st.service.withheldSince(st.id, m.Revision) { // the log has what was taken back since
+		// What has expired may have been answered before.
+		if m.Withheld == Expired || st.service.withheldSince(st.id, m.Revision) { // the log has what was taken back since
 			if m, err = st.reread(m); err != nil {
 				return false, err
 			}

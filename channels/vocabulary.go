@@ -58,6 +58,7 @@ var (
 	propRecipient   = own("recipient")   // whom that was when it was published
 	propCorrelation = own("correlation") // the request that is answered
 	propExpires     = own("expiresAt")
+	propExpired     = own("expiredAt")  // in its place, once the content is gone
 	propAnswered    = own("answeredBy") // the first response to a request
 	propReplyTo     = own("replyTo")
 	propThread      = own("thread")

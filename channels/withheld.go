@@ -47,10 +47,10 @@ func (s *Service) reading(agent kg.AgentID) reading {
 // show takes away what the reader may not see of the message.
 func (m *Message) show(to reading) {
 	switch {
-	case m.Withheld != "":
+	case m.Withheld == Retracted:
 	case !m.readBy(to.agent):
 		m.withhold(Addressed)
-	case m.expired(to.now):
+	case m.Withheld == Expired, m.expired(to.now):
 		m.withhold(Expired)
 	}
 }

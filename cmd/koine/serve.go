@@ -126,7 +126,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	defer func() { who.close(); err = errors.Join(err, store.Close(), forget()) }()
+	defer func() { who.close(); trust.channels.Close(); err = errors.Join(err, store.Close(), forget()) }()
 	defer trail.Keep(c.Data)()
 	if err := who.firstKey(ctx, t, store); err != nil {
 		return err

@@ -1,0 +1,309 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Messages expire by themselves in what is shown (Message.show), and then, by a
+// commit that says when they were due, in what is stored, so that every replay
+// agrees. Bounds of these commits:
+const (
+	expiryPause      = time.Second // between two, and between two looks at the clock
+	maxExpiryChanges = 4000        // of one
+	maxExpiryBytes   = 4 << 20     // of content that one takes away
+)
+
+// due is a message that expires.
+type due struct {
+	at      int64 // in milliseconds since the epoch
+	message MessageID
+	channel ChannelID
+}
+
+func (d due) less(other due) bool {
+	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.message, other.message)) < 0
+}
+
+// expiry writes down what has expired. It follows the log, so that it knows of every
+// message whoever publishes it; what it is about stands in the store, so that after
+// a stop it goes on where it was.
+type expiry struct {
+	service *Service
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	wake    chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	queue *btree.BTreeG[due]
+	// Where left, those that are due from horizon on are not in the queue.
+	left    bool
+	horizon int64
+}
+
+// startExpiry reads what is due, and begins.
+func (s *Service) startExpiry() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &expiry{service: s, cancel: cancel, wake: make(chan struct{}, 1)}
+	watcher, err := x.read(ctx)
+	if err != nil {
+		cancel()
+		return err
+	}
+	s.expiry = x
+	x.done.Go(func() { x.follow(ctx, watcher) })
+	x.done.Go(func() { x.run(ctx) })
+	return nil
+}
+
+// close ends it, and waits.
+func (x *expiry) close() {
+	x.cancel()
+	x.done.Wait()
+}
+
+// read fills the queue from what stands, and watches what comes behind it.
+func (x *expiry) read(ctx context.Context) (*kg.Watcher, error) {
+	x.mu.Lock()
+	x.queue, x.left = btree.NewBTreeG(due.less), false
+	x.mu.Unlock()
+	snapshot, err := x.service.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	pattern := kg.Pattern{Predicate: propExpires}
+	for st, err := range snapshot.Match(pattern) {
+		if err != nil {
+			return nil, err
+		}
+		x.add(st)
+	}
+	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
+	return x.service.store.Watch(ctx, kg.Filter{Patterns: []kg.Pattern{pattern}, Ops: []kg.Op{kg.Add}, View: view}, snapshot.Position())
+}
+
+// add takes in that a message expires.
+func (x *expiry) add(st kg.Statement) {
+	at, ok := st.Object.DateTimeValue()
+	channel, part := channelOf(st.Graph)
+	if !ok || part != journalPart && part != lanePart {
+		return
+	}
+	d := due{at.UnixMilli(), messageOf(st.Subject), channel}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.put(d)
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (x *expiry) put(d due) {
+	if x.left && d.at >= x.horizon {
+		return
+	}
+	x.queue.Set(d)
+	if x.queue.Len() > x.service.options.MaxDue {
+		last, _ := x.queue.PopMax()
+		x.left, x.horizon = true, last.at
+	}
+}
+
+// follow takes in what is published, until the store is closed.
+func (x *expiry) follow(ctx context.Context, watcher *kg.Watcher) {
+	for {
+		var err error
+		for e, failed := range watcher.Events() {
+			if err = failed; err == nil {
+				x.add(e.Statement)
+			}
+		}
+		watcher.Close()
+		for err != nil {
+			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.sleep(ctx) {
+				return
+			}
+			watcher, err = x.read(ctx)
+		}
+	}
+}
+
+// run writes down what is due, until the store is closed.
+func (x *expiry) run(ctx context.Context) {
+	for {
+		next, reload := x.first()
+		if reload {
+			if err := x.refill(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.sleep(ctx) {
+				return
+			}
+			continue
+		}
+		if next == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-x.wake:
+			}
+			continue
+		}
+		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
+			// Not for longer: clocks are set, and machines sleep.
+			if !x.wait(ctx, min(expiryPause, time.UnixMilli(next.at).Sub(now))) {
+				return
+			}
+			continue
+		}
+		if err := x.commit(ctx); kg.CodeOf(err) == kg.CodeClosed {
+			return
+		}
+		if !x.sleep(ctx) {
+			return
+		}
+	}
+}
+
+// first is what is due next, nil for nothing; reload tells that the queue has to be
+// filled from the store.
+func (x *expiry) first() (next *due, reload bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if d, ok := x.queue.Min(); ok {
+		return &d, false
+	}
+	return nil, x.left
+}
+
+// refill reads those that found no place before.
+func (x *expiry) refill(ctx context.Context) error {
+	x.mu.Lock()
+	x.left = false
+	x.mu.Unlock()
+	snapshot, err := x.service.system(ctx)
+	if err == nil {
+		defer snapshot.Close()
+		for st, failed := range snapshot.Match(kg.Pattern{Predicate: propExpires}) {
+			if err = failed; err != nil {
+				break
+			}
+			x.add(st)
+		}
+	}
+	if err != nil {
+		x.mu.Lock()
+		x.left, x.horizon = true, 0 // none is in the queue for sure
+		x.mu.Unlock()
+	}
+	return err
+}
+
+// wait waits so long or until something comes that may be due earlier.
+func (x *expiry) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-x.wake:
+	case <-timer.C:
+	}
+	return true
+}
+
+// sleep lets a pause go by; false when it is time to end.
+func (x *expiry) sleep(ctx context.Context) bool {
+	timer := time.NewTimer(expiryPause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// commit writes down the expiry of what is due, as much as one commit may.
+func (x *expiry) commit(ctx context.Context) error {
+	now := x.service.options.Clock().UnixMilli()
+	var list []due
+	x.mu.Lock()
+	x.queue.Scan(func(d due) bool {
+		if d.at <= now && len(list) < maxExpiryChanges {
+			list = append(list, d)
+			return true
+		}
+		return false
+	})
+	x.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	looked := 0
+	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire",
+		Justification: fmt.Sprintf("messages expired that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
+	err := records.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
+		looked = 0
+		changes, size := 0, 0
+		for _, d := range list {
+			if tx.Time().UnixMilli() < d.at {
+				return nil
+			}
+			m, err := readMessage(tx.MatchOwn, d.channel, d.message)
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				changes += 6 + len(m.Tags)
+				size += len(m.Metadata)
+				for _, part := range m.Parts {
+					size += len(part)
+				}
+				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
+					return nil
+				}
+				if err := m.expire(tx); err != nil {
+					return err
+				}
+			}
+			looked++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, d := range list[:looked] {
+		x.queue.Delete(d)
+	}
+	return nil
+}
+
+// expire takes the content of a message away whose time has come, and says when
+// that was. What was answered, or taken back, stays as it is.
+func (m *Message) expire(tx *kg.Tx) error {
+	if !m.expired(tx.Time()) || m.Withheld != "" {
+		return nil
+	}
+	if err := dropPayload(tx, m.Channel, m.ID); err != nil {
+		return err
+	}
+	at := kg.DateTime(m.ExpiresAt)
+	for _, p := range []kg.Patch{{Op: kg.Remove, Quad: kg.Quad{Predicate: propExpires}}, {Op: kg.Add, Quad: kg.Quad{Predicate: propExpired}}} {
+		p.Quad.Subject, p.Quad.Object, p.Quad.Graph = m.ID.Entity(), at, m.contentGraph()
+		if err := tx.ApplyOwn(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package channels_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// eventually waits until something holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for ctx := within(t); !holds(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within a minute", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// contents is how many contents of messages the store has now, and as of when.
+func (s *server) contents(t testing.TB) (n uint64, at kg.Revision) {
+	t.Helper()
+	snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	if n, err = snapshot.Count(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "parts")}); err != nil {
+		t.Fatal(err)
+	}
+	return n, snapshot.Revision()
+}
+
+// From its time on a message is shown without its content, in histories and in
+// streams, before anything is written; then one commit takes away what was due, in
+// all channels, and says when that was. What is not due, and a request that was
+// answered, stay.
+func TestExpiry(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	a, b := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	due := clock.now().Add(time.Minute)
+	stream, err := s.Stream(within(t), as("bob"), a.ID, new(int64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	p := channels.Publication{Channel: a.ID, Parts: text("soon gone"), IdempotencyKey: "k", Envelope: channels.Envelope{Tags: []string{"t"}, Thread: "th", ExpiresAt: due}}
+	first, err := s.Publish(within(t), as("ann"), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := s.mustSend(t, "ann", a.ID, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due})
+	s.mustSend(t, "ann", a.ID, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due})
+	s.mustSend(t, "bob", a.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
+	s.mustSend(t, "ann", a.ID, channels.Envelope{ExpiresAt: due.Add(time.Hour)})
+	for range 20 {
+		s.mustSend(t, "ann", b.ID, channels.Envelope{ExpiresAt: due})
+	}
+	clock.step(59*time.Second + 999*time.Millisecond)
+	want := func(when string) {
+		t.Helper()
+		page, _, err := s.History(within(t), as("bob"), a.ID, channels.HistoryQuery{})
+		if err != nil || fmt.Sprint(sequences(page)) != "[1 2 3 4 5]" {
+			t.Fatalf("%s: %v, %v", when, page, err)
+		}
+		for i, why := range []channels.Withheld{channels.Expired, "", channels.Expired, "", ""} {
+			if clock.now().Before(due) {
+				why = ""
+			}
+			m := page[i]
+			if m.Withheld != why || (m.Parts == nil) != (why != "") || m.Time.IsZero() || m.Author == "" || why != "" && (m.Thread != "" || m.Tags != nil || !m.ExpiresAt.Equal(due)) {
+				t.Errorf("%s: message %d is %+v", when, i+1, m)
+			}
+		}
+	}
+	want("just before")
+	before, head := s.contents(t)
+	if before != 25 {
+		t.Fatalf("there are %d contents", before)
+	}
+	clock.step(time.Millisecond)
+	want("at once")
+	for m, err := range stream.Messages() {
+		if err != nil || (m.Withheld == channels.Expired) != (m.Sequence == 1 || m.Sequence == 3) || (m.Parts == nil) != (m.Withheld != "") {
+			t.Errorf("the stream tells %+v, %v", m, err)
+		}
+		if m.Sequence == 5 {
+			break
+		}
+	}
+	eventually(t, "the content goes", func() bool { n, _ := s.contents(t); return n == 3 })
+	want("afterwards")
+	_, now := s.contents(t)
+	if now != head+1 {
+		t.Errorf("it took %d commits", now-head)
+	}
+	c, err := s.store.Commit(within(t), kg.SystemPrincipal(), now)
+	if err != nil || c.Actor != kg.System || c.Justification == "" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	marks := 0
+	for _, ch := range c.Changes {
+		if at, _ := ch.Quad.Object.DateTimeValue(); ch.Op == kg.Add && ch.Quad.Predicate == kg.IRI(kg.OwnVocabulary+"expiredAt") && at.Equal(due) {
+			marks++
+		}
+	}
+	if marks != 22 {
+		t.Errorf("%d messages are said to have expired then, want 22", marks)
+	}
+	if r, err := s.Publish(within(t), as("ann"), p); err != nil || !r.Replayed || r.Message.ID != first.Message.ID || r.Message.Withheld != channels.Expired || r.Message.Parts != nil {
+		t.Errorf("the same again: %+v, %v", r, err)
+	}
+	s.restart(t)
+	want("opened again")
+	_, err = s.send(t, "bob", a.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
+	wantCode(t, "another response", err, "")
+}
+
+// What became due while the server was down is written down when it is up again,
+// and more than is kept in memory is found in time.
+func TestExpiryAfterRestart(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now, MaxDue: 2}, kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob")
+	for i := range 7 {
+		s.mustSend(t, "ann", c.ID, channels.Envelope{To: []string{"*", "bob"}[i%2], ExpiresAt: clock.now().Add(time.Duration(7-i) * time.Minute)})
+	}
+	s.restart(t)
+	clock.step(4 * time.Minute)
+	eventually(t, "four expire", func() bool { n, _ := s.contents(t); return n == 3 })
+	s.Close()
+	s.Close() // is no harm
+	clock.step(time.Hour)
+	if n, _ := s.contents(t); n != 3 {
+		t.Errorf("%d are left after the end", n)
+	}
+	s.restart(t)
+	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 0 })
+	page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{})
+	if err != nil || len(page) != 7 {
+		t.Fatalf("%v, %v", page, err)
+	}
+	for _, m := range page {
+		if m.Withheld != channels.Expired {
+			t.Errorf("message %d is %+v", m.Sequence, m)
+		}
+	}
+}
