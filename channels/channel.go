@@ -39,6 +39,8 @@ type Channel struct {
 	CreatedBy  kg.AgentID
 	// Members in the order in which they joined.
 	Members  []Member
+	Invited  []Invitation
+	Bars     []Bar  // those that have ended included, until the next one
 	Metadata []byte // a JSON object, nil for none
 	// Rights are those that the channel has of its own; Policy adds the others.
 	Rights Rights
@@ -98,7 +100,12 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		c.deleted = true
 	case propMaxMembers:
 		c.MaxMembers = int(integer(object))
+	case propInvited:
+		c.Invited = append(c.uninvited(kg.AgentID(object.Value())), Invitation{kg.AgentID(object.Value()), a.Source, a.Validity.From})
 	default:
+		if (*bars)(&c.Bars).take(property, object, a) {
+			return
+		}
 		if who := c.Rights.of(property); who != nil {
 			*who = Who(object.Value())
 		}
@@ -128,7 +135,12 @@ func (c *Channel) drop(property, object kg.Term) {
 		if int64(c.MaxMembers) == integer(object) {
 			c.MaxMembers = 0
 		}
+	case propInvited:
+		c.Invited = c.uninvited(kg.AgentID(object.Value()))
 	default:
+		if (*bars)(&c.Bars).drop(property, object) {
+			return
+		}
 		if who := c.Rights.of(property); who != nil && string(*who) == object.Value() {
 			*who = ""
 		}

@@ -39,6 +39,9 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 		if s.table.count.Load() >= int64(s.options.MaxChannels) {
 			return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 		}
+		if b := s.table.everywhere().of(agent, false); b != nil && b.holds(tx.Time()) {
+			return errDenied("you are banned from the channels of this server")
+		}
 		c.CreatedAt = tx.Time()
 		for i := range c.Members {
 			c.Members[i].Joined = tx.Time()

@@ -41,11 +41,11 @@ func (s *Service) unmade(id ChannelID, agent kg.AgentID) *entry {
 	if other == "" {
 		return nil
 	}
-	return directOf(agent, other)
+	return s.table.directOf(agent, other)
 }
 
 // directOf is the direct channel of two agents before its first message.
-func directOf(a, b kg.AgentID) *entry {
+func (t *table) directOf(a, b kg.AgentID) *entry {
 	c := Channel{ID: DirectID(a, b), Kind: Direct, Visibility: Private, Version: 1, Members: []Member{{Agent: a, Role: Ordinary}, {Agent: b, Role: Ordinary}}}
-	return newEntry(c)
+	return t.newEntry(c)
 }

@@ -19,8 +19,9 @@
 // the channel may know (skeleton), and the record says who reads the rest.
 //
 // Who may do what is said by the rights of a channel (Rights), which go by its kind
-// and visibility, and decided in rights.go. Who may read the channel may read all
-// other of its graphs (Guard). Properties are in
+// and visibility, and decided in rights.go, as are bans and mutes of a channel or
+// of the whole server (Bar). Who may read the channel may read all other of its
+// graphs (Guard). Properties are in
 // kg.OwnVocabulary: see vocabulary.go.
 //
 // # Promises

@@ -78,9 +78,11 @@ type Listing struct {
 	// Visibility and Member, where they are set, leave other channels out.
 	Visibility Visibility
 	Member     kg.AgentID
+	// Invited leaves out all but those that the caller is invited to.
+	Invited bool
 }
 
-// List gives the channels that the caller is a member of and those that everybody
+// List gives the channels that the caller is a member of or invited to, and those that everybody
 // may find, but
 // never direct ones, in the order in which they were made, a page at a time. next
 // is "" behind the last.
@@ -97,13 +99,13 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 	if l.Visibility != "" && l.Visibility != Private && l.Visibility != Public {
 		return nil, "", kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", l.Visibility).At("visibility")
 	}
-	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member)}
+	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited)}
 	after, err := token.open(l.PageToken)
 	if err != nil {
 		return nil, "", err
 	}
 	found, more := s.table.listed(agent, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) &&
+		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
 			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
 	})
 	snapshot, err := s.system(ctx)

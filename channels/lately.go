@@ -23,11 +23,12 @@ type lately struct {
 // change is what became of one channel; before is nil for one that was made.
 type change struct {
 	revision      kg.Revision
+	agent         kg.AgentID // set where it is about one agent in all channels
 	before, after *entry
 }
 
 func (l *lately) add(c change) {
-	if c.before == nil { // there was nothing to be seen of it
+	if c.before == nil && c.agent == "" { // there was nothing to be seen of it
 		return
 	}
 	l.mu.Lock()
@@ -53,7 +54,7 @@ func (l *lately) changed(p kg.Principal, after kg.Revision) (bool, kg.Revision) 
 	}
 	for i := len(l.changes) - 1; i >= 0 && l.changes[i].revision > after; i-- {
 		c := &l.changes[i]
-		if mayRead(p, c.before) != mayRead(p, c.after) {
+		if c.agent != "" && c.agent == p.ID || c.agent == "" && mayRead(p, c.before) != mayRead(p, c.after) {
 			return true, newest
 		}
 	}

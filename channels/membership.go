@@ -23,13 +23,7 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	return s.alter(ctx, by, id, "channels/addMember", (*entry).mustOwn, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
-			if len(c.Members) >= s.mostMembers(c) {
-				return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
-			}
-			m := Member{Agent: agent, Role: role, Joined: w.tx.Time()}
-			c.Members = append(c.Members, m)
-			w.member(m)
-			return nil
+			return s.addMember(w, c, Member{Agent: agent, Role: role})
 		}
 		m := &c.Members[at]
 		if m.Role == Owner && role != Owner && c.owners() == 1 {
@@ -98,7 +92,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
 		return err
 	}
 	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
-		e := s.table.get(id)
+		e := s.table.get(id).at(tx.Time())
 		switch {
 		case !e.discovers(agent):
 			return errNoChannel()
@@ -112,6 +106,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
 			for _, m := range c.Members {
 				w.leave(m)
 			}
+			w.clear(propInvited)
 			w.set(propDeleted, kg.DateTime(tx.Time()))
 			return nil
 		})

@@ -29,6 +29,12 @@ const (
 	DefaultMaxDue      = 1 << 16
 )
 
+// Defaults of Options about who is let in and kept out.
+const (
+	DefaultMaxBars        = 1000
+	DefaultMaxInvitations = 1000
+)
+
 // Options of a Service. The zero Options is a working one.
 type Options struct {
 	// MaxMembers bounds the members of a channel, MaxChannels the channels of the
@@ -45,9 +51,15 @@ type Options struct {
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now when nil
+
+	// MaxBars bounds who is banned or muted in a channel, and in the server;
+	// MaxInvitations who is invited to a channel and has not answered.
+	MaxBars        int
+	MaxInvitations int
 }
 
 func (o Options) withDefaults() Options {
+	o.rooms()
 	if o.MaxMembers == 0 {
 		o.MaxMembers = DefaultMaxMembers
 	}
@@ -67,4 +79,14 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	return o
+}
+
+// rooms are the defaults about who is let in and kept out.
+func (o *Options) rooms() {
+	if o.MaxBars == 0 {
+		o.MaxBars = DefaultMaxBars
+	}
+	if o.MaxInvitations == 0 {
+		o.MaxInvitations = DefaultMaxInvitations
+	}
 }

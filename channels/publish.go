@@ -134,7 +134,7 @@ type publishing struct {
 	author     kg.AgentID
 	message    *Message
 	patches    []kg.Patch
-	implied    []bool // of the patches
+	implied    []bool     // of the patches
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []kg.Patch // that the message is stored as, but for those of its place
 	hash       string     // of the content, where there is a key
@@ -345,10 +345,13 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 // may refuses an author who may not publish, and makes a direct channel at its
 // first message. It gives the channel as it is in the update.
 func (p *publishing) may(tx *kg.Tx) (*entry, error) {
-	e := p.service.table.get(p.message.Channel)
+	e := p.service.table.get(p.message.Channel).at(tx.Time())
 	switch {
 	case e == nil && p.direct != "":
-		e = directOf(p.author, p.direct)
+		e = p.service.table.directOf(p.author, p.direct).at(tx.Time())
+		if err := e.mustPost(p.author); err != nil {
+			return nil, err
+		}
 		made, err := readChannel(tx.MatchOwn, p.message.Channel)
 		if err != nil || made != nil {
 			return e, err

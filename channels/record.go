@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -31,11 +32,16 @@ func readChannel(match matcher, id ChannelID) (*Channel, error) {
 // writer writes a channel's record. The first error stays.
 type writer struct {
 	tx  *kg.Tx
-	id  ChannelID
+	id  ChannelID // AllChannels for what is said of the server
 	err error
+	// quiet is set where the change is none of those that make another version.
+	quiet bool
 }
 
 func (w *writer) quad(property, object kg.Term) kg.Quad {
+	if w.id == AllChannels {
+		return kg.Quad{Subject: serverEntity, Predicate: property, Object: object, Graph: kg.SystemGraph}
+	}
 	return kg.Quad{Subject: w.id.Entity(), Predicate: property, Object: object, Graph: w.id.RecordGraph()}
 }
 
@@ -134,6 +140,9 @@ func (w *writer) make(c *Channel) {
 	}
 }
 
+// errAsItIs is what a change says that changes nothing.
+var errAsItIs = errors.New("the channel is so already")
+
 // change changes a channel in one commit: fn looks at it as it stands there, and
 // writes. What fn is called with is its own.
 func (s *Service) change(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel) error) (*Channel, error) {
@@ -146,10 +155,12 @@ func (s *Service) change(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel)
 	}
 	c.Members = slices.Clone(c.Members)
 	w := &writer{tx: tx, id: id}
-	if err := fn(w, c); err != nil {
+	if err := fn(w, c); err == errAsItIs {
+		return c, nil
+	} else if err != nil {
 		return nil, err
 	}
-	if w.err == nil {
+	if w.err == nil && !w.quiet {
 		c.Version++
 		w.version(c.Version)
 	}

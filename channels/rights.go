@@ -1,6 +1,10 @@
 package channels
 
-import "koine/kg"
+import (
+	"time"
+
+	"koine/kg"
+)
 
 // Who says to whom a right is given. Each includes those before it.
 type Who string
@@ -127,12 +131,13 @@ func (w Who) includes(role Role, seeing bool) bool {
 
 // discovers tells whether the channel is there for the agent.
 func (e *entry) discovers(agent kg.AgentID) bool {
-	return e.reads(agent) || e != nil && !e.deleted && e.policy.Discover.includes(e.roles[agent], true)
+	return e.reads(agent) || e != nil && !e.deleted && !e.barred(agent, false) &&
+		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent))
 }
 
 // reads tells whether the agent may read the channel.
 func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true)
+	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false)
 }
 
 // mustRead refuses who may not read the channel.
@@ -151,6 +156,8 @@ func (e *entry) mustPost(agent kg.AgentID) error {
 	switch {
 	case !e.discovers(agent):
 		return errNoChannel()
+	case e.barred(agent, true):
+		return errDenied("you are muted")
 	case !e.posts(agent):
 		return errDenied("only %s publish in the channel", e.policy.Post.plain())
 	}
@@ -187,6 +194,80 @@ func (e *entry) mustTakePart(agent kg.AgentID) error {
 	return nil
 }
 
+// mustInvite refuses who may let nobody else in.
+func (e *entry) mustInvite(agent kg.AgentID) error {
+	who := e.policy.Join
+	if who == Everybody {
+		who = Members
+	}
+	if !who.includes(e.roles[agent], false) {
+		return errDenied("only %s invite to the channel", who.plain())
+	}
+	return nil
+}
+
+// mustBeInvited refuses who is neither invited nor a member.
+func (e *entry) mustBeInvited(agent kg.AgentID) error {
+	if e.roles[agent] == "" && !e.invited(agent) {
+		return errNotInvited()
+	}
+	return nil
+}
+
+// mustBeLetIn refuses who may not join.
+func (e *entry) mustBeLetIn(agent kg.AgentID) error {
+	if e.policy.Join != Everybody && e.mustBeInvited(agent) != nil {
+		return errDenied("one joins the channel by invitation")
+	}
+	return nil
+}
+
+// mustBar refuses who may not ban and mute another: those who manage the channel
+// may where its role is less than theirs.
+func (e *entry) mustBar(agent, other kg.AgentID) error {
+	if err := e.mustManage(agent); err != nil {
+		return err
+	}
+	if rank(e.roles[other]) <= rank(e.roles[agent]) {
+		return errDenied("%s is not of a lesser role than you", other).At("principalId")
+	}
+	return nil
+}
+
+// mustAdminister refuses who is no administrator of the server.
+func mustAdminister(p kg.Principal) error {
+	if !p.HasRole(kg.RoleAdmin) && !p.Trusted() {
+		return errDenied("only administrators may do this")
+	}
+	return nil
+}
+
+// barred tells whether the agent is banned, or muted, here or everywhere.
+func (e *entry) barred(agent kg.AgentID, muted bool) bool {
+	for _, list := range [...]bars{e.Bars, e.in.everywhere()} {
+		if b := list.of(agent, muted); b != nil && b.holds(e.now()) {
+			return true
+		}
+	}
+	return false
+}
+
+// now is the time by which is decided.
+func (e *entry) now() time.Time {
+	if e.time.IsZero() {
+		return e.in.now()
+	}
+	return e.time
+}
+
+// mustBeFree refuses to let an agent in that is banned.
+func (c *Channel) mustBeFree(agent kg.AgentID, at time.Time) error {
+	if b := bars(c.Bars).of(agent, false); b != nil && b.holds(at) {
+		return errDenied("%s is banned from the channel", agent).At("principalId")
+	}
+	return nil
+}
+
 // plain lists who they are.
 func (w Who) plain() string {
 	if w == Moderators {
@@ -200,7 +281,8 @@ func (e *entry) hears(agent kg.AgentID) bool { return e.reads(agent) && e.roles[
 
 // posts tells whether the agent may publish.
 func (e *entry) posts(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false)
+	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
+		!e.barred(agent, false) && !e.barred(agent, true)
 }
 
 // open tells whether everybody reads the channel.

@@ -25,6 +25,8 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
+	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
+	s.table.now = s.options.Clock
 	return s
 }
 
@@ -62,9 +64,18 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		}
 		lanes.take(st.Quad)
 	}
+	var everywhere bars
+	for st, err := range snapshot.Match(kg.Pattern{Subject: serverEntity, Graph: kg.SystemGraph}) {
+		if err != nil {
+			return err
+		}
+		everywhere.take(st.Predicate, st.Object, &st.Assertions[0])
+	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.table.keep(lanes)
+	s.table.barred.Store(&everywhere)
+	s.table.wake(everywhere)
 	s.table.followed = max(s.table.followed, snapshot.Revision())
 	for _, id := range ids {
 		c, err := readChannel(snapshot.Match, id)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -17,13 +18,25 @@ type entry struct {
 	Channel // without Metadata, Messages and LastMessageAt
 	roles   map[kg.AgentID]Role
 	policy  Rights // all of them
+	in      *table
+	time    time.Time // by which is decided; the zero time for now
+}
+
+// at is the entry as it is decided by inside a commit of a time.
+func (e *entry) at(t time.Time) *entry {
+	if e == nil {
+		return nil
+	}
+	then := *e
+	then.time = t
+	return &then
 }
 
 // newEntry makes an entry of what a channel's record says.
-func newEntry(c Channel) *entry {
+func (t *table) newEntry(c Channel) *entry {
 	c.inOrder()
 	c.Metadata = nil
-	e := &entry{Channel: c, roles: make(map[kg.AgentID]Role, len(c.Members)), policy: c.Policy()}
+	e := &entry{Channel: c, roles: make(map[kg.AgentID]Role, len(c.Members)), policy: c.Policy(), in: t}
 	for _, m := range c.Members {
 		e.roles[m.Agent] = m.Role
 	}
@@ -35,13 +48,16 @@ type table struct {
 	entries sync.Map // ChannelID → *entry; readers take no lock
 	count   atomic.Int64
 
-	lanes sync.Map // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
+	now    func() time.Time
+	barred atomic.Pointer[bars] // from the whole server
+	lanes  sync.Map             // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
 
 	lately  lately
 	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
 
 	mu       sync.RWMutex // guards what follows
 	byMember map[kg.AgentID]*btree.Set[ChannelID]
+	invited  map[kg.AgentID]*btree.Set[ChannelID]
 	found    btree.Set[ChannelID] // what everybody may find
 	followed kg.Revision
 }
@@ -66,6 +82,10 @@ func (t *table) follow(c *kg.Commit) {
 	changed, lanes := map[ChannelID]*Channel{}, laneReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
+		if ch.Quad.Subject == serverEntity && ch.Quad.Graph == kg.SystemGraph {
+			t.bar(c.Revision, ch)
+			continue
+		}
 		id, part := channelOf(ch.Quad.Graph)
 		if part == recordPart && ch.Op == kg.Add {
 			lanes.take(ch.Quad)
@@ -91,7 +111,7 @@ func (t *table) follow(c *kg.Commit) {
 	t.keep(lanes)
 	for id, now := range changed {
 		before := t.get(id)
-		t.lately.add(change{c.Revision, before, t.put(now)})
+		t.lately.add(change{revision: c.Revision, before: before, after: t.put(now)})
 		if before != nil && t.version != nil {
 			t.version.Add(1)
 		}
@@ -101,30 +121,58 @@ func (t *table) follow(c *kg.Commit) {
 	}
 }
 
+// bar takes in what is said of an agent in the whole server.
+func (t *table) bar(r kg.Revision, ch *kg.Change) {
+	now := t.everywhere()
+	if len(ch.After) == 0 {
+		now.drop(ch.Quad.Predicate, ch.Quad.Object)
+	} else {
+		now.take(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
+	}
+	t.barred.Store(&now)
+	t.wake(now)
+	t.lately.add(change{revision: r, agent: kg.AgentID(ch.Quad.Object.Value())})
+	t.lately.newest.Store(uint64(r))
+	if t.version != nil {
+		t.version.Add(1)
+	}
+}
+
+// everywhere are the bars of the whole server.
+func (t *table) everywhere() bars {
+	if b := t.barred.Load(); b != nil {
+		return *b
+	}
+	return nil
+}
+
+// wake sees to it that answers of the Guard that are kept do not outlast bars which
+// end by themselves.
+func (t *table) wake(list bars) {
+	if t.version == nil {
+		return
+	}
+	now := t.now()
+	for i := range list {
+		if left := list[i].Until.Sub(now); left > 0 {
+			time.AfterFunc(left, func() { t.version.Add(1) })
+		}
+	}
+}
+
 // put makes a channel what is given. The table is locked.
 func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
-	now := newEntry(*c)
+	now := t.newEntry(*c)
 	t.entries.Store(c.ID, now)
 	if before == nil {
 		t.count.Add(1)
-	} else {
-		for agent := range before.roles {
-			if _, still := now.roles[agent]; !still {
-				t.byMember[agent].Delete(c.ID)
-				if t.byMember[agent].Len() == 0 {
-					delete(t.byMember, agent)
-				}
-			}
-		}
+		before = &entry{}
 	}
-	for agent := range now.roles {
-		set := t.byMember[agent]
-		if set == nil {
-			set = new(btree.Set[ChannelID])
-			t.byMember[agent] = set
-		}
-		set.Insert(c.ID)
+	reindex(t.byMember, c.ID, before.Members, now.Members, func(m Member) kg.AgentID { return m.Agent })
+	reindex(t.invited, c.ID, before.Invited, now.Invited, func(i Invitation) kg.AgentID { return i.Agent })
+	if !slices.Equal(before.Bars, now.Bars) {
+		t.wake(now.Bars)
 	}
 	if now.policy.Discover == Everybody && !now.deleted {
 		t.found.Insert(c.ID)
@@ -132,6 +180,25 @@ func (t *table) put(c *Channel) *entry {
 		t.found.Delete(c.ID)
 	}
 	return now
+}
+
+// reindex notes for agents that a channel is theirs, and no longer that of others.
+func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, before, now []T, agent func(T) kg.AgentID) {
+	for _, one := range before {
+		a := agent(one)
+		if set := index[a]; set != nil {
+			if set.Delete(id); set.Len() == 0 {
+				delete(index, a)
+			}
+		}
+	}
+	for _, one := range now {
+		a := agent(one)
+		if index[a] == nil {
+			index[a] = new(btree.Set[ChannelID])
+		}
+		index[a].Insert(id)
+	}
 }
 
 // eachMember calls fn for each agent that is a member of any channel, until it says
@@ -147,7 +214,7 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 }
 
 // listed gives up to n channels behind one, in the order of their ids: those that
-// the agent is a member of, and those that everybody may find. only, if set, leaves others out.
+// the agent is a member of or invited to, and those that everybody may find. only, if set, leaves others out.
 func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -166,6 +233,7 @@ func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entr
 		})
 	}
 	take(t.byMember[agent])
+	take(t.invited[agent])
 	take(&t.found)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if len(out) == n {

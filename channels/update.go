@@ -121,7 +121,7 @@ func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method str
 	}
 	var c *Channel
 	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
-		e := s.table.get(id)
+		e := s.table.get(id).at(tx.Time())
 		switch {
 		case !e.discovers(agent):
 			return errNoChannel() // no longer

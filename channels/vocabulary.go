@@ -37,6 +37,12 @@ var (
 	propModerator = own("channelModerator")
 	propMember    = own("channelMember")
 	propObserver  = own("channelObserver")
+
+	// Who is to come, and who is kept out, in the channel or, said of serverEntity,
+	// in all of them. A bar is valid as long as it stands.
+	propInvited = own("channelInvited")
+	propBanned  = own("channelBanned")
+	propMuted   = own("channelMuted")
 )
 
 // The properties of a message, in the journal. Its number is kg.Sequence.

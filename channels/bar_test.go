@@ -1,0 +1,196 @@
+package channels_test
+
+import (
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+func admin(name string) channels.Caller {
+	by := as(name)
+	by.Principal.Roles = []string{kg.RoleAdmin}
+	return by
+}
+
+// serveAt is serve with a clock.
+func serveAt(t testing.TB, c *clock, o channels.Options) *server {
+	o.Clock = c.now
+	return serve(t, o, kg.Options{Clock: c.now})
+}
+
+// A banned agent finds nothing, a muted one reads; owners ban moderators, these ban
+// members, and nobody an equal. What ends by itself ends to the millisecond, and
+// what the agent was it is again.
+func TestBar(t *testing.T) {
+	for _, everywhere := range []bool{false, true} {
+		now := startClock()
+		s := serveAt(t, now, channels.Options{})
+		c := s.crew(t, channels.Draft{Kind: channels.Room, Visibility: channels.Public})
+		s.say(t, "ann", c.ID, "first")
+		id, by := c.ID, as("mod")
+		if everywhere {
+			id, by = channels.AllChannels, admin("root")
+		}
+		stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		check := func(what, want string) {
+			t.Helper()
+			if got := s.does(t, c); got != want {
+				t.Errorf("%s (everywhere: %v):\ngot  %s\nwant %s", what, everywhere, got, want)
+			}
+		}
+		const all = "find amboe, read ambo, post amb, manage am"
+		until := now.now().Add(time.Minute)
+		version := func() int64 {
+			got, err := s.Get(within(t), as("ann"), c.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Version
+		}
+		before := version()
+		for _, err := range []error{s.Mute(within(t), by, id, "bob", until), s.Ban(within(t), by, id, "eve", until), s.Ban(within(t), by, id, "ola", time.Time{})} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := version(); after != before {
+			t.Errorf("version %d became %d", before, after)
+		}
+		check("barred", "find amb, read amb, post am, manage am")
+		_, err = s.Join(within(t), as("eve"), c.ID, "")
+		wantCode(t, "a banned one joins", err, kg.CodeChannelNotFound)
+		if !everywhere {
+			_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", "")
+			wantCode(t, "a banned one is added", err, kg.CodePermissionDenied)
+			wantCode(t, "a banned one is invited", s.Invite(within(t), as("ann"), c.ID, "eve"), kg.CodePermissionDenied)
+		}
+		now.step(time.Minute - time.Millisecond)
+		check("a millisecond before", "find amb, read amb, post am, manage am")
+		now.step(time.Millisecond)
+		check("then", "find ambe, read amb, post amb, manage am")
+		if err := s.Unban(within(t), by, id, "ola"); err != nil {
+			t.Fatal(err)
+		}
+		check("unbanned", all)
+		wantCode(t, "again", s.Unban(within(t), by, id, "ola"), "")
+		wantCode(t, "unmuted, who is not muted", s.Unmute(within(t), by, id, "ola"), "")
+		wantCode(t, "until a time that has passed", s.Ban(within(t), by, id, "bob", now.now()), kg.CodeInvalid)
+		if err := s.Ban(within(t), by, id, "bob", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		for m, err := range stream.Messages() {
+			if err != nil {
+				wantCode(t, "the stream of a banned one", err, kg.CodeChannelNotFound)
+				break
+			}
+			_ = m
+		}
+		check("bob is banned", "find amoe, read amo, post am, manage am")
+		if everywhere {
+			_, err := s.Create(within(t), as("bob"), channels.Draft{})
+			wantCode(t, "a banned one makes a channel", err, kg.CodePermissionDenied)
+			_, err = s.Publish(within(t), as("bob"), channels.Publication{To: "ann", Parts: text("psst")})
+			wantCode(t, "a banned one whispers", err, kg.CodeChannelNotFound)
+			if err := s.Mute(within(t), by, id, "mod", time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Publish(within(t), as("mod"), channels.Publication{To: "ann", Parts: text("psst")})
+			wantCode(t, "a muted one whispers", err, kg.CodePermissionDenied)
+			if list, err := s.Bars(by); err != nil || len(list) != 2 {
+				t.Errorf("the bars are %v, %v", list, err)
+			}
+		}
+		s.store.Reopen()
+		again := channels.New(channels.Options{Clock: now.now})
+		if err := again.Load(t.Context(), s.store.Store); err != nil {
+			t.Fatal(err)
+		}
+		_, err = again.Get(within(t), as("bob"), c.ID)
+		wantCode(t, "opened again", err, kg.CodeChannelNotFound)
+	}
+}
+
+func TestWhoBars(t *testing.T) {
+	s := serve(t, channels.Options{MaxBars: 2}, kg.Options{})
+	c := s.crew(t, channels.Draft{})
+	for _, row := range []struct {
+		what string
+		err  error
+		want kg.Code
+	}{
+		{"a member bans an observer", s.Ban(within(t), as("bob"), c.ID, "ola", time.Time{}), kg.CodePermissionDenied},
+		{"an outsider", s.Ban(within(t), as("eve"), c.ID, "ola", time.Time{}), kg.CodeChannelNotFound},
+		{"a moderator bans an owner", s.Ban(within(t), as("mod"), c.ID, "ann", time.Time{}), kg.CodePermissionDenied},
+		{"a moderator bans itself", s.Ban(within(t), as("mod"), c.ID, "mod", time.Time{}), kg.CodePermissionDenied},
+		{"an owner, who is no administrator", s.Ban(within(t), as("ann"), channels.AllChannels, "bob", time.Time{}), kg.CodePermissionDenied},
+		{"an owner bans a moderator", s.Ban(within(t), as("ann"), c.ID, "mod", time.Time{}), ""},
+		{"unbanned by itself", s.Unban(within(t), as("mod"), c.ID, "mod"), kg.CodeChannelNotFound},
+		{"a second", s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
+		{"the same again", s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
+		{"past the bound", s.Ban(within(t), as("ann"), c.ID, "eve", time.Time{}), kg.CodeLimitExceeded},
+		{"nobody", s.Ban(within(t), as("ann"), c.ID, "", time.Time{}), kg.CodeInvalid},
+	} {
+		wantCode(t, row.what, row.err, row.want)
+	}
+	if _, err := s.Bars(as("ann")); kg.CodeOf(err) != kg.CodePermissionDenied {
+		t.Errorf("an owner lists the server's: %v", err)
+	}
+}
+
+// Facts of a channel are read again when a ban has ended by itself, though answers
+// about them are kept.
+func TestBanOfFactsEnds(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
+	if _, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact}}); err != nil {
+		t.Fatal(err)
+	}
+	count := func() uint64 {
+		t.Helper()
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as("bob").Principal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snapshot.Close()
+		n, err := snapshot.Count(kg.Pattern{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, id := range []channels.ChannelID{c.ID, channels.AllChannels} {
+		if n := count(); n != 1 {
+			t.Errorf("before: %d", n)
+		}
+		if err := s.Ban(within(t), admin("ann"), id, "bob", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(); n != 0 {
+			t.Errorf("banned: %d", n)
+		}
+		for {
+			err := s.Ban(within(t), admin("ann"), id, "bob", time.Now().Add(300*time.Millisecond))
+			if kg.CodeOf(err) == kg.CodeInvalid {
+				continue // the machine is slow: it has passed
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			count() // so that the answer is kept
+			break
+		}
+		for end := time.Now().Add(time.Minute); count() == 0 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := count(); n != 1 {
+			t.Errorf("after the ban: %d", n)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package channels
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"koine/kg"
+)
+
+// Invitation lets an agent find a channel and enter it.
+type Invitation struct {
+	Agent, By kg.AgentID
+	At        time.Time
+}
+
+// invited tells whether the agent is.
+func (c *Channel) invited(agent kg.AgentID) bool {
+	return slices.ContainsFunc(c.Invited, func(i Invitation) bool { return i.Agent == agent })
+}
+
+// uninvited are the others that are.
+func (c *Channel) uninvited(agent kg.AgentID) []Invitation {
+	return slices.DeleteFunc(slices.Clone(c.Invited), func(i Invitation) bool { return i.Agent == agent })
+}
+
+// Invite lets an agent find the channel and accept to be a member. Those may who
+// have the right Rights.Join; members, where that is everybody's. One that is
+// invited or a member already stays so.
+//
+// Errors: CodePermissionDenied, also for an agent that is banned;
+// CodeLimitExceeded past Options.MaxInvitations.
+func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
+	agent, err := parseMember(agent)
+	if err != nil {
+		return err
+	}
+	_, err = s.alter(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *writer, c *Channel) error {
+		if c.member(agent) != "" || c.invited(agent) {
+			return errAsItIs
+		}
+		if err := c.mustBeFree(agent, w.tx.Time()); err != nil {
+			return err
+		}
+		if len(c.Invited) >= s.options.MaxInvitations {
+			return errTooMuch("principalId", "%d agents are invited, as many as may be", len(c.Invited))
+		}
+		w.quiet = true
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propInvited, kg.IRI(string(agent))), Validity: kg.TimeSpan{From: w.tx.Time()}})
+		return nil
+	})
+	return err
+}
+
+// Withdraw takes an invitation back. Whoever may invite may.
+//
+// Errors: CodeNotFound without one; CodePermissionDenied.
+func (s *Service) Withdraw(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
+	agent, err := parseMember(agent)
+	if err != nil {
+		return err
+	}
+	return s.uninvite(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
+}
+
+// Decline is the agent's own answer to an invitation.
+//
+// Errors: CodeNotFound without one.
+func (s *Service) Decline(ctx context.Context, by Caller, id ChannelID) error {
+	agent, err := by.agent()
+	if err != nil {
+		return err
+	}
+	return s.uninvite(ctx, by, id, agent, "channels/decline", func(*entry, kg.AgentID) error { return nil })
+}
+
+func (s *Service) uninvite(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID, method string, must func(*entry, kg.AgentID) error) error {
+	_, err := s.alter(ctx, by, id, method, must, func(w *writer, c *Channel) error {
+		if !c.invited(agent) {
+			return errNotInvited()
+		}
+		w.quiet = true
+		w.uninvite(c, agent)
+		return nil
+	})
+	return err
+}
+
+// Accept makes the agent a member that was invited.
+//
+// Errors: CodeNotFound without an invitation; those of Join.
+func (s *Service) Accept(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
+	return s.enter(ctx, by, id, Ordinary, "channels/accept", (*entry).mustBeInvited)
+}
+
+// Join makes the agent a member of its own will: as Ordinary ("" is the same) or as
+// Observer. Anybody may where Rights.Join is everybody's, others with an
+// invitation. Who is a member already stays what it is.
+//
+// Errors: CodeChannelNotFound for one that the agent may not find;
+// CodePermissionDenied without an invitation; CodeLimitExceeded when it is full.
+func (s *Service) Join(ctx context.Context, by Caller, id ChannelID, role Role) (*Channel, error) {
+	switch role {
+	case "":
+		role = Ordinary
+	case Ordinary, Observer:
+	default:
+		return nil, kg.Errorf(kg.CodeInvalid, "one joins as a member or an observer, not as %.60q", role).At("role")
+	}
+	return s.enter(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
+}
+
+func (s *Service) enter(ctx context.Context, by Caller, id ChannelID, role Role, method string, must func(*entry, kg.AgentID) error) (*Channel, error) {
+	agent, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.alter(ctx, by, id, method, must, func(w *writer, c *Channel) error {
+		if c.member(agent) != "" {
+			return errAsItIs
+		}
+		return s.addMember(w, c, Member{Agent: agent, Role: role})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, id)
+}
+
+// addMember makes an agent a member that is none.
+func (s *Service) addMember(w *writer, c *Channel, m Member) error {
+	if err := c.mustBeFree(m.Agent, w.tx.Time()); err != nil {
+		return err
+	}
+	if most := s.mostMembers(c); len(c.Members) >= most {
+		return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
+	}
+	m.Joined = w.tx.Time()
+	c.Members = append(c.Members, m)
+	w.member(m)
+	w.uninvite(c, m.Agent)
+	return nil
+}
+
+// Leave takes the caller out of a channel.
+//
+// Errors: CodeLastOwner; CodePermissionDenied for who is no member.
+func (s *Service) Leave(ctx context.Context, by Caller, id ChannelID) error {
+	agent, err := by.agent()
+	if err != nil {
+		return err
+	}
+	_, err = s.RemoveMember(ctx, by, id, agent)
+	return err
+}
+
+// uninvite takes an invitation away, if there is one.
+func (w *writer) uninvite(c *Channel, agent kg.AgentID) {
+	if c.invited(agent) {
+		w.apply(kg.Patch{Op: kg.Remove, Quad: w.quad(propInvited, kg.IRI(string(agent)))})
+	}
+}
+
+func errNotInvited() *kg.Error {
+	return kg.Errorf(kg.CodeNotFound, "there is no invitation").At("principalId")
+}

@@ -1,0 +1,145 @@
+package channels_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// One joins what everybody may join, as a member or an observer, until it is full;
+// the rest is by invitation.
+func TestJoin(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	make := func(d channels.Draft) channels.ChannelID {
+		t.Helper()
+		c, err := s.Create(within(t), as("ann"), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	room := make(channels.Draft{Kind: channels.Room, Visibility: channels.Public, MaxMembers: 3})
+	news := make(channels.Draft{Kind: channels.Broadcast, Visibility: channels.Public})
+	public, private := make(channels.Draft{Visibility: channels.Public}), make(channels.Draft{Kind: channels.Room})
+	for _, row := range []struct {
+		what string
+		id   channels.ChannelID
+		who  string
+		role channels.Role
+		want kg.Code
+	}{
+		{"a room", room, "bob", "", ""},
+		{"again", room, "bob", channels.Observer, ""},
+		{"as an owner", room, "eve", channels.Owner, kg.CodeInvalid},
+		{"as an observer", room, "ola", channels.Observer, ""},
+		{"a full room", room, "eve", "", kg.CodeLimitExceeded},
+		{"a broadcast", news, "bob", "", ""},
+		{"what has owners that let in", public, "bob", "", kg.CodePermissionDenied},
+		{"what is not to be found", private, "bob", "", kg.CodeChannelNotFound},
+		{"what is not there", "nowhere", "bob", "", kg.CodeChannelNotFound},
+	} {
+		_, err := s.Join(within(t), as(row.who), row.id, row.role)
+		wantCode(t, row.what, err, row.want)
+	}
+	c, err := s.Get(within(t), as("bob"), room)
+	if got := members(c); err != nil || c.Version != 3 || !slices.Equal(got, []string{"agent://ann owner", "agent://bob member", "agent://ola observer"}) {
+		t.Errorf("the room has %v at version %d, %v", got, c.Version, err)
+	}
+	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: news, Parts: text("hi")})
+	wantCode(t, "a listener publishes", err, kg.CodePermissionDenied)
+	wantCode(t, "bob leaves", s.Leave(within(t), as("bob"), room), "")
+	wantCode(t, "bob leaves again", s.Leave(within(t), as("bob"), room), kg.CodePermissionDenied)
+	wantCode(t, "the last owner leaves", s.Leave(within(t), as("ann"), room), kg.CodeLastOwner)
+	_, err = s.Join(within(t), as("eve"), room, "")
+	wantCode(t, "there is place again", err, "")
+}
+
+// However many join at once, no more are let in than there is place.
+func TestJoinAtOnce(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Room, Visibility: channels.Public, MaxMembers: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var joining sync.WaitGroup
+	var mu sync.Mutex
+	in := 0
+	for i := range 20 {
+		joining.Go(func() {
+			_, err := s.Join(within(t), as(fmt.Sprint("a", i)), c.ID, "")
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				in++
+			} else {
+				wantCode(t, "one too many", err, kg.CodeLimitExceeded)
+			}
+		})
+	}
+	joining.Wait()
+	if c, err = s.Get(within(t), as("ann"), c.ID); err != nil || in != 4 || len(c.Members) != 5 {
+		t.Errorf("%d were let in; the room has %d, %v", in, len(c.Members), err)
+	}
+}
+
+// Who is invited finds the channel, and does not read it before it has accepted.
+func TestInvite(t *testing.T) {
+	s := serve(t, channels.Options{MaxInvitations: 2}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	s.say(t, "ann", c.ID, "secret")
+	invite := func(by, whom string) error { return s.Invite(within(t), as(by), c.ID, kg.AgentID(whom)) }
+	wantCode(t, "a member invites", invite("bob", "eve"), kg.CodePermissionDenied)
+	wantCode(t, "an outsider invites", invite("eve", "eve"), kg.CodeChannelNotFound)
+	_, err := s.Accept(within(t), as("eve"), c.ID)
+	wantCode(t, "accepted without", err, kg.CodeChannelNotFound)
+	wantCode(t, "declined without", s.Decline(within(t), as("bob"), c.ID), kg.CodeNotFound)
+	for _, whom := range []string{"eve", "eve", "bob", "cleo"} {
+		wantCode(t, "the owner invites "+whom, invite("ann", whom), "")
+	}
+	wantCode(t, "past the bound", invite("ann", "dora"), kg.CodeLimitExceeded)
+	got, err := s.Get(within(t), as("eve"), c.ID)
+	if err != nil || got.Name != "lab" || len(got.Members) != 0 || got.Messages != 0 || got.Version != 1 {
+		t.Errorf("eve sees %+v, %v", got, err)
+	}
+	_, _, err = s.History(within(t), as("eve"), c.ID, channels.HistoryQuery{})
+	wantCode(t, "read before", err, kg.CodePermissionDenied)
+	invitedTo := func(who string, want int) {
+		t.Helper()
+		if list, _, err := s.List(within(t), as(who), channels.Listing{Invited: true}); err != nil || len(list) != want {
+			t.Errorf("%s is invited to %v, %v; want %d", who, list, err, want)
+		}
+	}
+	invitedTo("eve", 1)
+	invitedTo("bob", 0)
+	invitedTo("ann", 0)
+	if got, err = s.Accept(within(t), as("eve"), c.ID); err != nil || len(got.Members) != 3 || len(got.Invited) != 1 || got.Invited[0].By != "agent://ann" || got.Version != 2 {
+		t.Errorf("accepted: %+v, %v", got, err)
+	}
+	invitedTo("eve", 0)
+	wantCode(t, "cleo declines", s.Decline(within(t), as("cleo"), c.ID), "")
+	wantCode(t, "there is none to withdraw", s.Withdraw(within(t), as("ann"), c.ID, "cleo"), kg.CodeNotFound)
+	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
+	wantCode(t, "bob withdraws", s.Withdraw(within(t), as("bob"), c.ID, "dora"), kg.CodePermissionDenied)
+	wantCode(t, "ann withdraws", s.Withdraw(within(t), as("ann"), c.ID, "dora"), "")
+	_, err = s.Join(within(t), as("dora"), c.ID, "")
+	wantCode(t, "dora joins", err, kg.CodeChannelNotFound)
+	// Who is added needs no invitation any more, and a deleted channel has none.
+	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
+	if got, err = s.AddMember(within(t), as("ann"), c.ID, "dora", ""); err != nil {
+		t.Fatal(err)
+	}
+	invitedTo("dora", 0)
+	wantCode(t, "ann invites fay", invite("ann", "fay"), "")
+	s.store.Reopen()
+	again := channels.New(channels.Options{})
+	if err := again.Load(t.Context(), s.store.Store); err != nil {
+		t.Fatal(err)
+	}
+	if list, _, err := again.List(within(t), as("fay"), channels.Listing{Invited: true}); err != nil || len(list) != 1 {
+		t.Errorf("opened again, fay is invited to %v, %v", list, err)
+	}
+}
