@@ -20,20 +20,17 @@ type lately struct {
 	dropped kg.Revision
 }
 
-// change is what became of one channel or scope that was there before.
+// change is what became of one channel; before is nil for one that was made.
 type change struct {
 	revision      kg.Revision
 	agent         kg.AgentID // set where it is about one agent in all channels
-	before, after sight
-}
-
-// sight is what somebody may or may not read.
-type sight interface {
-	readBy(kg.Principal) bool
+	before, after *entry
 }
 
 func (l *lately) add(c change) {
-	defer l.newest.Store(uint64(c.revision))
+	if c.before == nil && c.agent == "" { // there was nothing to be seen of it
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.changes) == KeptChanges {
@@ -57,7 +54,7 @@ func (l *lately) changed(p kg.Principal, after kg.Revision) (bool, kg.Revision) 
 	}
 	for i := len(l.changes) - 1; i >= 0 && l.changes[i].revision > after; i-- {
 		c := &l.changes[i]
-		if c.agent != "" && c.agent == p.ID || c.agent == "" && c.before.readBy(p) != c.after.readBy(p) {
+		if c.agent != "" && c.agent == p.ID || c.agent == "" && mayRead(p, c.before) != mayRead(p, c.after) {
 			return true, newest
 		}
 	}

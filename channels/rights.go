@@ -69,10 +69,7 @@ func DefaultRights(kind Kind, visibility Visibility) Rights {
 
 // Policy is who may do what in the channel, defaults included.
 func (c *Channel) Policy() Rights {
-	all := DefaultRights(c.Kind, sightOf(c.Visibility, c.MemberPolicy))
-	if c.MemberPolicy == ByScope && all.Post == Members {
-		all.Post = Everybody
-	}
+	all := DefaultRights(c.Kind, c.Visibility)
 	for _, r := range rights {
 		if who := *r.of(&c.Rights); who != "" {
 			*r.of(&all) = who
@@ -134,13 +131,13 @@ func (w Who) includes(role Role, seeing bool) bool {
 
 // discovers tells whether the channel is there for the agent.
 func (e *entry) discovers(agent kg.AgentID) bool {
-	return e.reads(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.barred(agent, false) && e.admits(agent) &&
+	return e.reads(agent) || e != nil && !e.deleted && !e.barred(agent, false) &&
 		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent))
 }
 
 // reads tells whether the agent may read the channel.
 func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false) && e.admits(agent)
+	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false)
 }
 
 // mustRead refuses who may not read the channel.
@@ -169,9 +166,6 @@ func (e *entry) mustPost(agent kg.AgentID) error {
 
 // mustManage refuses who may not change what the channel says of itself.
 func (e *entry) mustManage(agent kg.AgentID) error {
-	if e.managedBy(agent) {
-		return nil
-	}
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
@@ -183,9 +177,6 @@ func (e *entry) mustManage(agent kg.AgentID) error {
 
 // mustOwn refuses who is no owner.
 func (e *entry) mustOwn(agent kg.AgentID) error {
-	if e.managedBy(agent) {
-		return nil
-	}
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
@@ -286,15 +277,13 @@ func (w Who) plain() string {
 }
 
 // hears tells whether a message in the channel may be addressed to the agent.
-func (e *entry) hears(agent kg.AgentID) bool {
-	return e.reads(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
-}
+func (e *entry) hears(agent kg.AgentID) bool { return e.reads(agent) && e.roles[agent] != "" }
 
 // posts tells whether the agent may publish.
 func (e *entry) posts(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
-		!e.barred(agent, false) && !e.barred(agent, true) && e.admits(agent)
+		!e.barred(agent, false) && !e.barred(agent, true)
 }
 
 // open tells whether everybody reads the channel.
-func (e *entry) open() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }
+func (e *entry) open() bool { return e != nil && e.policy.Read == Everybody }

@@ -17,11 +17,9 @@ import (
 type entry struct {
 	Channel // without Metadata, Messages and LastMessageAt
 	roles   map[kg.AgentID]Role
-	policy  Rights     // all of them
-	scope   *scopeCell // nil outside of a scope
+	policy  Rights // all of them
 	in      *table
-	time    time.Time     // by which is decided; the zero time for now
-	caller  *kg.Principal // as whom its agent asks; nil for agents as such
+	time    time.Time // by which is decided; the zero time for now
 }
 
 // at is the entry as it is decided by inside a commit of a time.
@@ -50,7 +48,6 @@ type table struct {
 	entries sync.Map // ChannelID → *entry; readers take no lock
 	count   atomic.Int64
 
-	scopes scopeTable
 	now    func() time.Time
 	barred atomic.Pointer[bars] // from the whole server
 	lanes  sync.Map             // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
@@ -82,7 +79,6 @@ func (t *table) follow(c *kg.Commit) {
 		return
 	}
 	t.followed = c.Revision
-	t.followScopes(c)
 	changed, lanes := map[ChannelID]*Channel{}, laneReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
@@ -115,17 +111,13 @@ func (t *table) follow(c *kg.Commit) {
 	t.keep(lanes)
 	for id, now := range changed {
 		before := t.get(id)
-		if after := t.put(now); before != nil { // there was something to be seen
-			t.note(c.Revision, before, after)
+		t.lately.add(change{revision: c.Revision, before: before, after: t.put(now)})
+		if before != nil && t.version != nil {
+			t.version.Add(1)
 		}
 	}
-}
-
-// note remembers that what can be seen may have changed. The table is locked.
-func (t *table) note(r kg.Revision, before, after sight) {
-	t.lately.add(change{revision: r, before: before, after: after})
-	if t.version != nil {
-		t.version.Add(1)
+	if len(changed) > 0 {
+		t.lately.newest.Store(uint64(c.Revision))
 	}
 }
 
@@ -140,6 +132,7 @@ func (t *table) bar(r kg.Revision, ch *kg.Change) {
 	t.barred.Store(&now)
 	t.wake(now)
 	t.lately.add(change{revision: r, agent: kg.AgentID(ch.Quad.Object.Value())})
+	t.lately.newest.Store(uint64(r))
 	if t.version != nil {
 		t.version.Add(1)
 	}
@@ -171,9 +164,7 @@ func (t *table) wake(list bars) {
 func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
-	now.scope = t.scopes.cell(c.Scope)
 	t.entries.Store(c.ID, now)
-	t.scopes.place(before, now)
 	if before == nil {
 		t.count.Add(1)
 		before = &entry{}
@@ -183,7 +174,7 @@ func (t *table) put(c *Channel) *entry {
 	if !slices.Equal(before.Bars, now.Bars) {
 		t.wake(now.Bars)
 	}
-	if now.policy.Discover == Everybody && now.scope == nil && !now.deleted {
+	if now.policy.Discover == Everybody && !now.deleted {
 		t.found.Insert(c.ID)
 	} else {
 		t.found.Delete(c.ID)
@@ -223,9 +214,8 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 }
 
 // listed gives up to n channels behind one, in the order of their ids: those that
-// the reader is a member of or invited to, and those that everybody may find; or
-// those of a scope. only leaves others out.
-func (t *table) listed(reader kg.Principal, in ScopeID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
+// the agent is a member of or invited to, and those that everybody may find. only, if set, leaves others out.
+func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	ids := map[ChannelID]bool{}
@@ -235,25 +225,21 @@ func (t *table) listed(reader kg.Principal, in ScopeID, after ChannelID, n int, 
 		}
 		found := 0
 		set.Ascend(after, func(id ChannelID) bool {
-			if e := t.get(id).as(reader); id != after && e.discovers(reader.ID) && only(e) {
+			if e := t.get(id); id != after && e.discovers(agent) && only(e) {
 				ids[id] = true
 				found++
 			}
 			return found <= n
 		})
 	}
-	if in == "" {
-		take(t.byMember[reader.ID])
-		take(t.invited[reader.ID])
-		take(&t.found)
-	} else if parts := t.scopes.parts[in]; parts != nil {
-		take(&parts.channels)
-	}
+	take(t.byMember[agent])
+	take(t.invited[agent])
+	take(&t.found)
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if len(out) == n {
 			return out, true
 		}
-		out = append(out, t.get(id).as(reader))
+		out = append(out, t.get(id))
 	}
 	return out, false
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// answer is where the resolver of a root field leaves the JSON that it wrote.
+// answer is where the resolver of a field leaves the JSON that the engine wrote.
 type answer struct{ json []byte }
 
 // MarshalGQL writes it.
@@ -15,11 +15,11 @@ func (a *answer) MarshalGQL(w io.Writer) { write(w, a.json) }
 
 type answerKey struct{}
 
-// answerFields is the engine's ResolverMiddleware. It gives each root field its
-// answer, and puts what the resolver left there in the place of the value that
+// answerFields is the engine's ResolverMiddleware. It gives each field that the
+// engine answers its answer, and puts what the resolver left there in the place of the value that
 // the resolver returned: gqlgen takes a Marshaler for a result as it is.
 func answerFields(ctx context.Context, next graphql.Resolver) (any, error) {
-	if fc := graphql.GetFieldContext(ctx); fc.Object != "Query" {
+	if fc := graphql.GetFieldContext(ctx); !engineAnswers(fc) {
 		return next(ctx)
 	}
 	a := &answer{}

@@ -31,12 +31,15 @@ const (
 // lookedUp are what a field gives that has to be looked up.
 var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 
+// readWhole are what a field gives that is read from its own graph.
+var readWhole = map[string]bool{"Channel": true, "Message": true}
+
 // scanFields are those that read an index and are no connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true,
-	"Query.violations": true,
+	"Query.violations": true, "Message.facts": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.
@@ -58,7 +61,7 @@ func (c *costing) weight(f *ast.Field) int {
 	switch {
 	case lookedUp[kind] && f.Definition.Type.Elem == nil:
 		n = costEntity
-	case isConnection(kind) || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
+	case isConnection(kind) || readWhole[kind] && f.Definition.Type.Elem == nil || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
 		n = costScan
 	}
 	switch f.Name {

@@ -13,6 +13,7 @@ import (
 
 	_ "embed"
 
+	"koine/channels"
 	"koine/internal/audit"
 	"koine/internal/belief"
 	"koine/internal/operation"
@@ -38,6 +39,8 @@ type Deps struct {
 	// Trail is where refusals are noted, and read from by Query.audit; nil for
 	// none.
 	Trail *audit.Trail
+	// Channels keeps channels and their messages; nil: there are none.
+	Channels *channels.Service
 	// Quarantines are those that Store reads under; nil for a store without.
 	Quarantines *belief.Quarantines
 }

@@ -38,6 +38,8 @@ const (
 	entityHistory
 	entityFollow
 	entityAround // neighbourhood
+	entityAsChannel
+	entityAsMessage
 )
 
 type entityField struct {
@@ -51,6 +53,7 @@ type entityField struct {
 	way       *path.Path // of follow, and of value and values at its end
 	around    *aroundPlan
 	counts    []scalarField // of predicates
+	inside    *insidePlan   // of asChannel and asMessage
 }
 
 func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
@@ -107,6 +110,10 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 		return p.entityFollow(f, field)
 	case "neighbourhood":
 		return p.entityNeighbourhood(f, field)
+	case "asChannel":
+		field.kind, field.inside = entityAsChannel, p.inside(f)
+	case "asMessage":
+		field.kind, field.inside = entityAsMessage, p.inside(f)
 	default:
 		return unplanned(f)
 	}

@@ -130,9 +130,9 @@ func someTime(t time.Time) *time.Time {
 }
 
 // notNil is a list that GraphQL does not take for null.
-func notNil(list []string) []string {
+func notNil[T any](list []T) []T {
 	if list == nil {
-		return []string{}
+		return []T{}
 	}
 	return list
 }

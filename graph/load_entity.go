@@ -239,6 +239,8 @@ func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candid
 		return l.degree(g, n.subject.id, f.direction, b)
 	case entityPredicates:
 		return l.predicates(g, n.subject.id, f.counts, b)
+	case entityAsChannel, entityAsMessage:
+		return l.typed(n.subject.name, f, b)
 	}
 	return b, nil
 }

@@ -41,6 +41,16 @@ type Term interface {
 	IsTerm()
 }
 
+// An agent that is to become a member of a channel, or to get another role there.
+type AddChannelMemberInput struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
+	// What it may do. MEMBER if not said.
+	Role *ChannelRole `json:"role"`
+}
+
 // What is known of an agent that has been here.
 type Agent struct {
 	// Its id.
@@ -248,6 +258,60 @@ type ChangeEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
+// A page of channels.
+type ChannelConnection struct {
+	// The channels.
+	Nodes []Channel `json:"nodes"`
+	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// One who takes part in a channel.
+type ChannelMember struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// What it may do.
+	Role ChannelRole `json:"role"`
+	// When it joined. Null of a direct channel without a message yet.
+	JoinedAt *time.Time `json:"joinedAt"`
+}
+
+// A member of a channel that is to be made.
+type ChannelMemberInput struct {
+	// The agent.
+	PrincipalID string `json:"principalId"`
+	// What it may do. MEMBER if not said.
+	Role *ChannelRole `json:"role"`
+}
+
+// Who may do what in a channel.
+type ChannelRights struct {
+	// Find it: its name and topic. Who may read it finds it in any case.
+	Discover ChannelWho `json:"discover"`
+	// Let agents in. Given to EVERYBODY, they let themselves in.
+	Join ChannelWho `json:"join"`
+	// Read its messages, members, metadata and facts.
+	Read ChannelWho `json:"read"`
+	// Publish.
+	Post ChannelWho `json:"post"`
+	// Change its name, topic and metadata.
+	Manage ChannelWho `json:"manage"`
+}
+
+// Who may do what in a channel. What is not said is as it is for channels of the kind and visibility.
+type ChannelRightsInput struct {
+	// Find it.
+	Discover *ChannelWho `json:"discover"`
+	// Let agents in.
+	Join *ChannelWho `json:"join"`
+	// Read it.
+	Read *ChannelWho `json:"read"`
+	// Publish.
+	Post *ChannelWho `json:"post"`
+	// Change its name, topic and metadata.
+	Manage *ChannelWho `json:"manage"`
+}
+
 // An accepted update: who, when and why.
 type Commit struct {
 	// The commit's id.
@@ -315,6 +379,26 @@ type CreateAPIKeyInput struct {
 	LifetimeSeconds *int64 `json:"lifetimeSeconds"`
 }
 
+// A channel that is to be made.
+type CreateChannelInput struct {
+	// What sort of channel it is to be: CHANNEL if not said, and never DIRECT.
+	Kind *ChannelKind `json:"kind"`
+	// What people call it: 128 characters at the most.
+	Name *string `json:"name"`
+	// What it is about: 1024 characters at the most.
+	Topic *string `json:"topic"`
+	// Who may read it. PRIVATE if not said.
+	Visibility *ChannelVisibility `json:"visibility"`
+	// Who takes part beside you, who become its owner.
+	Members []ChannelMemberInput `json:"members"`
+	// A JSON object of 16 KiB at the most.
+	Metadata json.RawMessage `json:"metadata"`
+	// Who may do what, where it is to be otherwise than for others of its kind and visibility.
+	Rights *ChannelRightsInput `json:"rights"`
+	// How many members it may have. As many as channels of this server may, if not said.
+	MaxMembers *int `json:"maxMembers"`
+}
+
 // A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
 type CreateGraphInput struct {
 	// Its name: one that begins with your own agent id and a slash, such as "agent://dora/notes". Administrators choose any.
@@ -376,6 +460,12 @@ type DeleteGraphPayload struct {
 	Position Position `json:"position"`
 }
 
+// A channel that was deleted.
+type DeletedChannel struct {
+	// Its id.
+	ID string `json:"id"`
+}
+
 // A page of the differences between two moments.
 type DiffConnection struct {
 	// The revision of the earlier moment.
@@ -434,6 +524,10 @@ type Entity struct {
 	// entity of which nothing is left is given where its history is asked for. A view with `maxAgeSeconds`
 	// is refused.
 	History *ChangeConnection `json:"history"`
+	// The channel that this entity is, a `koine:Channel`. Null when it is none that you may see.
+	AsChannel *Channel `json:"asChannel"`
+	// The message that this entity is, a `koine:Message`. Null when it is none that you may read.
+	AsMessage *Message `json:"asMessage"`
 }
 
 func (Entity) IsNode() {}
@@ -881,6 +975,22 @@ type Me struct {
 	MaxStatements *int `json:"maxStatements"`
 }
 
+// A page of messages.
+type MessageConnection struct {
+	// The messages.
+	Nodes []Message `json:"nodes"`
+	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// What is to be different in metadata.
+type MetadataPatchInput struct {
+	// Members to set: a JSON object.
+	Set json.RawMessage `json:"set"`
+	// The names of members to take away.
+	Remove []string `json:"remove"`
+}
+
 // How the graph is changed.
 type Mutation struct {
 }
@@ -1123,6 +1233,68 @@ type ProposalReview struct {
 	Time time.Time `json:"time"`
 }
 
+// A message that is to be published.
+type PublishMessageInput struct {
+	// The channel. Either this or `to`.
+	ChannelID *string `json:"channelId"`
+	// The other agent of a direct channel. Either this or `channelId`.
+	To *string `json:"to"`
+	// What it says: 1 to 32 JSON objects, such as `{type: "text", text: "hello"}`, 256 KiB together.
+	Parts []json.RawMessage `json:"parts"`
+	// The ids of artifacts that it refers to.
+	ArtifactRefs []string `json:"artifactRefs"`
+	// A JSON object of 16 KiB at the most.
+	Metadata json.RawMessage `json:"metadata"`
+	// Makes a retry safe: the same key of the same author with the same content gives the first message again. The
+	// same key with other content is refused.
+	IdempotencyKey *string `json:"idempotencyKey"`
+	// What it is for.
+	MessageType *MessageType `json:"messageType"`
+	// How its content is meant.
+	ContentType *MessageContentType `json:"contentType"`
+	// The form of its text, such as "markdown".
+	Format *string `json:"format"`
+	// Its tags: 32 at the most.
+	Tags []string `json:"tags"`
+	// Whom you address: an agent, "role:" and a role, or "*" for everybody.
+	Recipient *string `json:"recipient"`
+	// The request that it answers.
+	CorrelationID *string `json:"correlationId"`
+	// From when on it is not to be delivered any more.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	// The message that it replies to.
+	ReplyToID *string `json:"replyToId"`
+	// The thread that it belongs to.
+	ThreadID *string `json:"threadId"`
+	// Facts that are asserted with it, as for `applyPatches`. One without a graph goes to the default graph from a
+	// public channel, and to the channel's own facts from any other.
+	Patches []PatchInput `json:"patches"`
+	// Why: kept with the commit, for those who ask later.
+	Justification *string `json:"justification"`
+	// The task that this is done for.
+	TaskID *string `json:"taskId"`
+	// The session that this is done in.
+	SessionID *string `json:"sessionId"`
+}
+
+// What became of a publication.
+type PublishMessagePayload struct {
+	// Whether the message was published. When not, `verificationStatus` says why.
+	Success bool `json:"success"`
+	// The message, or the first one with the same key. Null when what it asserts was refused.
+	Message *Message `json:"message"`
+	// Whether it is the first one with the same key.
+	Replayed bool `json:"replayed"`
+	// How many changes its facts made.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// What became of its facts: "Verified", "Pending Review", or "Rejected - " and the reason.
+	VerificationStatus string `json:"verificationStatus"`
+	// An explanation of the status.
+	VerificationDetails *string `json:"verificationDetails"`
+	// The proposal that its facts became, where they wait for review.
+	ProposalID *string `json:"proposalId"`
+}
+
 // An agent's quarantine.
 type Quarantine struct {
 	// The agent.
@@ -1169,6 +1341,14 @@ type QuarantinePayload struct {
 
 // What the graph is asked. Everything in one operation reads the same revision.
 type Query struct {
+}
+
+// An agent that is to be taken out of a channel.
+type RemoveChannelMemberInput struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
 }
 
 // What `resolveContradiction` takes.
@@ -1658,6 +1838,24 @@ type UpdateAgentInput struct {
 	Status *AgentStatus `json:"status"`
 }
 
+// What is to be different of a channel. What is not said stays.
+type UpdateChannelInput struct {
+	// Which one.
+	ChannelID string `json:"channelId"`
+	// The version that you know: another one is the error VERSION_CONFLICT.
+	ExpectedVersion int64 `json:"expectedVersion"`
+	// What people call it; "" for nothing.
+	Name *string `json:"name"`
+	// What it is about; "" for nothing.
+	Topic *string `json:"topic"`
+	// What is to be different in its metadata.
+	MetadataPatch *MetadataPatchInput `json:"metadataPatch"`
+	// Who may do what: all that is to be otherwise than for others of its kind and visibility. For owners.
+	Rights *ChannelRightsInput `json:"rights"`
+	// How many members it may have; 0 for as many as channels of this server may. For owners.
+	MaxMembers *int `json:"maxMembers"`
+}
+
 // What stands against the shapes (sh:ValidationReport).
 type ValidationReport struct {
 	// Whether nothing was found in all that was judged.
@@ -1978,6 +2176,200 @@ func (e APIKeyState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// What sort of channel it is.
+type ChannelKind string
+
+const (
+	// One that was made, with members who come and go.
+	ChannelKindChannel ChannelKind = "CHANNEL"
+	// The one of exactly two agents, which is there by itself.
+	ChannelKindDirect ChannelKind = "DIRECT"
+	// One in which owners publish and the others read.
+	ChannelKindBroadcast ChannelKind = "BROADCAST"
+	// One that whoever finds it enters, to read from then on.
+	ChannelKindRoom ChannelKind = "ROOM"
+)
+
+var AllChannelKind = []ChannelKind{
+	ChannelKindChannel,
+	ChannelKindDirect,
+	ChannelKindBroadcast,
+	ChannelKindRoom,
+}
+
+func (e ChannelKind) IsValid() bool {
+	switch e {
+	case ChannelKindChannel, ChannelKindDirect, ChannelKindBroadcast, ChannelKindRoom:
+		return true
+	}
+	return false
+}
+
+func (e ChannelKind) String() string {
+	return string(e)
+}
+
+func (e *ChannelKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelKind", str)
+	}
+	return nil
+}
+
+func (e ChannelKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What a member may do.
+type ChannelRole string
+
+const (
+	// Everything.
+	ChannelRoleOwner ChannelRole = "OWNER"
+	// What members may, and change name, topic and metadata.
+	ChannelRoleModerator ChannelRole = "MODERATOR"
+	// Publish.
+	ChannelRoleMember ChannelRole = "MEMBER"
+	// Read, and never publish.
+	ChannelRoleObserver ChannelRole = "OBSERVER"
+)
+
+var AllChannelRole = []ChannelRole{
+	ChannelRoleOwner,
+	ChannelRoleModerator,
+	ChannelRoleMember,
+	ChannelRoleObserver,
+}
+
+func (e ChannelRole) IsValid() bool {
+	switch e {
+	case ChannelRoleOwner, ChannelRoleModerator, ChannelRoleMember, ChannelRoleObserver:
+		return true
+	}
+	return false
+}
+
+func (e ChannelRole) String() string {
+	return string(e)
+}
+
+func (e *ChannelRole) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelRole(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelRole", str)
+	}
+	return nil
+}
+
+func (e ChannelRole) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Who may read a channel.
+type ChannelVisibility string
+
+const (
+	// Its members. For others it is not there.
+	ChannelVisibilityPrivate ChannelVisibility = "PRIVATE"
+	// Everybody. Only members publish.
+	ChannelVisibilityPublic ChannelVisibility = "PUBLIC"
+)
+
+var AllChannelVisibility = []ChannelVisibility{
+	ChannelVisibilityPrivate,
+	ChannelVisibilityPublic,
+}
+
+func (e ChannelVisibility) IsValid() bool {
+	switch e {
+	case ChannelVisibilityPrivate, ChannelVisibilityPublic:
+		return true
+	}
+	return false
+}
+
+func (e ChannelVisibility) String() string {
+	return string(e)
+}
+
+func (e *ChannelVisibility) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelVisibility(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelVisibility", str)
+	}
+	return nil
+}
+
+func (e ChannelVisibility) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// To whom a right in a channel is given. Each includes those before it.
+type ChannelWho string
+
+const (
+	// Its owners.
+	ChannelWhoOwners ChannelWho = "OWNERS"
+	// Its moderators.
+	ChannelWhoModerators ChannelWho = "MODERATORS"
+	// Its members. Observers are among them where it is about finding and reading.
+	ChannelWhoMembers ChannelWho = "MEMBERS"
+	// Whoever there is, in a public channel.
+	ChannelWhoEverybody ChannelWho = "EVERYBODY"
+)
+
+var AllChannelWho = []ChannelWho{
+	ChannelWhoOwners,
+	ChannelWhoModerators,
+	ChannelWhoMembers,
+	ChannelWhoEverybody,
+}
+
+func (e ChannelWho) IsValid() bool {
+	switch e {
+	case ChannelWhoOwners, ChannelWhoModerators, ChannelWhoMembers, ChannelWhoEverybody:
+		return true
+	}
+	return false
+}
+
+func (e ChannelWho) String() string {
+	return string(e)
+}
+
+func (e *ChannelWho) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelWho(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelWho", str)
+	}
+	return nil
+}
+
+func (e ChannelWho) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // What makes statements contradict.
 type ContradictionKind string
 
@@ -2222,6 +2614,106 @@ func (e *GraphVisibility) UnmarshalGQL(v any) error {
 }
 
 func (e GraphVisibility) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// How the content of a message is meant.
+type MessageContentType string
+
+const (
+	// As text.
+	MessageContentTypeText MessageContentType = "TEXT"
+	// As data.
+	MessageContentTypeStructured MessageContentType = "STRUCTURED"
+	// As something to do.
+	MessageContentTypeAction MessageContentType = "ACTION"
+	// As a notice of koine's own.
+	MessageContentTypeSystem MessageContentType = "SYSTEM"
+)
+
+var AllMessageContentType = []MessageContentType{
+	MessageContentTypeText,
+	MessageContentTypeStructured,
+	MessageContentTypeAction,
+	MessageContentTypeSystem,
+}
+
+func (e MessageContentType) IsValid() bool {
+	switch e {
+	case MessageContentTypeText, MessageContentTypeStructured, MessageContentTypeAction, MessageContentTypeSystem:
+		return true
+	}
+	return false
+}
+
+func (e MessageContentType) String() string {
+	return string(e)
+}
+
+func (e *MessageContentType) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = MessageContentType(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid MessageContentType", str)
+	}
+	return nil
+}
+
+func (e MessageContentType) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What a message is for between its author and its recipients.
+type MessageType string
+
+const (
+	// It expects a response.
+	MessageTypeRequest MessageType = "REQUEST"
+	// It answers a request.
+	MessageTypeResponse MessageType = "RESPONSE"
+	// It expects nothing.
+	MessageTypeNotify MessageType = "NOTIFY"
+	// It is for everybody in the channel.
+	MessageTypeBroadcast MessageType = "BROADCAST"
+)
+
+var AllMessageType = []MessageType{
+	MessageTypeRequest,
+	MessageTypeResponse,
+	MessageTypeNotify,
+	MessageTypeBroadcast,
+}
+
+func (e MessageType) IsValid() bool {
+	switch e {
+	case MessageTypeRequest, MessageTypeResponse, MessageTypeNotify, MessageTypeBroadcast:
+		return true
+	}
+	return false
+}
+
+func (e MessageType) String() string {
+	return string(e)
+}
+
+func (e *MessageType) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = MessageType(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid MessageType", str)
+	}
+	return nil
+}
+
+func (e MessageType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -2578,5 +3070,52 @@ func (e *StatementOrderKey) UnmarshalGQL(v any) error {
 }
 
 func (e StatementOrderKey) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Why the content of a message is not shown.
+type WithheldReason string
+
+const (
+	// Its author or an owner took it back.
+	WithheldReasonRetracted WithheldReason = "RETRACTED"
+	// It was to be read before a time that has come.
+	WithheldReasonExpired WithheldReason = "EXPIRED"
+	// It is for others.
+	WithheldReasonAddressed WithheldReason = "ADDRESSED"
+)
+
+var AllWithheldReason = []WithheldReason{
+	WithheldReasonRetracted,
+	WithheldReasonExpired,
+	WithheldReasonAddressed,
+}
+
+func (e WithheldReason) IsValid() bool {
+	switch e {
+	case WithheldReasonRetracted, WithheldReasonExpired, WithheldReasonAddressed:
+		return true
+	}
+	return false
+}
+
+func (e WithheldReason) String() string {
+	return string(e)
+}
+
+func (e *WithheldReason) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = WithheldReason(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid WithheldReason", str)
+	}
+	return nil
+}
+
+func (e WithheldReason) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }

@@ -91,6 +91,36 @@ func (r *mutationResolver) WithdrawProposal(ctx context.Context, id string) (*Pr
 	return withdrawProposal(ctx, id)
 }
 
+// CreateChannel is the resolver for the createChannel field.
+func (r *mutationResolver) CreateChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
+	return createChannel(ctx, input)
+}
+
+// UpdateChannel is the resolver for the updateChannel field.
+func (r *mutationResolver) UpdateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
+	return updateChannel(ctx, input)
+}
+
+// DeleteChannel is the resolver for the deleteChannel field.
+func (r *mutationResolver) DeleteChannel(ctx context.Context, channelID string) (*DeletedChannel, error) {
+	return deleteChannel(ctx, channelID)
+}
+
+// AddChannelMember is the resolver for the addChannelMember field.
+func (r *mutationResolver) AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
+	return addChannelMember(ctx, input)
+}
+
+// RemoveChannelMember is the resolver for the removeChannelMember field.
+func (r *mutationResolver) RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
+	return removeChannelMember(ctx, input)
+}
+
+// PublishMessage is the resolver for the publishMessage field.
+func (r *mutationResolver) PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
+	return publishMessage(ctx, input)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -199,6 +229,21 @@ func (r *queryResolver) Revision(ctx context.Context) (*kg.Revision, error) {
 // Graphs is the resolver for the graphs field.
 func (r *queryResolver) Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
 	return readGraphs(ctx, first, after)
+}
+
+// Channel is the resolver for the channel field.
+func (r *queryResolver) Channel(ctx context.Context, id string) (*Channel, error) {
+	return readChannel(ctx, id)
+}
+
+// Channels is the resolver for the channels field.
+func (r *queryResolver) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string) (*ChannelConnection, error) {
+	return readChannels(ctx, first, after, visibility, member)
+}
+
+// Message is the resolver for the message field.
+func (r *queryResolver) Message(ctx context.Context, id string) (*Message, error) {
+	return readMessage(ctx, id)
 }
 
 // Graph is the resolver for the graph field.

@@ -1,0 +1,142 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// ChannelOf is the id of the channel that an entity is, "" for another entity.
+func ChannelOf(entity kg.Term) ChannelID {
+	id, ok := strings.CutPrefix(entity.Value(), channelPrefix)
+	if !ok || entity.IsLiteral() {
+		return ""
+	}
+	return ChannelID(id)
+}
+
+// MessageOf is the id of the message that an entity is, "" for another entity.
+func MessageOf(entity kg.Term) MessageID {
+	if entity.IsLiteral() {
+		return ""
+	}
+	return messageOf(entity)
+}
+
+// Message gives a message of a channel that the caller may read.
+//
+// Errors: CodeNotFound, the same for one that is not there and one that the caller
+// may not read.
+func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Message, error) {
+	snapshot, place, err := s.locate(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	list, err := readMessages(snapshot, place.channel, place.sequence, 1, s.reading(place.agent))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || list[0].ID != id {
+		return nil, errNoMessage()
+	}
+	return list[0], nil
+}
+
+// place is where a message is found, and who asks for it.
+type place struct {
+	channel  ChannelID
+	sequence int64
+	agent    kg.AgentID
+}
+
+// locate finds a message in a snapshot of what the caller reads, which is to be
+// closed.
+func (s *Service) locate(ctx context.Context, by Caller, id MessageID) (_ *kg.Snapshot, p place, err error) {
+	if p.agent, err = by.agent(); err != nil {
+		return nil, p, err
+	}
+	if id == "" || len(id) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(id)) {
+		return nil, p, errNoMessage()
+	}
+	all, err := s.system(ctx)
+	if err != nil {
+		return nil, p, err
+	}
+	defer all.Close()
+	for st, err := range all.Match(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence}) {
+		if err != nil {
+			return nil, p, err
+		}
+		if channel, part := channelOf(st.Graph); part == journalPart {
+			p.channel, p.sequence = channel, integer(st.Object)
+		}
+	}
+	if p.channel == "" || !s.table.get(p.channel).reads(p.agent) {
+		return nil, p, errNoMessage()
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(p.agent), AllGraphs: true})
+	return snapshot, p, err
+}
+
+// Replies reads the messages that reply to a message, in the order of their
+// sequence, a page at a time. next is "" behind the last. Of a message with more
+// than MaxReplies, replies are read that were published first.
+//
+// Errors: CodeNotFound as for Message; CodeCursorForeign for a token that is not of
+// this message and caller.
+func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int, page string) (list []*Message, next string, err error) {
+	snapshot, p, err := s.locate(ctx, by, id)
+	if err != nil {
+		return nil, "", err
+	}
+	defer snapshot.Close()
+	token := pageToken{store: s.store, bound: boundTo("replies", id, p.agent)}
+	at, err := token.open(page)
+	if err != nil {
+		return nil, "", err
+	}
+	after, _ := strconv.ParseInt(at, 10, 64) // 0 without a token
+	numbers, err := repliesTo(snapshot, p.channel, id)
+	if err != nil {
+		return nil, "", err
+	}
+	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
+	numbers = numbers[first:]
+	n, eyes := pageSize(size), s.reading(p.agent)
+	for _, number := range numbers[:min(n, len(numbers))] {
+		one, err := readMessages(snapshot, p.channel, number, 1, eyes)
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, one...)
+	}
+	if len(numbers) > n {
+		next = token.seal(strconv.FormatInt(numbers[n-1], 10))
+	}
+	return list, next, nil
+}
+
+// repliesTo are the numbers of the messages that reply to one, in order.
+func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers []int64, err error) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: propReplyTo, Object: id.Entity(), Graph: channel.MessagesGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		for of, err := range snapshot.Match(kg.Pattern{Subject: st.Subject, Predicate: kg.Sequence, Graph: channel.MessagesGraph()}) {
+			if err != nil {
+				return nil, err
+			}
+			numbers = append(numbers, integer(of.Object))
+		}
+		if len(numbers) == MaxReplies {
+			break
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// changedChannel answers a mutation of a channel: the position of the answer is
+// behind what it did.
+func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
+	if err != nil {
+		return nil, inInput(err)
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	return &Channel{c}, nil
+}
+
+// wroteUpTo notes the position behind what a mutation made.
+func (r *run) wroteUpTo(p kg.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written = &p
+}
+
+func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	d := channels.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata}
+	d.Visibility = channels.Visibility(inDomain(deref(input.Visibility)))
+	d.Kind, d.MaxMembers = channels.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
+	if rights := rightsIn(input.Rights); rights != nil {
+		d.Rights = *rights
+	}
+	for _, m := range input.Members {
+		d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(m.PrincipalID), Role: roleIn(m.Role)})
+	}
+	return r.changedChannel(service.Create(ctx, by, d))
+}
+
+func roleIn(role *ChannelRole) channels.Role { return channels.Role(inDomain(deref(role))) }
+
+// rightsIn are the rights that an input says; nil for none.
+func rightsIn(input *ChannelRightsInput) *channels.Rights {
+	if input == nil {
+		return nil
+	}
+	who := func(w *ChannelWho) channels.Who { return channels.Who(inDomain(deref(w))) }
+	return &channels.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
+}
+
+func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	change := channels.Revision{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
+	if p := input.MetadataPatch; p != nil {
+		change.Remove = p.Remove
+		if err := json.Unmarshal(orNull(p.Set), &change.Set); err != nil {
+			return nil, kg.Errorf(kg.CodeInvalid, "what is to be set is a JSON object").At("metadataPatch.set").At("input")
+		}
+	}
+	return r.changedChannel(service.Update(ctx, by, channels.ChannelID(input.ChannelID), change))
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Delete(ctx, by, channels.ChannelID(id)); err != nil {
+		return nil, err
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	return &DeletedChannel{ID: id}, nil
+}
+
+func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedChannel(service.AddMember(ctx, by, channels.ChannelID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
+}
+
+func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedChannel(service.RemoveMember(ctx, by, channels.ChannelID(input.ChannelID), kg.AgentID(input.PrincipalID)))
+}

@@ -1,0 +1,104 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// Channels and messages are written by the generated code, entities and statements
+// by the engine, and each may be inside of the other.
+
+// insideFields are those of generated objects that the engine answers.
+var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true}
+
+// engineAnswers tells whether the field leaves its answer as text.
+func engineAnswers(fc *graphql.FieldContext) bool {
+	switch fc.Object {
+	case "Query":
+		return true
+	case "Channel", "Message":
+		return insideFields[fc.Object+"."+fc.Field.Name]
+	}
+	return false
+}
+
+// readInside begins a reading of a field inside of what the generated code writes. A
+// budget does not cut it: it is given whole.
+func readInside(ctx context.Context) (reading, error) {
+	fc := graphql.GetFieldContext(ctx)
+	v, err := runOf(ctx).view(nil)
+	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, err
+}
+
+// readOwnEntity answers a field that shows an entity of koine's own, which is seen
+// where the request's view does not name the graphs.
+func readOwnEntity(ctx context.Context, entity kg.Term) error {
+	r, err := readInside(ctx)
+	if err != nil {
+		return err
+	}
+	if r.view.Graphs == nil {
+		r.view.AllGraphs = true
+	}
+	plan, err := r.entity(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	return r.answerEntity(l, plan, entity)
+}
+
+// insidePlan is what a selection set asks of channels or messages inside of what the
+// engine writes. The generated code takes it from the operation as it is.
+type insidePlan struct {
+	op    *graphql.OperationContext
+	set   ast.SelectionSet
+	first int // of a list
+}
+
+func (p *planner) inside(f graphql.CollectedField) *insidePlan {
+	return &insidePlan{op: p.op, set: f.Selections}
+}
+
+// write lets the generated code write. The first of its errors is that of all.
+func (l *loader) inside(plan *insidePlan, object func(context.Context, *executionContext) graphql.Marshaler) ([]byte, error) {
+	r := l.run
+	if c := r.cutter; c != nil { // see readInside
+		r.cutter = nil
+		defer func() { r.cutter = c }()
+	}
+	ec := r.ec
+	if ec == nil { // an event, which has a run of its own
+		ec = newExecutionContext(plan.op, r.engine.schema, nil)
+	}
+	ctx := graphql.WithOperationContext(context.WithValue(l.ctx, runKey{}, r), plan.op)
+	ctx = graphql.WithResponseContext(ctx, r.engine.presentError, r.engine.recovered)
+	var b bytes.Buffer
+	object(ctx, ec).MarshalGQL(&b)
+	if errs := graphql.GetErrors(ctx); len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return b.Bytes(), nil
+}
+
+func (l *loader) appendChannel(b []byte, plan *insidePlan, c *Channel) ([]byte, error) {
+	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._Channel(ctx, plan.set, c)
+	})
+	return append(b, text...), err
+}
+
+func (l *loader) appendMessage(b []byte, plan *insidePlan, m *Message) ([]byte, error) {
+	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._Message(ctx, plan.set, m)
+	})
+	return append(b, text...), err
+}

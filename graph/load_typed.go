@@ -1,0 +1,30 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// typed writes the channel or message that an entity is, null for another entity
+// and for one that the caller may not see.
+func (l *loader) typed(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
+	ctx := context.WithValue(l.ctx, runKey{}, l.run)
+	if f.kind == entityAsMessage {
+		m, err := messageIfAny(ctx, channels.MessageOf(entity))
+		if m == nil || err != nil {
+			return append(b, "null"...), err
+		}
+		return l.appendMessage(b, f.inside, m)
+	}
+	id := channels.ChannelOf(entity)
+	if id == "" {
+		return append(b, "null"...), nil
+	}
+	c, err := unlessGone(readChannel(ctx, string(id)))
+	if c == nil || err != nil {
+		return append(b, "null"...), err
+	}
+	return l.appendChannel(b, f.inside, c)
+}

@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/internal/review"
+	"koine/kg"
+)
+
+// readFacts answers Message.facts: what the message's commit asserted, and that of
+// its proposal, as far as the operation's view still shows it.
+func readFacts(ctx context.Context, m *channels.Message, first *int) error {
+	r, err := readInside(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := r.run.engine.limits.pageSize(first, DefaultPageSize)
+	if err != nil {
+		return err
+	}
+	plan, err := r.statement(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	commits, err := r.run.commitsOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	var rows []kg.Row
+	for _, c := range commits {
+		if rows, err = factsOf(l.snapshot, c, rows, n); err != nil {
+			return err
+		}
+	}
+	nodes, err := l.statements(plan, rows)
+	if err != nil {
+		return err
+	}
+	return r.answer(func(b []byte) []byte {
+		b = append(b, '[')
+		for i := range nodes {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = nodes[i].write(b)
+		}
+		return append(b, ']')
+	})
+}
+
+// commitsOf are the commits in which a message's facts were asserted, as far as the
+// log has them and the caller may see them.
+func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Commit, err error) {
+	revisions := []kg.Revision{m.Revision}
+	if m.ProposalID != "" && r.engine.deps.Reviews != nil {
+		// Not as the caller, who may see what a proposal came to without seeing it.
+		p, err := unlessGone(r.engine.deps.Reviews.Get(ctx, review.Caller{Principal: kg.SystemPrincipal()}, m.ProposalID))
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.AppliedIn != 0 {
+			revisions = append(revisions, p.AppliedIn)
+		}
+	}
+	for _, revision := range revisions {
+		c, err := r.engine.deps.Store.Commit(ctx, r.request.Principal, revision)
+		switch kg.CodeOf(err) {
+		case kg.CodeNotFound, kg.CodeRevisionGone:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// factsOf adds the statements that the snapshot shows with what a commit asserted of
+// them, up to n.
+func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, error) {
+	seen := map[kg.Quad]bool{}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if len(rows) == n {
+			break
+		}
+		if ch.Op == kg.Remove || kg.IsOwnGraph(ch.Quad.Graph) || seen[ch.Quad] {
+			continue
+		}
+		seen[ch.Quad] = true
+		row, stands, err := assertedIn(s, ch.Quad, c.Revision)
+		if err != nil {
+			return rows, err
+		}
+		if stands {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// assertedIn finds a statement one of whose assertions is of a commit.
+func assertedIn(s *kg.Snapshot, q kg.Quad, revision kg.Revision) (row kg.Row, found bool, err error) {
+	p, known, err := idPattern(s, kg.Pattern(q))
+	if !known || err != nil {
+		return row, false, err
+	}
+	for row, err := range s.MatchIDs(p, nil) {
+		if err != nil {
+			return row, false, err
+		}
+		st, err := s.Statement(row)
+		if err != nil {
+			return row, false, err
+		}
+		for _, a := range st.Assertions {
+			if a.Revision == revision {
+				return row, true, nil
+			}
+		}
+	}
+	return row, false, nil
+}

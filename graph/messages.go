@@ -1,0 +1,86 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// messagesAtOnce is how many messages are read before their size is accounted for.
+const messagesAtOnce = 32
+
+// Messages reads messages of the channel.
+func (c *Channel) Messages(
+	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, beforeSequence *int64, authors []string, order SortDirection, first *int, after *Cursor,
+) (*MessageConnection, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	if sinceSequence != nil && sinceTime != nil { // 0 too: it is said
+		return nil, kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTime exclude each other").At("sinceTime")
+	}
+	q := channels.HistoryQuery{
+		PageToken: string(deref(after)), SinceSequence: deref(sinceSequence), SinceTime: orZero(sinceTime),
+		BeforeSequence: deref(beforeSequence), Descending: order == SortDirectionDesc,
+	}
+	for _, a := range authors {
+		q.Authors = append(q.Authors, kg.AgentID(a))
+	}
+	return r.messages(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
+		q.PageSize, q.PageToken = n, token
+		return service.History(ctx, by, c.of.ID, q)
+	})
+}
+
+// messages reads a page of messages, a few at a time. channel, where it is known,
+// is that of all of them.
+func (r *run) messages(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*channels.Message, string, error)) (*MessageConnection, error) {
+	n, err := r.channelPage(first)
+	if err != nil {
+		return nil, err
+	}
+	out := &MessageConnection{Nodes: make([]Message, 0, n)}
+	token := string(deref(after))
+	for {
+		list, next, err := read(min(n-len(out.Nodes), messagesAtOnce), token)
+		if err != nil {
+			return nil, asAsked(err)
+		}
+		for _, m := range list {
+			if err := r.charge(sizeOfMessage(m)); err != nil {
+				return nil, err
+			}
+			out.Nodes = append(out.Nodes, Message{of: m, channel: channel})
+		}
+		// A page with fewer than were asked for has looked at many.
+		if token = next; token == "" || len(out.Nodes) == n || len(list) < min(n, messagesAtOnce) {
+			break
+		}
+	}
+	out.PageInfo = tokenPage(after, token)
+	return out, nil
+}
+
+func sizeOfMessage(m *channels.Message) int {
+	n := len(m.Metadata)
+	for _, p := range m.Parts {
+		n += len(p)
+	}
+	return n
+}
+
+// Replies reads the messages that reply to this one.
+func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*MessageConnection, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.messages(first, after, m.channel, func(n int, token string) ([]*channels.Message, string, error) {
+		return service.Replies(ctx, by, m.of.ID, n, token)
+	})
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"koine/channels"
+	"koine/internal/update"
+	"koine/kg"
+)
+
+// publishMessage is Mutation.publishMessage.
+func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	facts, err := r.facts(input.Patches)
+	if err != nil {
+		return nil, kg.AsError(err).At("input")
+	}
+	p := r.publication(&input)
+	p.Patches, p.Implied = facts.Patches, facts.Implied
+	receipt, err := service.Publish(ctx, by, p)
+	if err != nil {
+		return nil, placePublishError(err, facts.Of)
+	}
+	position := r.engine.deps.Store.Head()
+	if m := receipt.Message; m != nil && !receipt.Replayed {
+		position = endOf(r.engine.deps.Store, m.Revision)
+	}
+	r.wroteUpTo(position)
+	return published(receipt), nil
+}
+
+// publication reads the input. Nothing in it is checked that the domain checks.
+func (r *run) publication(input *PublishMessageInput) channels.Publication {
+	return channels.Publication{
+		Channel: channels.ChannelID(deref(input.ChannelID)), To: kg.AgentID(deref(input.To)), Parts: input.Parts, ArtifactRefs: input.ArtifactRefs,
+		Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey), Justification: deref(input.Justification),
+		TaskID: cmp.Or(deref(input.TaskID), r.request.TaskID), SessionID: cmp.Or(deref(input.SessionID), r.request.SessionID),
+		Envelope: channels.Envelope{
+			Interaction: channels.Interaction(inDomain(deref(input.MessageType))), ContentType: channels.ContentType(inDomain(deref(input.ContentType))),
+			Format: deref(input.Format), Tags: input.Tags, To: deref(input.Recipient), Correlation: channels.MessageID(deref(input.CorrelationID)),
+			ExpiresAt: orZero(input.ExpiresAt), ReplyTo: channels.MessageID(deref(input.ReplyToID)), Thread: deref(input.ThreadID),
+		},
+	}
+}
+
+// facts reads patches.
+func (r *run) facts(patches []PatchInput) (update.Facts, error) {
+	mutations, err := r.mutations(patches)
+	if err != nil {
+		return update.Facts{}, kg.AsError(err).At("patches")
+	}
+	for i := range mutations {
+		if patches[i].Statement.Graph == nil {
+			mutations[i].Quad.Graph = kg.Term{} // the channel says which
+		}
+	}
+	facts, err := update.FactsOf(mutations)
+	if err != nil {
+		return facts, kg.AsError(err).At("patches")
+	}
+	return facts, nil
+}
+
+// patchIndex is the index with which the domain names a patch.
+var patchIndex = regexp.MustCompile(`^patches\[(\d+)\]`)
+
+// placePublishError says in the input's terms which part of it an error is about; of
+// tells which element of patches the domain's patches are of.
+func placePublishError(err error, of []int) error {
+	e := kg.AsError(err)
+	at := patchIndex.FindStringSubmatch(e.Field)
+	if at == nil {
+		return inInput(err)
+	}
+	n, failed := strconv.Atoi(at[1])
+	if failed != nil || n >= len(of) {
+		return inInput(err)
+	}
+	out := *e
+	out.Field = fmt.Sprintf("[%d]%s", of[n], e.Field[len(at[0]):])
+	return placeUpdateError(&out)
+}
+
+func published(receipt *channels.Receipt) *PublishMessagePayload {
+	verdict := &receipt.Verdict
+	p := &PublishMessagePayload{
+		Success: receipt.Message != nil, Replayed: receipt.Replayed, StatementsAffected: int64(receipt.Affected),
+		VerificationStatus: "Verified", VerificationDetails: some(verdict.Details),
+	}
+	if receipt.Message != nil {
+		p.Message, p.ProposalID = &Message{of: receipt.Message}, some(receipt.Message.ProposalID)
+	}
+	switch verdict.Outcome {
+	case kg.Accepted:
+	case kg.Held:
+		p.VerificationStatus = kg.ReasonHeld
+	default:
+		p.VerificationStatus = "Rejected - " + verdict.Reason
+	}
+	return p
+}
