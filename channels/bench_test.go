@@ -3,9 +3,12 @@ package channels_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -48,4 +51,64 @@ func BenchmarkPublish(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkFanOut publishes to a channel that 1,000 streams follow, and measures how
+// long it takes until each has the message, and what an open stream holds in memory,
+// its goroutine with it.
+func BenchmarkFanOut(b *testing.B) {
+	const streams = 1000
+	s := serve(b, channels.Options{}, kg.Options{})
+	c := s.make(b, channels.Public)
+	before := held()
+	type arrival struct {
+		m  *channels.Message
+		at time.Time
+	}
+	arrivals := make(chan arrival, streams)
+	var wg sync.WaitGroup
+	open := make([]*channels.Stream, streams)
+	for i := range open {
+		st, err := s.Stream(b.Context(), as(fmt.Sprintf("reader%d", i)), c.ID, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		open[i] = st
+		wg.Go(func() {
+			for m, err := range st.Messages() {
+				if err != nil {
+					return
+				}
+				arrivals <- arrival{m, time.Now()}
+			}
+		})
+	}
+	var took []time.Duration
+	for i := range b.N {
+		start := time.Now()
+		if _, err := s.Publish(b.Context(), as("ann"), channels.Publication{Channel: c.ID, Parts: benchParts(i)}); err != nil {
+			b.Fatal(err)
+		}
+		for range streams {
+			took = append(took, (<-arrivals).at.Sub(start))
+		}
+	}
+	b.ReportMetric(float64(held()-before)/streams/1024, "KiB/stream")
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+	for _, st := range open {
+		st.Close()
+	}
+	wg.Wait()
+}
+
+// held is what heap and stacks hold.
+func held() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }

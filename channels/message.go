@@ -141,44 +141,87 @@ func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by rea
 	if len(rows) == 0 {
 		return out, nil
 	}
-	// Subjects are numbered as the messages are, so that what is said about the
-	// messages of a page lies together in the index.
-	sweep := snapshot.SweepAsserted()
-	defer sweep.Close()
+	r := &messageReader{snapshot: snapshot, channel: id, said: snapshot.Sweep(), numbered: snapshot.SweepAsserted()}
+	defer r.close()
 	for i := range rows {
-		m := &Message{Channel: id}
-		if err := m.read(snapshot, sweep, rows[i].Subject, rows[i].Graph); err != nil {
+		m, err := r.read(&rows[i], by)
+		if err != nil {
 			return nil, err
 		}
-		if m.Private && m.readBy(by.agent) {
-			lane, known, err := snapshot.ID(m.contentGraph())
-			if err != nil {
-				return nil, err
-			}
-			if known {
-				if err := m.read(snapshot, sweep, rows[i].Subject, lane); err != nil {
-					return nil, err
-				}
-			}
-		}
-		m.show(by)
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-// read takes in what a graph says about the message.
-func (m *Message) read(snapshot *kg.Snapshot, sweep *kg.Sweep, subject, graph kg.ID) error {
-	for sweep.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); sweep.Next(); {
-		st, err := snapshot.Statement(*sweep.Row())
+// messageReader reads messages in the order of their numbers. Subjects are numbered
+// as the messages are, so that what is said about those of a page lies together in
+// the index.
+type messageReader struct {
+	snapshot *kg.Snapshot
+	channel  ChannelID
+	// said walks over what is said about messages. Only of their numbers it is asked
+	// when that was said: each such question is a look-up, but in the order in which
+	// numbered goes.
+	said, numbered *kg.Sweep
+}
+
+func (r *messageReader) close() {
+	r.said.Close()
+	r.numbered.Close()
+}
+
+// read reads the message with the number of the row, as it is shown to who reads.
+func (r *messageReader) read(row *kg.Row, by reading) (*Message, error) {
+	subject, err := r.snapshot.Term(row.Subject)
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{Channel: r.channel, ID: messageOf(subject)}
+	for r.numbered.Seek(kg.IDPattern{Subject: row.Subject, Predicate: row.Predicate, Graph: row.Graph}, nil); r.numbered.Next(); {
+		list, err := r.snapshot.Assertions(*r.numbered.Row())
+		if err != nil {
+			return nil, err
+		}
+		m.Revision = list[0].Revision
+	}
+	if err := r.numbered.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.take(m, row.Subject, row.Graph); err != nil {
+		return nil, err
+	}
+	if m.Private && m.readBy(by.agent) {
+		lane, known, err := r.snapshot.ID(m.contentGraph())
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			if err := r.take(m, row.Subject, lane); err != nil {
+				return nil, err
+			}
+		}
+	}
+	m.show(by)
+	return m, nil
+}
+
+// take takes in what a graph says about the message.
+func (r *messageReader) take(m *Message, subject, graph kg.ID) error {
+	for r.said.Seek(kg.IDPattern{Subject: subject, Graph: graph}, nil); r.said.Next(); {
+		row := r.said.Row()
+		property, err := r.snapshot.Term(row.Predicate)
 		if err != nil {
 			return err
 		}
-		if err := m.takeStatement(&st); err != nil {
+		object, err := r.snapshot.Term(row.Object)
+		if err != nil {
+			return err
+		}
+		if err := m.take(property, object); err != nil {
 			return err
 		}
 	}
-	return sweep.Err()
+	return r.said.Err()
 }
 
 func (m *Message) takeStatement(st *kg.Statement) error {
