@@ -15,12 +15,17 @@ import (
 // cards. Its text gives it no URI of its own.
 const KnowledgeExtensionURI = "urn:koine:a2a:knowledge-graph:1.0"
 
+// ChannelsExtensionURI identifies the channels extension, whose text gives it none
+// either. The version is that of its capability (section 13).
+const ChannelsExtensionURI = "urn:koine:a2a:channels:0.1"
+
 // The paths that the card links to. Whoever wires the handlers serves them.
 const (
 	RPCPath        = "/a2a"
 	ChangesPath    = "/changes"
 	SDLPath        = "/graphql/schema"
 	KnowledgePath  = "/schemas/knowledge.json"
+	ChannelsPath   = "/schemas/channels.json"
 	cardMaxAge     = 5 * time.Minute
 	documentMaxAge = time.Hour
 )
@@ -37,6 +42,8 @@ type CardOptions struct {
 	// Keys and Tokens tell by what callers are known: API keys, bearer tokens, or
 	// neither, in open mode.
 	Keys, Tokens bool
+	// Channels tells that there are channels/* methods.
+	Channels bool
 }
 
 // Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
@@ -65,26 +72,47 @@ type CardInterface struct {
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
-// Capabilities hold both forms in which the knowledge graph extension is
-// announced: the keys that its text asks for (section 1), and A2A's own list.
+// Capabilities hold both forms in which the extensions are announced: the keys that
+// their texts ask for (knowledge graph extension, section 1; channels extension,
+// section 2), and A2A's own list.
 type Capabilities struct {
 	Streaming                    bool        `json:"streaming"`
 	PushNotifications            bool        `json:"pushNotifications"`
 	Extensions                   []Extension `json:"extensions"`
 	KnowledgeGraph               bool        `json:"knowledgeGraph"`
 	KnowledgeGraphQueryLanguages []string    `json:"knowledgeGraphQueryLanguages"`
+	Messaging                    *Messaging  `json:"messaging,omitempty"`
+}
+
+// Messaging is the reserved key of the channels extension.
+type Messaging struct {
+	Channels MessagingChannels `json:"channels"`
+}
+
+// MessagingChannels is its capability.
+type MessagingChannels struct {
+	Version  string   `json:"version"`
+	Features []string `json:"features"`
 }
 
 // Extension is an entry of A2A's list.
 type Extension struct {
-	URI         string          `json:"uri"`
-	Description string          `json:"description"`
-	Required    bool            `json:"required"`
-	Params      ExtensionParams `json:"params"`
+	URI         string `json:"uri"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Params      any    `json:"params"` // KnowledgeParams, ChannelsParams
 }
 
-// ExtensionParams repeat the announcement in full and say where things are.
-type ExtensionParams struct {
+// ChannelsParams repeat the announcement of the channels extension in full and say
+// where things are.
+type ChannelsParams struct {
+	Messaging  *Messaging `json:"messaging"`
+	Methods    []string   `json:"methods"`
+	JSONSchema string     `json:"jsonSchema"`
+}
+
+// KnowledgeParams do so for the knowledge graph extension.
+type KnowledgeParams struct {
 	KnowledgeGraph               bool     `json:"knowledgeGraph"`
 	KnowledgeGraphQueryLanguages []string `json:"knowledgeGraphQueryLanguages"`
 	Methods                      []string `json:"methods"`
@@ -155,7 +183,7 @@ func securitySchemes(keys, tokens bool) map[string]SecurityScheme {
 // NewCard is the card of a server that is reached at base.
 func NewCard(o CardOptions, base string) Card {
 	methods := []string{"knowledge/query", "knowledge/update", "knowledge/subscribe"}
-	return Card{
+	card := Card{
 		Name:        cmp.Or(o.Name, "koine"),
 		Description: cmp.Or(o.Description, "A knowledge graph that a team of agents shares: ask it with GraphQL, change it with patches, follow its changes."),
 		Version:     o.Version,
@@ -167,9 +195,9 @@ func NewCard(o CardOptions, base string) Card {
 		Capabilities: Capabilities{
 			Streaming: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
 			Extensions: []Extension{{
-				URI: KnowledgeExtensionURI, Required: true, // there are no other methods to call
+				URI: KnowledgeExtensionURI, Required: !o.Channels, // whether there are other methods to call
 				Description: "Knowledge graph collaboration: " + strings.Join(methods, ", ") + ".",
-				Params: ExtensionParams{
+				Params: KnowledgeParams{
 					KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages, Methods: methods,
 					GraphQLSchema: base + SDLPath, JSONSchema: base + KnowledgePath, Changes: base + ChangesPath,
 				},
@@ -179,6 +207,27 @@ func NewCard(o CardOptions, base string) Card {
 		DefaultInputModes: []string{"application/json"}, DefaultOutputModes: []string{"application/json"},
 		Skills: skills,
 	}
+	if o.Channels {
+		card.announceChannels(base)
+	}
+	return card
+}
+
+// announceChannels adds what a server with channels says of them.
+func (c *Card) announceChannels(base string) {
+	methods := []string{"channels/create", "channels/get", "channels/list", "channels/update", "channels/delete", "channels/addMember", "channels/removeMember",
+		"channels/publish", "channels/history", "channels/stream"}
+	m := &Messaging{MessagingChannels{Version: "0.1", Features: []string{"create", "publish", "history", "stream", "membership"}}}
+	c.Capabilities.Messaging = m
+	c.Capabilities.Extensions = append(c.Capabilities.Extensions, Extension{
+		URI: ChannelsExtensionURI, Description: "Channels and messages: " + strings.Join(methods, ", ") + ".",
+		Params: ChannelsParams{Messaging: m, Methods: methods, JSONSchema: base + ChannelsPath},
+	})
+	c.Skills = append(c.Skills[:len(c.Skills):len(c.Skills)], Skill{
+		ID: "channels", Name: "Talk in channels", Tags: []string{"messaging", "channels", "sse"},
+		Description: "Keeps durable conversations between agents, ordered and streamed, whose messages may carry facts for the knowledge graph (channels/*).",
+		Examples:    []string{`{"channelId": "…", "parts": [{"type": "text", "text": "Draft summary?"}]}`},
+	})
 }
 
 var skills = []Skill{
@@ -221,7 +270,7 @@ func NewCardHandler(o CardOptions) http.Handler {
 	})
 }
 
-//go:embed schemas/knowledge.json
+//go:embed schemas/knowledge.json schemas/channels.json
 var schemas embed.FS
 
 // NewSchemaHandler serves the JSON Schemas of the extensions' structures at

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"koine/a2a"
@@ -30,8 +31,9 @@ func TestCard(t *testing.T) {
 			KnowledgeGraph               bool
 			KnowledgeGraphQueryLanguages []string
 			Extensions                   []struct {
-				URI    string
-				Params map[string]any
+				URI      string
+				Required bool
+				Params   map[string]any
 			}
 			Messaging any
 		}
@@ -53,6 +55,9 @@ func TestCard(t *testing.T) {
 	if c.Messaging != nil {
 		t.Errorf("it announces channels, which are not there: %v", c.Messaging)
 	}
+	if !c.Extensions[0].Required {
+		t.Error("knowledge/* are all the methods there are, and not required")
+	}
 	if first := card.SupportedInterfaces[0]; first.ProtocolBinding != "JSONRPC" || first.ProtocolVersion != "1.0" || first.URL != card.URL {
 		t.Errorf("interfaces: %+v", card.SupportedInterfaces)
 	}
@@ -63,6 +68,34 @@ func TestCard(t *testing.T) {
 		if s.ID == "" || s.Name == "" || s.Description == "" {
 			t.Errorf("skill: %+v", s)
 		}
+	}
+}
+
+// What the channels extension's text asks for (section 2), and its entry.
+func TestCardWithChannels(t *testing.T) {
+	w := get(a2a.NewCardHandler(a2a.CardOptions{Channels: true}), "http://localhost:8080/.well-known/agent-card.json")
+	var card struct {
+		Capabilities struct {
+			Messaging  json.RawMessage
+			Extensions []json.RawMessage
+		}
+		Skills []struct{ ID string }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &card); err != nil {
+		t.Fatal(err)
+	}
+	const messaging = `{"channels":{"version":"0.1","features":["create","publish","history","stream","membership"]}}`
+	const methods = "channels/create, channels/get, channels/list, channels/update, channels/delete, channels/addMember, channels/removeMember, channels/publish, channels/history, channels/stream"
+	if got := string(card.Capabilities.Messaging); got != messaging {
+		t.Errorf("got %s", got)
+	}
+	want := `{"uri":"urn:koine:a2a:channels:0.1","description":"Channels and messages: ` + methods + `.","required":false,"params":{"messaging":` + messaging +
+		`,"methods":["` + strings.ReplaceAll(methods, ", ", `","`) + `"],"jsonSchema":"http://localhost:8080/schemas/channels.json"}}`
+	if e := card.Capabilities.Extensions; len(e) != 2 || string(e[1]) != want {
+		t.Errorf("got  %s\nwant %s", e, want)
+	}
+	if len(card.Skills) != 4 || card.Skills[3].ID != "channels" {
+		t.Errorf("skills: %v", card.Skills)
 	}
 }
 
@@ -84,6 +117,9 @@ func TestCardIsCached(t *testing.T) {
 
 func TestSchemaHandler(t *testing.T) {
 	h := a2a.NewSchemaHandler()
+	if w := get(h, "http://localhost/schemas/channels.json"); w.Code != 200 || !json.Valid(w.Body.Bytes()) {
+		t.Errorf("channels: got %d", w.Code)
+	}
 	w := get(h, "http://localhost/schemas/knowledge.json")
 	if w.Code != 200 || w.Header().Get("Content-Type") != "application/schema+json" || w.Header().Get("ETag") == "" || !json.Valid(w.Body.Bytes()) {
 		t.Errorf("got %d %v", w.Code, w.Header())

@@ -86,6 +86,9 @@ var errorTable = []errorRow{
 // established is never that.
 var channelErrors = []errorRow{
 	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
+	{kg.CodeScopeNotFound, own, http.StatusNotFound, http.StatusOK},
+	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
 	{kg.CodeSourceForbidden, codePermissionDenied, http.StatusForbidden, http.StatusOK},
 	{kg.CodeReserved, codePermissionDenied, http.StatusForbidden, http.StatusOK},

@@ -17,22 +17,28 @@ import (
 // definitions gives the compiled definitions of the published schema.
 func definitions(t *testing.T) func(name string) *jsonschema.Schema {
 	t.Helper()
-	raw, err := os.ReadFile("schemas/knowledge.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource("urn:koine:schema:knowledge:1", doc); err != nil {
-		t.Fatal(err)
+	for _, of := range []string{"knowledge", "channels"} {
+		raw, err := os.ReadFile("schemas/" + of + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource("urn:koine:schema:"+of+":1", doc); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return func(name string) *jsonschema.Schema {
 		t.Helper()
-		s, err := compiler.Compile("urn:koine:schema:knowledge:1#/$defs/" + name)
+		of := "knowledge"
+		if rest, ok := strings.CutPrefix(name, "channels:"); ok {
+			of, name = "channels", rest
+		}
+		s, err := compiler.Compile("urn:koine:schema:" + of + ":1#/$defs/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,6 +58,17 @@ var schemaNames = map[string]struct{ request, response string }{
 	"knowledge/query":     {"KnowledgeQueryRequest", "KnowledgeQueryResponse"},
 	"knowledge/update":    {"KnowledgeUpdateRequest", "KnowledgeUpdateResponse"},
 	"knowledge/subscribe": {"KnowledgeSubscribeRequest", "KnowledgeSubscriptionEvent"},
+
+	"channels/create":       {"channels:ChannelsCreateRequest", "channels:ChannelsCreateResponse"},
+	"channels/get":          {"channels:ChannelsGetRequest", "channels:ChannelsGetResponse"},
+	"channels/list":         {"channels:ChannelsListRequest", "channels:ChannelsListResponse"},
+	"channels/update":       {"channels:ChannelsUpdateRequest", "channels:ChannelsUpdateResponse"},
+	"channels/delete":       {"channels:ChannelsDeleteRequest", "channels:ChannelsDeleteResponse"},
+	"channels/addMember":    {"channels:ChannelsAddMemberRequest", "channels:ChannelsAddMemberResponse"},
+	"channels/removeMember": {"channels:ChannelsRemoveMemberRequest", "channels:ChannelsRemoveMemberResponse"},
+	"channels/publish":      {"channels:ChannelsPublishRequest", "channels:ChannelsPublishResponse"},
+	"channels/history":      {"channels:ChannelsHistoryRequest", "channels:ChannelsHistoryResponse"},
+	"channels/stream":       {"channels:ChannelsStreamRequest", "channels:ChannelsStreamEvent"},
 }
 
 // Every answer in the conversations is as the published schema says, and so is
@@ -62,7 +79,7 @@ func TestConversationsFollowTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := strings.NewReplacer("<position>", "p", "<uuid>", "0a0a0a0a-0a0a-5a0a-8a0a-0a0a0a0a0a0a", "<ms>", "1.5", "<n>", "1")
+	whole := strings.NewReplacer("<position>", "p", "<uuid>", "0a0a0a0a-0a0a-5a0a-8a0a-0a0a0a0a0a0a", "<token>", "t", "<ms>", "1.5", "<n>", "1")
 	requests, answers := 0, 0
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
@@ -92,7 +109,7 @@ func TestConversationsFollowTheSchema(t *testing.T) {
 			}
 		}
 	}
-	if requests < 30 || answers < 90 {
+	if requests < 80 || answers < 180 {
 		t.Errorf("only %d requests and %d answers were looked at", requests, answers)
 	}
 }
@@ -124,6 +141,9 @@ func TestEventsFollowTheSchema(t *testing.T) {
 			}
 		}
 	}
+	id := s.channel(t, `{}`)
+	s.say(t, "ann", id, "hello")
+	check(s.follow(t, "ann", id, `,"sinceSequence":0`), define("channels:ChannelsStreamEvent"), 1)
 	check(sub, event, 3+5)
 	check(feed, result, 3+5)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

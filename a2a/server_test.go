@@ -23,6 +23,7 @@ type testServer struct {
 	*httptest.Server
 	store   *kg.Store
 	rooms   *channels.Service
+	own     int // watchers of the server itself
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
 	querier *notingQuerier
@@ -86,6 +87,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err := rooms.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
+	s.own = s.store.Stats().Watchers
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +108,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 			t.Error(err)
 		}
 		s.Close()
+		rooms.Close()
 		if err := s.store.Close(); err != nil {
 			t.Error(err)
 		}

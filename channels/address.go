@@ -42,7 +42,11 @@ func (a *addressing) find() error {
 		return a.inRole(role)
 	}
 	agent := kg.AgentID(m.To)
-	if !a.entry.hears(agent) {
+	roles, err := agents.RolesOf(a.tx, agent)
+	if err != nil {
+		return err
+	}
+	if !a.entry.as(kg.Principal{ID: agent, Roles: roles}).hears(agent) {
 		return kg.Errorf(kg.CodeNotMember, "%s is no member of the channel", agent).At("recipient")
 	}
 	m.Recipients = []kg.AgentID{agent}
@@ -63,7 +67,9 @@ func (a *addressing) inRole(role string) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(agent kg.AgentID) bool { return agent == a.message.Author || !a.entry.reads(agent) })
+	list = slices.DeleteFunc(list, func(agent kg.AgentID) bool {
+		return agent == a.message.Author || !a.entry.as(kg.Principal{ID: agent, Roles: []string{role}}).reads(agent)
+	})
 	switch n := len(list); {
 	case n == 0:
 		return kg.Errorf(kg.CodeNoRecipient, "nobody else who may read the channel has the role %q", role).At("recipient")

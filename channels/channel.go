@@ -46,6 +46,10 @@ type Channel struct {
 	Rights Rights
 	// MaxMembers bounds the members; 0 for the server's bound.
 	MaxMembers int
+	// Scope is what the channel belongs to, "" for nothing; MemberPolicy says who takes
+	// part in it there.
+	Scope        ScopeID
+	MemberPolicy MemberPolicy
 	// Version is 1 at first and goes up with each change of name, topic, metadata,
 	// rights and membership.
 	Version int64
@@ -96,6 +100,10 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		c.Metadata = []byte(object.Value())
 	case propVersion:
 		c.Version = integer(object)
+	case propScope:
+		c.Scope = scopeIn(object)
+	case propPolicy:
+		c.MemberPolicy = MemberPolicy(object.Value())
 	case propDeleted:
 		c.deleted = true
 	case propMaxMembers:

@@ -21,6 +21,8 @@ type Draft struct {
 	// Members beside the caller, who becomes an owner. Joined is not looked at.
 	Members  []Member
 	Metadata []byte // a JSON object, or nil
+	// MemberPolicy is for a channel in a scope (CreateIn): Explicit when "".
+	MemberPolicy MemberPolicy
 }
 
 // Create makes a channel, which the caller owns.
@@ -31,30 +33,36 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
+	if d.MemberPolicy != "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "a channel outside of a scope has no member policy").At("memberPolicy")
+	}
 	c, err := s.draft(agent, d)
 	if err != nil {
 		return nil, err
 	}
-	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error {
-		if s.table.count.Load() >= int64(s.options.MaxChannels) {
-			return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
-		}
-		if b := s.table.everywhere().of(agent, false); b != nil && b.holds(tx.Time()) {
-			return errDenied("you are banned from the channels of this server")
-		}
-		c.CreatedAt = tx.Time()
-		for i := range c.Members {
-			c.Members[i].Joined = tx.Time()
-		}
-		w := &writer{tx: tx, id: c.ID}
-		w.make(c)
-		return w.err
-	})
+	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error { return s.make(tx, c) })
 	if err != nil {
 		return nil, err
 	}
 	c.inOrder()
 	return c, nil
+}
+
+// make writes the record of a new channel.
+func (s *Service) make(tx *kg.Tx, c *Channel) error {
+	if s.table.count.Load() >= int64(s.options.MaxChannels) {
+		return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+	}
+	if b := s.table.everywhere().of(c.CreatedBy, false); b != nil && b.holds(tx.Time()) {
+		return errDenied("you are banned from the channels of this server")
+	}
+	c.CreatedAt = tx.Time()
+	for i := range c.Members {
+		c.Members[i].Joined = tx.Time()
+	}
+	w := &writer{tx: tx, id: c.ID}
+	w.make(c)
+	return w.err
 }
 
 // draft checks a draft and makes a channel of it.
@@ -73,7 +81,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "a channel is made as a channel, broadcast or room, not %.60q", d.Kind).At("kind")
 	}
-	if err := d.Rights.check(d.Visibility); err != nil {
+	if err := d.Rights.check(sightOf(d.Visibility, d.MemberPolicy)); err != nil {
 		return nil, err
 	}
 	if err := checkTexts(d.Name, d.Topic); err != nil {
@@ -118,16 +126,18 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 }
 
 func checkTexts(name, topic string) error {
-	for _, t := range [...]struct {
-		field, text string
-		most        int
-	}{{"name", name, MaxNameRunes}, {"topic", topic, MaxTopicRunes}} {
-		if !utf8.ValidString(t.text) {
-			return kg.Errorf(kg.CodeInvalid, "a %s is UTF-8", t.field).At(t.field)
-		}
-		if n := utf8.RuneCountInString(t.text); n > t.most {
-			return errTooMuch(t.field, "a %s of %d characters is longer than the %d that it may have", t.field, n, t.most)
-		}
+	if err := checkText("name", name, MaxNameRunes); err != nil {
+		return err
+	}
+	return checkText("topic", topic, MaxTopicRunes)
+}
+
+func checkText(field, text string, most int) error {
+	if !utf8.ValidString(text) {
+		return kg.Errorf(kg.CodeInvalid, "a %s is UTF-8", field).At(field)
+	}
+	if n := utf8.RuneCountInString(text); n > most {
+		return errTooMuch(field, "a %s of %d characters is longer than the %d that it may have", field, n, most)
 	}
 	return nil
 }

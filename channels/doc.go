@@ -24,6 +24,15 @@
 // graphs (Guard). Properties are in
 // kg.OwnVocabulary: see vocabulary.go.
 //
+// # Scopes
+//
+// A scope is an intent, or a task within one, with a record of its own
+// (ScopeID.RecordGraph), followed in memory as those of channels are. A channel
+// belongs to at most one, from its beginning. Who has no access to the scope sees
+// nothing of its channels, member or not; who has it takes part in those whose
+// MemberPolicy is ByScope, and knows which names are taken. Roles are those of the
+// credential of who asks; addressing, which asks for others, takes those on record.
+//
 // # Promises
 //
 //   - Sequences are 1, 2, 3 … in each channel, without a gap and never used twice:

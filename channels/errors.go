@@ -8,6 +8,20 @@ func errNoChannel() *kg.Error {
 	return kg.Errorf(kg.CodeChannelNotFound, "there is no such channel").At("channelId")
 }
 
+// errNoScope is the same for a scope that is not there and one that the caller has
+// no access to.
+func errNoScope() *kg.Error {
+	return kg.Errorf(kg.CodeScopeNotFound, "there is no such scope").At("scopeId")
+}
+
+func errScopeEnded(s *Scope) *kg.Error {
+	return kg.Errorf(kg.CodeScopeEnded, "the scope is %s", s.Status).At("scopeId")
+}
+
+func errNameTaken() *kg.Error {
+	return kg.Errorf(kg.CodeNameTaken, "another channel of the scope has the name").At("name")
+}
+
 func errDenied(format string, args ...any) *kg.Error {
 	return kg.Errorf(kg.CodePermissionDenied, format, args...)
 }

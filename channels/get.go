@@ -32,7 +32,7 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 func (e *entry) outline() *Channel {
 	return &Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
-		Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
+		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
 	}
 }
 
@@ -80,12 +80,14 @@ type Listing struct {
 	Member     kg.AgentID
 	// Invited leaves out all but those that the caller is invited to.
 	Invited bool
+	// Scope, if set, lists all channels of the scope that the caller may find. Those
+	// that it takes part in without being a member are not listed otherwise.
+	Scope ScopeID
 }
 
-// List gives the channels that the caller is a member of or invited to, and those that everybody
-// may find, but
-// never direct ones, in the order in which they were made, a page at a time. next
-// is "" behind the last.
+// List gives the channels that the caller is a member of or invited to, and those
+// that everybody may find, or those of a scope, but never direct ones, in the order
+// in which they were made, a page at a time. next is "" behind the last.
 //
 // Errors: CodeCursorForeign for a token that is not of this listing and caller.
 func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Channel, next string, err error) {
@@ -99,12 +101,17 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 	if l.Visibility != "" && l.Visibility != Private && l.Visibility != Public {
 		return nil, "", kg.Errorf(kg.CodeInvalid, "a channel is private or public, not %.60q", l.Visibility).At("visibility")
 	}
-	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited)}
+	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited, l.Scope)}
 	after, err := token.open(l.PageToken)
 	if err != nil {
 		return nil, "", err
 	}
-	found, more := s.table.listed(agent, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
+	if l.Scope != "" {
+		if _, _, err := s.seeScope(by, l.Scope); err != nil {
+			return nil, "", err
+		}
+	}
+	found, more := s.table.listed(by.reader(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
 		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
 			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
 	})

@@ -18,6 +18,9 @@ type Guard struct {
 // Allowed answers for the graphs of channels: who may read the channel reads them,
 // who may publish writes facts, and nobody but this package writes the rest.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
+	if id, part := scopeOf(graph); part != 0 {
+		return p.Trusted() || (right == kg.Discover || right == kg.Read) && g.table.scopes.get(id).readBy(p)
+	}
 	id, part := channelOf(graph)
 	if part == 0 {
 		return g.next.Allowed(p, graph, right)
@@ -25,17 +28,17 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	e := g.table.get(id)
 	switch right {
 	case kg.Discover, kg.Read:
-		return p.Trusted() || mayRead(p, e) && (part != lanePart || g.mayReadLane(p, graph))
+		return p.Trusted() || e.readBy(p) && (part != lanePart || g.mayReadLane(p, graph))
 	case kg.Write, kg.Create:
-		return part == factsPart && (p.Trusted() || e.posts(p.ID))
+		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID))
 	}
 	return p.Trusted()
 }
 
-// mayRead tells whether the principal may read the channel. In open mode, where
+// readBy tells whether the principal may read the channel. In open mode, where
 // everybody is an administrator, only members and the public do.
-func mayRead(p kg.Principal, e *entry) bool {
-	return e.reads(p.ID) || e != nil && !e.deleted && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+func (e *entry) readBy(p kg.Principal) bool {
+	return e.as(p).reads(p.ID) || e != nil && !e.deleted && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
 }
 
 // mayReadLane tells whether the principal, who reads the channel, reads what in it

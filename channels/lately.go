@@ -20,17 +20,20 @@ type lately struct {
 	dropped kg.Revision
 }
 
-// change is what became of one channel; before is nil for one that was made.
+// change is what became of one channel or scope that was there before.
 type change struct {
 	revision      kg.Revision
 	agent         kg.AgentID // set where it is about one agent in all channels
-	before, after *entry
+	before, after sight
+}
+
+// sight is what somebody may or may not read.
+type sight interface {
+	readBy(kg.Principal) bool
 }
 
 func (l *lately) add(c change) {
-	if c.before == nil && c.agent == "" { // there was nothing to be seen of it
-		return
-	}
+	defer l.newest.Store(uint64(c.revision))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.changes) == KeptChanges {
@@ -54,7 +57,7 @@ func (l *lately) changed(p kg.Principal, after kg.Revision) (bool, kg.Revision) 
 	}
 	for i := len(l.changes) - 1; i >= 0 && l.changes[i].revision > after; i-- {
 		c := &l.changes[i]
-		if c.agent != "" && c.agent == p.ID || c.agent == "" && mayRead(p, c.before) != mayRead(p, c.after) {
+		if c.agent != "" && c.agent == p.ID || c.agent == "" && c.before.readBy(p) != c.after.readBy(p) {
 			return true, newest
 		}
 	}

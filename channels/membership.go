@@ -92,7 +92,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
 		return err
 	}
 	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
-		e := s.table.get(id).at(tx.Time())
+		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
 		switch {
 		case !e.discovers(agent):
 			return errNoChannel()

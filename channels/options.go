@@ -22,10 +22,22 @@ const (
 	MaxReplies        = 5000    // of one message, that Replies looks at
 )
 
+// Bounds of scopes.
+const (
+	// MaxScopeChannels bounds the channels of an intent with all of its tasks: they
+	// close in one commit.
+	MaxScopeChannels = 1000
+	MaxScopeTasks    = 100 // of an intent
+	MaxScopeAgents   = 1000
+	MaxScopeRoles    = 64
+	MaxRoleRunes     = 128
+)
+
 // Defaults of Options.
 const (
 	DefaultMaxMembers  = 1000
 	DefaultMaxChannels = 100_000
+	DefaultMaxScopes   = 100_000
 	DefaultMaxLanes    = 1024
 	DefaultMaxDue      = 1 << 16
 )
@@ -42,6 +54,8 @@ type Options struct {
 	// server, deleted ones included: who may see what is kept in memory.
 	MaxMembers  int
 	MaxChannels int
+	// MaxScopes bounds the scopes of the server, ended ones included.
+	MaxScopes int
 	// MaxLanes bounds the sets of agents among whom alone messages of one channel
 	// were: an author and its recipients, whoever of them it is. Each has a graph,
 	// and who reads it is kept in memory.
@@ -69,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxDue == 0 {
 		o.MaxDue = DefaultMaxDue
+	}
+	if o.MaxScopes == 0 {
+		o.MaxScopes = DefaultMaxScopes
 	}
 	if o.MaxLanes == 0 {
 		o.MaxLanes = DefaultMaxLanes

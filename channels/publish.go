@@ -71,7 +71,7 @@ func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 		return nil, err
 	}
 	m.ID = MessageID(id)
-	pub := &publishing{service: s, author: author, message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
+	pub := &publishing{service: s, author: author, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
 	return pub, pub.prepare()
 }
 
@@ -132,6 +132,7 @@ func (s *Service) target(author kg.AgentID, p *Publication) (ChannelID, error) {
 type publishing struct {
 	service    *Service
 	author     kg.AgentID
+	reader     kg.Principal // whose eyes the author has
 	message    *Message
 	patches    []kg.Patch
 	implied    []bool     // of the patches
@@ -345,7 +346,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 // may refuses an author who may not publish, and makes a direct channel at its
 // first message. It gives the channel as it is in the update.
 func (p *publishing) may(tx *kg.Tx) (*entry, error) {
-	e := p.service.table.get(p.message.Channel).at(tx.Time())
+	e := p.service.table.get(p.message.Channel).at(tx.Time()).as(p.reader)
 	switch {
 	case e == nil && p.direct != "":
 		e = p.service.table.directOf(p.author, p.direct).at(tx.Time())

@@ -116,10 +116,13 @@ func (w *writer) make(c *Channel) {
 	} {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, p.object)})
 	}
+	if c.Scope != "" {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propScope, c.Scope.Entity())})
+	}
 	for _, p := range []struct {
 		property kg.Term
 		text     string
-	}{{propName, c.Name}, {propTopic, c.Topic}} {
+	}{{propName, c.Name}, {propTopic, c.Topic}, {propPolicy, string(c.MemberPolicy)}} {
 		if p.text != "" {
 			w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, kg.String(p.text))})
 		}

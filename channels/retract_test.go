@@ -80,6 +80,53 @@ func TestRetract(t *testing.T) {
 	}
 }
 
+// A stream that is behind tells what stands, not what the log has.
+func TestRetractedBeforeItIsTold(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	stream, err := s.Stream(within(t), as("ann"), c.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	told, goOn := make(chan *channels.Message), make(chan struct{})
+	go func() {
+		defer close(told)
+		for m, err := range stream.Messages() {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			told <- m
+			if _, more := <-goOn; !more {
+				return
+			}
+		}
+	}()
+	defer close(goOn)
+	goOnTo := func(sequence int64) *channels.Message {
+		t.Helper()
+		m := <-told
+		if m == nil || m.Sequence != sequence {
+			t.Fatalf("told %+v, want %d", m, sequence)
+		}
+		return m
+	}
+	s.say(t, "ann", c.ID, "one")
+	goOnTo(1)
+	goOn <- struct{}{}
+	s.say(t, "ann", c.ID, "two")
+	goOnTo(2) // live by now
+	secret := s.say(t, "bob", c.ID, "secret")
+	if _, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: secret.ID}); err != nil {
+		t.Fatal(err)
+	}
+	goOn <- struct{}{}
+	if m := goOnTo(3); m.Withheld != channels.Retracted || m.Parts != nil {
+		t.Errorf("told %+v", m)
+	}
+}
+
 // With a message go the assertions that it made, as far as they stand as it made
 // them; a dry run tells which.
 func TestRetractWithdrawsFacts(t *testing.T) {

@@ -69,7 +69,10 @@ func DefaultRights(kind Kind, visibility Visibility) Rights {
 
 // Policy is who may do what in the channel, defaults included.
 func (c *Channel) Policy() Rights {
-	all := DefaultRights(c.Kind, c.Visibility)
+	all := DefaultRights(c.Kind, sightOf(c.Visibility, c.MemberPolicy))
+	if c.MemberPolicy == ByScope && all.Post == Members {
+		all.Post = Everybody
+	}
 	for _, r := range rights {
 		if who := *r.of(&c.Rights); who != "" {
 			*r.of(&all) = who
@@ -131,13 +134,13 @@ func (w Who) includes(role Role, seeing bool) bool {
 
 // discovers tells whether the channel is there for the agent.
 func (e *entry) discovers(agent kg.AgentID) bool {
-	return e.reads(agent) || e != nil && !e.deleted && !e.barred(agent, false) &&
+	return e.reads(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.barred(agent, false) && e.admits(agent) &&
 		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent))
 }
 
 // reads tells whether the agent may read the channel.
 func (e *entry) reads(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false)
+	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.barred(agent, false) && e.admits(agent)
 }
 
 // mustRead refuses who may not read the channel.
@@ -166,6 +169,9 @@ func (e *entry) mustPost(agent kg.AgentID) error {
 
 // mustManage refuses who may not change what the channel says of itself.
 func (e *entry) mustManage(agent kg.AgentID) error {
+	if e.managedBy(agent) {
+		return nil
+	}
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
@@ -177,6 +183,9 @@ func (e *entry) mustManage(agent kg.AgentID) error {
 
 // mustOwn refuses who is no owner.
 func (e *entry) mustOwn(agent kg.AgentID) error {
+	if e.managedBy(agent) {
+		return nil
+	}
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
@@ -277,13 +286,15 @@ func (w Who) plain() string {
 }
 
 // hears tells whether a message in the channel may be addressed to the agent.
-func (e *entry) hears(agent kg.AgentID) bool { return e.reads(agent) && e.roles[agent] != "" }
+func (e *entry) hears(agent kg.AgentID) bool {
+	return e.reads(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
+}
 
 // posts tells whether the agent may publish.
 func (e *entry) posts(agent kg.AgentID) bool {
 	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
-		!e.barred(agent, false) && !e.barred(agent, true)
+		!e.barred(agent, false) && !e.barred(agent, true) && e.admits(agent)
 }
 
 // open tells whether everybody reads the channel.
-func (e *entry) open() bool { return e != nil && e.policy.Read == Everybody }
+func (e *entry) open() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }

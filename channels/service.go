@@ -77,6 +77,9 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.table.barred.Store(&everywhere)
 	s.table.wake(everywhere)
 	s.table.followed = max(s.table.followed, snapshot.Revision())
+	if err := s.loadScopes(snapshot); err != nil {
+		return err
+	}
 	for _, id := range ids {
 		c, err := readChannel(snapshot.Match, id)
 		if err != nil {
@@ -135,6 +138,7 @@ func (s *Service) discover(by Caller, id ChannelID) (kg.AgentID, *entry, error) 
 	if e == nil {
 		e = s.unmade(id, agent)
 	}
+	e = e.as(by.reader(agent))
 	if !e.discovers(agent) {
 		return "", nil, errNoChannel()
 	}

@@ -5,7 +5,7 @@ import "koine/kg"
 // settings changes rights and bounds.
 func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
 	if r.Rights != nil {
-		if err := r.Rights.check(c.Visibility); err != nil {
+		if err := r.Rights.check(sightOf(c.Visibility, c.MemberPolicy)); err != nil {
 			return err
 		}
 		c.Rights = *r.Rights

@@ -17,9 +17,11 @@ import (
 type entry struct {
 	Channel // without Metadata, Messages and LastMessageAt
 	roles   map[kg.AgentID]Role
-	policy  Rights // all of them
+	policy  Rights     // all of them
+	scope   *scopeCell // nil outside of a scope
 	in      *table
-	time    time.Time // by which is decided; the zero time for now
+	time    time.Time     // by which is decided; the zero time for now
+	caller  *kg.Principal // as whom its agent asks; nil for agents as such
 }
 
 // at is the entry as it is decided by inside a commit of a time.
@@ -48,6 +50,7 @@ type table struct {
 	entries sync.Map // ChannelID → *entry; readers take no lock
 	count   atomic.Int64
 
+	scopes scopeTable
 	now    func() time.Time
 	barred atomic.Pointer[bars] // from the whole server
 	lanes  sync.Map             // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
@@ -79,6 +82,7 @@ func (t *table) follow(c *kg.Commit) {
 		return
 	}
 	t.followed = c.Revision
+	t.followScopes(c)
 	changed, lanes := map[ChannelID]*Channel{}, laneReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
@@ -111,13 +115,17 @@ func (t *table) follow(c *kg.Commit) {
 	t.keep(lanes)
 	for id, now := range changed {
 		before := t.get(id)
-		t.lately.add(change{revision: c.Revision, before: before, after: t.put(now)})
-		if before != nil && t.version != nil {
-			t.version.Add(1)
+		if after := t.put(now); before != nil { // there was something to be seen
+			t.note(c.Revision, before, after)
 		}
 	}
-	if len(changed) > 0 {
-		t.lately.newest.Store(uint64(c.Revision))
+}
+
+// note remembers that what can be seen may have changed. The table is locked.
+func (t *table) note(r kg.Revision, before, after sight) {
+	t.lately.add(change{revision: r, before: before, after: after})
+	if t.version != nil {
+		t.version.Add(1)
 	}
 }
 
@@ -132,7 +140,6 @@ func (t *table) bar(r kg.Revision, ch *kg.Change) {
 	t.barred.Store(&now)
 	t.wake(now)
 	t.lately.add(change{revision: r, agent: kg.AgentID(ch.Quad.Object.Value())})
-	t.lately.newest.Store(uint64(r))
 	if t.version != nil {
 		t.version.Add(1)
 	}
@@ -164,7 +171,9 @@ func (t *table) wake(list bars) {
 func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
+	now.scope = t.scopes.cell(c.Scope)
 	t.entries.Store(c.ID, now)
+	t.scopes.place(before, now)
 	if before == nil {
 		t.count.Add(1)
 		before = &entry{}
@@ -174,7 +183,7 @@ func (t *table) put(c *Channel) *entry {
 	if !slices.Equal(before.Bars, now.Bars) {
 		t.wake(now.Bars)
 	}
-	if now.policy.Discover == Everybody && !now.deleted {
+	if now.policy.Discover == Everybody && now.scope == nil && !now.deleted {
 		t.found.Insert(c.ID)
 	} else {
 		t.found.Delete(c.ID)
@@ -214,8 +223,9 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 }
 
 // listed gives up to n channels behind one, in the order of their ids: those that
-// the agent is a member of or invited to, and those that everybody may find. only, if set, leaves others out.
-func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
+// the reader is a member of or invited to, and those that everybody may find; or
+// those of a scope. only leaves others out.
+func (t *table) listed(reader kg.Principal, in ScopeID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	ids := map[ChannelID]bool{}
@@ -225,21 +235,25 @@ func (t *table) listed(agent kg.AgentID, after ChannelID, n int, only func(*entr
 		}
 		found := 0
 		set.Ascend(after, func(id ChannelID) bool {
-			if e := t.get(id); id != after && e.discovers(agent) && only(e) {
+			if e := t.get(id).as(reader); id != after && e.discovers(reader.ID) && only(e) {
 				ids[id] = true
 				found++
 			}
 			return found <= n
 		})
 	}
-	take(t.byMember[agent])
-	take(t.invited[agent])
-	take(&t.found)
+	if in == "" {
+		take(t.byMember[reader.ID])
+		take(t.invited[reader.ID])
+		take(&t.found)
+	} else if parts := t.scopes.parts[in]; parts != nil {
+		take(&parts.channels)
+	}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if len(out) == n {
 			return out, true
 		}
-		out = append(out, t.get(id))
+		out = append(out, t.get(id).as(reader))
 	}
 	return out, false
 }

@@ -50,6 +50,9 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 			return e
 		}
 		if r.Name != nil {
+			if err := s.mayBeNamed(c, *r.Name); err != nil {
+				return err
+			}
 			c.Name = *r.Name
 			w.text(propName, c.Name)
 		}
@@ -121,7 +124,7 @@ func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method str
 	}
 	var c *Channel
 	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
-		e := s.table.get(id).at(tx.Time())
+		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
 		switch {
 		case !e.discovers(agent):
 			return errNoChannel() // no longer

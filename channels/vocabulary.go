@@ -10,6 +10,9 @@ var (
 
 // The properties of a channel, in its record.
 var (
+	propScope  = own("channelScope")
+	propPolicy = own("channelMemberPolicy")
+
 	propName       = own("channelName")
 	propTopic      = own("channelTopic")
 	propKind       = own("channelKind")

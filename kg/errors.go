@@ -49,6 +49,9 @@ const (
 	CodeChannelNotFound     Code = "CHANNEL_NOT_FOUND"    // absent, or not to be seen, said of a channel
 	CodeVersionConflict     Code = "VERSION_CONFLICT"     // an entity is no longer of the version that the caller knows
 	CodeLastOwner           Code = "LAST_OWNER"           // nobody would be left who owns it
+	CodeScopeNotFound       Code = "SCOPE_NOT_FOUND"      // absent, or not to be seen, said of a scope
+	CodeScopeEnded          Code = "SCOPE_ENDED"          // nothing new comes into a scope that has ended
+	CodeNameTaken           Code = "NAME_TAKEN"           // another of the same scope has it
 	CodeNotMember           Code = "NOT_MEMBER"           // whom a message is addressed to takes no part in its channel
 	CodeNoRecipient         Code = "NO_RECIPIENT"         // nobody has the role that a message is addressed to
 	CodeMessageExpired      Code = "MESSAGE_EXPIRED"      // it is not answered or acknowledged any more

@@ -22,6 +22,7 @@ func TestEverythingIsServed(t *testing.T) {
 		"/.well-known/agent-card.json": "application/json",
 		"/.well-known/agent.json":      "application/json",
 		"/schemas/knowledge.json":      "application/schema+json",
+		"/schemas/channels.json":       "application/schema+json",
 		"/graphql/schema":              "text/plain",
 		"/graphql?query={revision}":    "application/",
 		"/data":                        "application/n-quads",

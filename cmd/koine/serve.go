@@ -149,7 +149,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
 	server.HandleRPC(a2a.NewHandler(deps, rpc))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
-	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens()})
+	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true})
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())

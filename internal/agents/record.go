@@ -84,6 +84,12 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	return records.Write(tx, Graph, subject, r)
 }
 
+// RolesOf lists the roles of an agent, as the update finds them.
+func RolesOf(tx *kg.Tx, id kg.AgentID) ([]string, error) {
+	r, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
+	return r.Texts(propRole), err
+}
+
 // InRole lists the agents that have a role and are not suspended, as the update
 // finds them, in no order.
 func InRole(tx *kg.Tx, role string) (out []kg.AgentID, err error) {

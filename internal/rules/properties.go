@@ -90,7 +90,7 @@ func (p *properties) Iterator() traits.Iterator {
 	if m, ok := p.all().(traits.Mapper); ok {
 		return m.Iterator()
 	}
-	return types.NewDynamicList(types.DefaultTypeAdapter, []ref.Val{p.all()}).(traits.Lister).Iterator()
+	return types.NewDynamicList(types.DefaultTypeAdapter, []ref.Val{p.all()}).Iterator()
 }
 
 // Size counts the properties.

@@ -1,0 +1,359 @@
+package channels_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// withRole is an agent whose credential brings a role.
+func withRole(name, role string) channels.Caller {
+	c := as(name)
+	c.Principal.Roles = []string{role}
+	return c
+}
+
+func (s *server) scope(t testing.TB, d channels.ScopeDraft) *channels.Scope {
+	t.Helper()
+	sc, err := s.CreateScope(within(t), as("ann"), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
+func (s *server) makeIn(t testing.TB, scope channels.ScopeID, name string, policy channels.MemberPolicy, members ...string) *channels.Channel {
+	t.Helper()
+	d := channels.Draft{Name: name, MemberPolicy: policy}
+	for _, m := range members {
+		d.Members = append(d.Members, channels.Member{Agent: kg.CanonicalAgent(m)})
+	}
+	c, err := s.CreateIn(within(t), as("ann"), scope, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Who has access to a scope sees it, and for all others it is as if it were not
+// there; of a task, one needs access to its intent too.
+func TestScopeAccess(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Title: "research", Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"dora", "bob", "bob"}, Roles: []string{"analyst"}}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
+	open := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	if want := []kg.AgentID{"agent://bob", "agent://dora"}; !slices.Equal(intent.Access.Agents, want) || intent.CreatedBy != "agent://ann" || intent.Version != 1 || intent.Status != channels.Active {
+		t.Errorf("made: %+v", intent)
+	}
+	callers := []channels.Caller{as("ann"), as("bob"), as("cleo"), as("dora"), as("eve"), withRole("finn", "analyst"), withRole("gus", "other")}
+	check := func() {
+		t.Helper()
+		absent, sees := "", ""
+		for _, by := range callers {
+			_, err := s.GetScope(within(t), by, "no-such-scope")
+			absent = fmt.Sprint(err)
+			wantCode(t, "one that is not there", err, kg.CodeScopeNotFound)
+			for _, sc := range []*channels.Scope{intent, task, open} {
+				got, err := s.GetScope(within(t), by, sc.ID)
+				if err != nil {
+					if fmt.Sprint(err) != absent {
+						t.Errorf("%s is told %v", by.Principal.ID, err)
+					}
+					sees += "-"
+					continue
+				}
+				if d := cmp.Diff(sc, got); d != "" {
+					t.Error(d)
+				}
+				sees += "x"
+			}
+			list, next, err := s.ListScopes(within(t), by, channels.ScopeListing{})
+			if n := strings.Count(sees[len(sees)-3:], "x"); err != nil || next != "" || len(list) != n {
+				t.Errorf("%s: %d scopes are listed, want %d: %v", by.Principal.ID, len(list), n, err)
+			}
+			sees += " "
+		}
+		if want := "xxx xxx xxx x-x --- x-x --- "; sees != want {
+			t.Errorf("who sees what is %q, want %q", sees, want)
+		}
+	}
+	check()
+	s.store.Reopen()
+	again := channels.New(channels.Options{})
+	if err := again.Load(t.Context(), s.store.Store); err != nil {
+		t.Fatal(err)
+	}
+	s.Service = again
+	check()
+}
+
+// Who runs a scope changes it, at the version that it knows.
+func TestUpdateScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Title: "research", Access: channels.ScopeAccess{Everybody: true}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	title, cleo, nobody := "more research", kg.AgentID("cleo"), kg.AgentID("")
+	for _, row := range []struct {
+		what string
+		by   string
+		id   channels.ScopeID
+		r    channels.ScopeRevision
+		want kg.Code
+	}{
+		{"one that takes part", "bob", intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title}, kg.CodePermissionDenied},
+		{"another version", "ann", intent.ID, channels.ScopeRevision{Title: &title}, kg.CodeVersionConflict},
+		{"the creator", "ann", intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title, Coordinator: &cleo}, ""},
+		{"the coordinator", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 2, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}}, ""},
+		{"the coordinator of the intent", "cleo", task.ID, channels.ScopeRevision{ExpectedVersion: 1, Title: &title}, ""},
+		{"one that lost it", "eve", intent.ID, channels.ScopeRevision{ExpectedVersion: 3, Title: &title}, kg.CodeScopeNotFound},
+		{"the coordinator, of herself", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 3, Coordinator: &nobody}, ""},
+		{"the coordinator that was", "cleo", intent.ID, channels.ScopeRevision{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
+	} {
+		_, err := s.UpdateScope(within(t), as(row.by), row.id, row.r)
+		wantCode(t, row.what, err, row.want)
+	}
+	got, err := s.GetScope(within(t), as("bob"), intent.ID)
+	if err != nil || got.Title != title || got.Coordinator != "" || got.Access.Everybody || got.Version != 4 {
+		t.Errorf("at the end %+v, %v", got, err)
+	}
+}
+
+func TestScopeBounds(t *testing.T) {
+	s := serve(t, channels.Options{MaxScopes: channels.MaxScopeTasks + 2}, kg.Options{})
+	many := func(n int) (out []kg.AgentID) {
+		for i := range n {
+			out = append(out, kg.AgentID(fmt.Sprint("a", i)))
+		}
+		return out
+	}
+	roles := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprint("r", i))
+		}
+		return out
+	}
+	long := strings.Repeat("ä", channels.MaxNameRunes)
+	intent := s.scope(t, channels.ScopeDraft{Title: long, Access: channels.ScopeAccess{Agents: many(channels.MaxScopeAgents), Roles: roles(channels.MaxScopeRoles)}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	for _, row := range []struct {
+		what string
+		d    channels.ScopeDraft
+		want kg.Code
+	}{
+		{"a title too long", channels.ScopeDraft{Title: long + "x"}, kg.CodeLimitExceeded},
+		{"too many agents", channels.ScopeDraft{Access: channels.ScopeAccess{Agents: many(channels.MaxScopeAgents + 1)}}, kg.CodeLimitExceeded},
+		{"too many roles", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: roles(channels.MaxScopeRoles + 1)}}, kg.CodeLimitExceeded},
+		{"a role too long", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{strings.Repeat("r", channels.MaxRoleRunes+1)}}}, kg.CodeInvalid},
+		{"no role", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{""}}}, kg.CodeInvalid},
+		{"a task of a task", channels.ScopeDraft{Parent: task.ID}, kg.CodeInvalid},
+		{"a task of nothing", channels.ScopeDraft{Parent: "nothing"}, kg.CodeScopeNotFound},
+	} {
+		_, err := s.CreateScope(within(t), as("ann"), row.d)
+		wantCode(t, row.what, err, row.want)
+	}
+	for range channels.MaxScopeTasks - 1 {
+		s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	}
+	_, err := s.CreateScope(within(t), as("ann"), channels.ScopeDraft{Parent: intent.ID})
+	wantCode(t, "a task too many", err, kg.CodeLimitExceeded)
+	s.scope(t, channels.ScopeDraft{})
+	_, err = s.CreateScope(within(t), as("ann"), channels.ScopeDraft{})
+	wantCode(t, "a scope too many", err, kg.CodeLimitExceeded)
+
+	seen := map[channels.ScopeID]bool{}
+	l := channels.ScopeListing{PageSize: 7, Parent: intent.ID}
+	for {
+		page, next, err := s.ListScopes(within(t), as("ann"), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sc := range page {
+			seen[sc.ID] = true
+		}
+		if next == "" {
+			break
+		}
+		_, _, err = s.ListScopes(within(t), as("bob"), channels.ScopeListing{PageToken: next, Parent: intent.ID})
+		wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
+		l.PageToken = next
+	}
+	if len(seen) != channels.MaxScopeTasks {
+		t.Errorf("pages hold %d tasks", len(seen))
+	}
+}
+
+// A channel of a scope is there for who has access to the scope, and is a member
+// where the policy says so. The scope's own graph is read as the scope is.
+func TestChannelsInScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
+	explicit := s.makeIn(t, intent.ID, "explicit", "", "bob", "eve") // eve has no access
+	shared := s.makeIn(t, intent.ID, "shared", channels.ByScope, "eve")
+	if explicit.MemberPolicy != channels.Explicit || shared.Scope != intent.ID {
+		t.Errorf("made %+v, %+v", explicit, shared)
+	}
+	finn := withRole("finn", "analyst")
+	for _, row := range []struct {
+		by   channels.Caller
+		sees string
+	}{{as("ann"), "xx"}, {as("bob"), "xx"}, {finn, "-x"}, {as("eve"), "--"}, {as("gus"), "--"}} {
+		sees, listed := "", 0
+		for _, c := range []*channels.Channel{explicit, shared} {
+			_, err := s.Publish(within(t), row.by, channels.Publication{Channel: c.ID, Parts: text("hi")})
+			_, _, read := s.History(within(t), row.by, c.ID, channels.HistoryQuery{})
+			_, get := s.Get(within(t), row.by, c.ID)
+			_, follow := s.Stream(within(t), row.by, c.ID, nil)
+			snapshot, view := s.store.View(within(t), kg.View{Principal: row.by.Principal, AllGraphs: true})
+			if view != nil {
+				t.Fatal(view)
+			}
+			n, count := snapshot.Count(kg.Pattern{Graph: c.ID.RecordGraph()})
+			snapshot.Close()
+			if err == nil && read == nil && get == nil && follow == nil && n > 0 && count == nil {
+				sees += "x"
+				listed++
+				continue
+			}
+			sees += "-"
+			for _, err := range []error{err, read, get, follow} {
+				wantCode(t, string(row.by.Principal.ID), err, kg.CodeChannelNotFound)
+			}
+			if n != 0 {
+				t.Errorf("%s counts %d in the record", row.by.Principal.ID, n)
+			}
+		}
+		if sees != row.sees {
+			t.Errorf("%s sees %s, want %s", row.by.Principal.ID, sees, row.sees)
+		}
+		list, _, err := s.List(within(t), row.by, channels.Listing{Scope: intent.ID})
+		if listed == 0 {
+			wantCode(t, "the list of a scope", err, kg.CodeScopeNotFound)
+		} else if err != nil || len(list) != listed {
+			t.Errorf("%s: %d listed, want %d: %v", row.by.Principal.ID, len(list), listed, err)
+		}
+	}
+	if list, _, err := s.List(within(t), as("eve"), channels.Listing{}); err != nil || len(list) != 0 {
+		t.Errorf("a member without access lists %d: %v", len(list), err)
+	}
+	for _, row := range []struct {
+		what  string
+		scope channels.ScopeID
+		by    channels.Caller
+		d     channels.Draft
+		want  kg.Code
+	}{
+		{"a name that is taken", intent.ID, finn, channels.Draft{Name: "explicit"}, kg.CodeNameTaken},
+		{"no name", intent.ID, as("ann"), channels.Draft{}, kg.CodeInvalid},
+		{"public", intent.ID, as("ann"), channels.Draft{Name: "c", Visibility: channels.Public}, kg.CodeInvalid},
+		{"no policy", intent.ID, as("ann"), channels.Draft{Name: "c", MemberPolicy: "some"}, kg.CodeInvalid},
+		{"no access", intent.ID, as("eve"), channels.Draft{Name: "c"}, kg.CodeScopeNotFound},
+		{"no scope", "none", as("ann"), channels.Draft{Name: "c"}, kg.CodeScopeNotFound},
+		{"a role", intent.ID, finn, channels.Draft{Name: "c"}, ""},
+	} {
+		_, err := s.CreateIn(within(t), row.by, row.scope, row.d)
+		wantCode(t, row.what, err, row.want)
+	}
+	_, err := s.Create(within(t), as("ann"), channels.Draft{MemberPolicy: channels.Explicit})
+	wantCode(t, "a policy without a scope", err, kg.CodeInvalid)
+
+	taken, fresh := "shared", "fresh"
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: &taken})
+	wantCode(t, "renamed to a name that is taken", err, kg.CodeNameTaken)
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: new(string)})
+	wantCode(t, "renamed to none", err, kg.CodeInvalid)
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.Revision{ExpectedVersion: 1, Name: &fresh})
+	wantCode(t, "renamed", err, "")
+	s.makeIn(t, intent.ID, "explicit", "")
+	wantCode(t, "deleted", s.Delete(within(t), as("ann"), explicit.ID), "")
+	s.makeIn(t, intent.ID, "fresh", "")
+}
+
+// The coordinator of a scope manages the members of channels that she does not read.
+func TestCoordinatorManages(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Everybody: true}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
+		c := s.makeIn(t, scope, "room", "")
+		if outline, err := s.Get(within(t), as("cleo"), c.ID); err != nil || outline.Name != "room" || outline.Members != nil {
+			t.Errorf("she finds %+v, %v", outline, err)
+		}
+		_, _, err := s.History(within(t), as("cleo"), c.ID, channels.HistoryQuery{})
+		wantCode(t, "she reads it", err, kg.CodePermissionDenied)
+		_, err = s.AddMember(within(t), as("bob"), c.ID, "bob", "")
+		wantCode(t, "another", err, kg.CodeChannelNotFound)
+		_, err = s.AddMember(within(t), as("cleo"), c.ID, "bob", "")
+		wantCode(t, "she adds", err, "")
+		if _, err := s.Get(within(t), as("bob"), c.ID); err != nil {
+			t.Error(err)
+		}
+		_, err = s.AddMember(within(t), as("bob"), c.ID, "eve", "")
+		wantCode(t, "a member adds", err, kg.CodePermissionDenied)
+		_, err = s.RemoveMember(within(t), as("cleo"), c.ID, "bob")
+		wantCode(t, "she removes", err, "")
+		_, err = s.RemoveMember(within(t), as("cleo"), c.ID, "ann")
+		wantCode(t, "the last owner", err, kg.CodeLastOwner)
+	}
+}
+
+// Who loses access to a scope, or to the intent of a task, loses streams and facts
+// of its channels at once.
+func TestStreamEndsWithScopeAccess(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	c := s.makeIn(t, task.ID, "room", channels.ByScope)
+	ended := map[string]chan error{"bob": make(chan error), "eve": make(chan error)}
+	for who, ended := range ended {
+		stream, err := s.Stream(within(t), as(who), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		go func() {
+			for _, err := range stream.Messages() {
+				if err != nil || who == "eve" {
+					ended <- err
+					return
+				}
+			}
+		}()
+	}
+	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"eve"}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("hi")})
+	wantCode(t, "publishes", err, kg.CodeChannelNotFound)
+	s.say(t, "eve", c.ID, "still here")
+	wantCode(t, "who lost it", <-ended["bob"], kg.CodeChannelNotFound)
+	wantCode(t, "who did not", <-ended["eve"], "")
+}
+
+// A message in a scope is addressed to nobody who does not take part there, a
+// request to a role among others.
+func TestAddressInScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	explicit, shared := s.makeIn(t, intent.ID, "explicit", "", "eve"), s.makeIn(t, intent.ID, "shared", channels.ByScope)
+	for _, row := range []struct {
+		channel channels.ChannelID
+		to      string
+		want    kg.Code
+	}{{explicit.ID, "bob", kg.CodeNotMember}, {explicit.ID, "eve", kg.CodeNotMember}, {shared.ID, "bob", ""}, {shared.ID, "eve", kg.CodeNotMember}, {shared.ID, "role:none", kg.CodeNoRecipient}} {
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: row.channel, Parts: text("?"), Envelope: channels.Envelope{Interaction: channels.Request, To: row.to}})
+		wantCode(t, row.to, err, row.want)
+	}
+	question, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: shared.ID, Parts: text("?"), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s.makeIn(t, intent.ID, "other", channels.ByScope)
+	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: other.ID, Parts: text("!"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: question.Message.ID}})
+	wantCode(t, "a response in another channel", err, kg.CodeInvalid)
+}

@@ -1,0 +1,281 @@
+package channels
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// ScopeDraft is a scope that is to be made.
+type ScopeDraft struct {
+	// Parent makes it a task of that intent. Tasks have no tasks.
+	Parent      ScopeID
+	Title       string
+	Access      ScopeAccess
+	Coordinator kg.AgentID
+}
+
+// CreateScope makes a scope, which the caller runs. Anybody makes an intent; a task,
+// who has access to its intent.
+//
+// Errors: CodeScopeNotFound and CodeScopeEnded for the parent; CodeInvalid;
+// CodeLimitExceeded.
+func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Scope, error) {
+	agent, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	if d.Access, err = d.Access.check(); err != nil {
+		return nil, err
+	}
+	if err := checkText("title", d.Title, MaxNameRunes); err != nil {
+		return nil, err
+	}
+	if d.Coordinator, err = parseCoordinator(d.Coordinator); err != nil {
+		return nil, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	made := &Scope{ID: ScopeID(id), Parent: d.Parent, Title: d.Title, Status: Active, Access: d.Access, Coordinator: d.Coordinator, CreatedBy: agent, Version: 1}
+	err = records.Update(ctx, s.store, by.meta("scopes/create"), func(tx *kg.Tx) error {
+		if s.table.scopes.count.Load() >= int64(s.options.MaxScopes) {
+			return errTooMuch("", "there are %d scopes already, as many as this server keeps", s.options.MaxScopes)
+		}
+		if made.Parent != "" {
+			if err := s.mayHaveTask(made.Parent, by.reader(agent)); err != nil {
+				return err
+			}
+		}
+		made.CreatedAt = tx.Time()
+		return records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.record())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (s *Service) mayHaveTask(parent ScopeID, reader kg.Principal) error {
+	up := s.table.scopes.get(parent)
+	switch {
+	case !up.admits(reader):
+		return errNoScope().At("parent")
+	case up.Parent != "":
+		return kg.Errorf(kg.CodeInvalid, "a task has no tasks of its own").At("parent")
+	case up.Ended():
+		return errScopeEnded(&up.Scope)
+	case len(s.table.tasksOf(parent)) >= MaxScopeTasks:
+		return errTooMuch("parent", "a scope has at most %d tasks", MaxScopeTasks)
+	}
+	return nil
+}
+
+// GetScope gives a scope that the caller has access to.
+//
+// Errors: CodeScopeNotFound, the same for one that is not there.
+func (s *Service) GetScope(_ context.Context, by Caller, id ScopeID) (*Scope, error) {
+	_, sc, err := s.seeScope(by, id)
+	if err != nil {
+		return nil, err
+	}
+	return sc.clone(), nil
+}
+
+// ScopeListing says which scopes are listed.
+type ScopeListing struct {
+	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	PageSize  int
+	PageToken string
+	// Parent and Status, where they are set, leave other scopes out.
+	Parent ScopeID
+	Status ScopeStatus
+}
+
+// ListScopes gives the scopes that the caller has access to, in the order in which
+// they were made, a page at a time. next is "" behind the last. A page may be short
+// or empty before that.
+//
+// Errors: CodeCursorForeign for a token that is not of this listing and caller.
+func (s *Service) ListScopes(_ context.Context, by Caller, l ScopeListing) (page []*Scope, next string, err error) {
+	agent, err := by.agent()
+	if err != nil {
+		return nil, "", err
+	}
+	token := pageToken{store: s.store, bound: boundTo("scopes/list", agent, l.Parent, l.Status)}
+	after, err := token.open(l.PageToken)
+	if err != nil {
+		return nil, "", err
+	}
+	reader := by.reader(agent)
+	found, last := s.table.listedScopes(ScopeID(after), pageSize(l.PageSize), func(sc *scope) bool {
+		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.admits(reader)
+	})
+	for _, sc := range found {
+		page = append(page, sc.clone())
+	}
+	if last != "" {
+		next = token.seal(string(last))
+	}
+	return page, next, nil
+}
+
+// ScopeRevision is what of a scope is to be changed. Nil leaves it as it is.
+type ScopeRevision struct {
+	// ExpectedVersion is the version that the caller knows.
+	ExpectedVersion int64
+	Title           *string
+	Access          *ScopeAccess
+	Coordinator     *kg.AgentID // "" for nobody
+}
+
+// UpdateScope changes a scope. Its creator and coordinator may, and those of its
+// intent.
+//
+// Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
+// CodeLimitExceeded.
+func (s *Service) UpdateScope(ctx context.Context, by Caller, id ScopeID, r ScopeRevision) (*Scope, error) {
+	if err := checkText("title", deref(r.Title), MaxNameRunes); err != nil {
+		return nil, err
+	}
+	if r.Access != nil {
+		access, err := r.Access.check()
+		if err != nil {
+			return nil, err
+		}
+		r.Access = &access
+	}
+	if r.Coordinator != nil {
+		coordinator, err := parseCoordinator(*r.Coordinator)
+		if err != nil {
+			return nil, err
+		}
+		r.Coordinator = &coordinator
+	}
+	return s.alterScope(ctx, by, id, "scopes/update", func(_ *kg.Tx, sc *Scope) error {
+		if sc.Version != r.ExpectedVersion {
+			e := kg.Errorf(kg.CodeVersionConflict, "the scope is of version %d, not of the expected %d", sc.Version, r.ExpectedVersion).At("expectedVersion")
+			e.Hint = "read the scope again, and decide anew"
+			return e
+		}
+		if r.Title != nil {
+			sc.Title = *r.Title
+		}
+		if r.Access != nil {
+			sc.Access = *r.Access
+		}
+		if r.Coordinator != nil {
+			sc.Coordinator = *r.Coordinator
+		}
+		return nil
+	})
+}
+
+// alterScope changes a scope as one who manages it.
+func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method string, change func(*kg.Tx, *Scope) error) (*Scope, error) {
+	agent, _, err := s.seeScope(by, id)
+	if err != nil {
+		return nil, err
+	}
+	var now *Scope
+	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) error {
+		sc := s.table.scopes.get(id)
+		switch {
+		case !sc.admits(by.reader(agent)):
+			return errNoScope() // no longer
+		case !sc.managedBy(agent):
+			return errDenied("only who made or coordinates the scope may do this")
+		}
+		now = sc.clone()
+		if err := change(tx, now); err != nil {
+			return err
+		}
+		now.Version++
+		return records.Write(tx, id.RecordGraph(), id.Entity(), now.record())
+	})
+	return now, err
+}
+
+// seeScope gives the scope for an agent that has access. For anybody else it is not
+// there.
+func (s *Service) seeScope(by Caller, id ScopeID) (kg.AgentID, *scope, error) {
+	agent, err := by.agent()
+	if err != nil {
+		return "", nil, err
+	}
+	sc := s.table.scopes.get(id)
+	if !sc.admits(by.reader(agent)) {
+		return "", nil, errNoScope()
+	}
+	return agent, sc, nil
+}
+
+// record is what is stored of a scope.
+func (s *Scope) record() records.Record {
+	class, of := records.Class("Scope")
+	r := records.Record{
+		class: of, "scopeStatus": records.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
+		"scopeEverybody": nil, "scopeRole": records.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
+		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": nil,
+	}
+	if s.Title != "" {
+		r["scopeTitle"] = records.Values(s.Title)
+	}
+	if s.Parent != "" {
+		r["scopeParent"] = []kg.Term{s.Parent.Entity()}
+	}
+	if s.Coordinator != "" {
+		r["scopeCoordinator"] = []kg.Term{kg.IRI(string(s.Coordinator))}
+	}
+	if s.Access.Everybody {
+		r["scopeEverybody"] = []kg.Term{kg.Boolean(true)}
+	}
+	for _, a := range s.Access.Agents {
+		r["scopeAgent"] = append(r["scopeAgent"], kg.IRI(string(a)))
+	}
+	if !s.EndedAt.IsZero() {
+		r["scopeEndedAt"] = []kg.Term{kg.DateTime(s.EndedAt)}
+	}
+	if s.EndReason != "" {
+		r["scopeEndReason"] = records.Values(s.EndReason)
+	}
+	return r
+}
+
+// check refuses what cannot be, and brings the lists into one form.
+func (a ScopeAccess) check() (ScopeAccess, error) {
+	if n := len(a.Agents); n > MaxScopeAgents {
+		return a, errTooMuch("access.agents", "%d agents are more than the %d that a scope lists", n, MaxScopeAgents)
+	}
+	if n := len(a.Roles); n > MaxScopeRoles {
+		return a, errTooMuch("access.roles", "%d roles are more than the %d that a scope lists", n, MaxScopeRoles)
+	}
+	a.Agents = sortedAgents(a.Agents)
+	for _, agent := range a.Agents {
+		if err := agent.Valid(); err != nil {
+			return a, kg.AsError(err).At("access.agents")
+		}
+	}
+	a.Roles = sortedTexts(a.Roles)
+	for _, role := range a.Roles {
+		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > MaxRoleRunes {
+			return a, kg.Errorf(kg.CodeInvalid, "a role is a text of at most %d characters", MaxRoleRunes).At("access.roles")
+		}
+	}
+	return a, nil
+}
+
+// parseCoordinator brings a coordinator into one form; "" is nobody.
+func parseCoordinator(agent kg.AgentID) (kg.AgentID, error) {
+	if agent == "" {
+		return "", nil
+	}
+	agent = kg.CanonicalAgent(string(agent))
+	if err := agent.Valid(); err != nil {
+		return "", kg.AsError(err).At("coordinator")
+	}
+	return agent, nil
+}

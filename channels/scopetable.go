@@ -1,0 +1,216 @@
+package channels
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidwall/btree"
+
+	"koine/kg"
+)
+
+// scopeTable follows the scopes of the store, and which channels they have. It is
+// part of the table, whose lock guards what is not read without one.
+type scopeTable struct {
+	cells sync.Map // ScopeID → *scopeCell; readers take no lock
+	count atomic.Int64
+
+	ids   btree.Set[ScopeID]
+	parts map[ScopeID]*scopeParts
+}
+
+// scopeParts is what belongs to a scope.
+type scopeParts struct {
+	channels btree.Set[ChannelID] // but for deleted ones
+	names    map[string]ChannelID
+	tasks    btree.Set[ScopeID]
+}
+
+// cell is where a scope stands, nil for one that was never there.
+func (t *scopeTable) cell(id ScopeID) *scopeCell {
+	c, ok := t.cells.Load(id)
+	if !ok {
+		return nil
+	}
+	return c.(*scopeCell)
+}
+
+// get is the scope as it is now, nil for one that was never there.
+func (t *scopeTable) get(id ScopeID) *scope { return t.cell(id).get() }
+
+// of is what belongs to a scope. The table is locked.
+func (t *scopeTable) of(id ScopeID) *scopeParts {
+	p := t.parts[id]
+	if p == nil {
+		p = &scopeParts{names: map[string]ChannelID{}}
+		if t.parts == nil {
+			t.parts = map[ScopeID]*scopeParts{}
+		}
+		t.parts[id] = p
+	}
+	return p
+}
+
+// put makes a scope what is given. The table is locked.
+func (t *scopeTable) put(s *Scope) (before, now *scope) {
+	cell := t.cell(s.ID)
+	if cell == nil {
+		cell = new(scopeCell)
+		t.count.Add(1)
+		t.ids.Insert(s.ID)
+	}
+	before = cell.get()
+	now = &scope{Scope: *s}
+	if s.Parent != "" {
+		now.parent = t.cell(s.Parent)
+		t.of(s.Parent).tasks.Insert(s.ID)
+	}
+	cell.now.Store(now)
+	t.cells.Store(s.ID, cell)
+	return before, now
+}
+
+// place notes where a channel belongs, under which name. The table is locked.
+func (t *scopeTable) place(before, now *entry) {
+	if now.Scope == "" {
+		return
+	}
+	parts := t.of(now.Scope)
+	if before != nil && parts.names[before.Name] == now.ID {
+		delete(parts.names, before.Name)
+	}
+	if now.deleted {
+		parts.channels.Delete(now.ID)
+		return
+	}
+	parts.channels.Insert(now.ID)
+	parts.names[now.Name] = now.ID
+}
+
+// followScopes takes in what a commit says about scopes. The table is locked.
+func (t *table) followScopes(c *kg.Commit) {
+	changed := map[ScopeID]*Scope{}
+	var order []ScopeID // a parent is made before its tasks
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		id, part := scopeOf(ch.Quad.Graph)
+		if part != recordPart || ch.Quad.Subject != id.Entity() {
+			continue
+		}
+		now := changed[id]
+		if now == nil {
+			now = &Scope{ID: id}
+			if s := t.scopes.get(id); s != nil {
+				now = s.clone()
+			}
+			changed[id] = now
+			order = append(order, id)
+		}
+		if len(ch.After) == 0 {
+			now.drop(ch.Quad.Predicate, ch.Quad.Object)
+		} else {
+			now.take(ch.Quad.Predicate, ch.Quad.Object)
+		}
+	}
+	for _, id := range order {
+		if before, now := t.scopes.put(changed[id]); before != nil {
+			t.note(c.Revision, before, now)
+		}
+	}
+}
+
+// channelIn is the channel that has the name in the scope, "" if none has.
+func (t *table) channelIn(id ScopeID, name string) ChannelID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if parts := t.scopes.parts[id]; parts != nil {
+		return parts.names[name]
+	}
+	return ""
+}
+
+// tasksOf lists the tasks of an intent.
+func (t *table) tasksOf(id ScopeID) []ScopeID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if parts := t.scopes.parts[id]; parts != nil {
+		return parts.tasks.Keys()
+	}
+	return nil
+}
+
+// channelsOf lists the channels of a scope, but for deleted ones.
+func (t *table) channelsOf(id ScopeID) []ChannelID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if parts := t.scopes.parts[id]; parts != nil {
+		return parts.channels.Keys()
+	}
+	return nil
+}
+
+// countIn is how many channels the intent of the scope has with all of its tasks.
+func (t *table) countIn(id ScopeID) int {
+	if s := t.scopes.get(id); s != nil && s.Parent != "" {
+		id = s.Parent
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	parts := t.scopes.parts[id]
+	if parts == nil {
+		return 0
+	}
+	n := parts.channels.Len()
+	for _, task := range parts.tasks.Keys() {
+		if p := t.scopes.parts[task]; p != nil {
+			n += p.channels.Len()
+		}
+	}
+	return n
+}
+
+// listedScopes gives up to n scopes behind one, in the order of their ids, of those
+// that only admits; it looks at maxLookedAt of them at most, and tells where it
+// ended if there may be others.
+func (t *table) listedScopes(after ScopeID, n int, only func(*scope) bool) (out []*scope, next ScopeID) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	looked, last := 0, after
+	t.scopes.ids.Ascend(after, func(id ScopeID) bool {
+		if id == after {
+			return true
+		}
+		if len(out) == n || looked == maxLookedAt {
+			next = last
+			return false
+		}
+		looked++
+		last = id
+		if s := t.scopes.get(id); only(s) {
+			out = append(out, s)
+		}
+		return true
+	})
+	return out, next
+}
+
+// sortedTexts is the texts in order, each once.
+func sortedTexts(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	out := slices.Clone(list)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// sortedAgents brings agents into one form, each once.
+func sortedAgents(list []kg.AgentID) []kg.AgentID {
+	var out []kg.AgentID
+	for _, a := range list {
+		out = append(out, kg.CanonicalAgent(string(a)))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
