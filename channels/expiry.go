@@ -263,10 +263,7 @@ func (x *expiry) commit(ctx context.Context) error {
 			}
 			if m != nil {
 				changes += 6 + len(m.Tags)
-				size += len(m.Metadata)
-				for _, part := range m.Parts {
-					size += len(part)
-				}
+				size += m.size()
 				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 					return nil
 				}
@@ -295,15 +292,20 @@ func (m *Message) expire(tx *kg.Tx) error {
 	if !m.expired(tx.Time()) || m.Withheld != "" {
 		return nil
 	}
+	return m.expireAt(tx, m.ExpiresAt)
+}
+
+// expireAt takes the content of the message away, and says that it expired then.
+func (m *Message) expireAt(tx *kg.Tx, at time.Time) error {
 	if err := dropPayload(tx, m.Channel, m.ID); err != nil {
 		return err
 	}
-	at := kg.DateTime(m.ExpiresAt)
-	for _, p := range []kg.Patch{{Op: kg.Remove, Quad: kg.Quad{Predicate: propExpires}}, {Op: kg.Add, Quad: kg.Quad{Predicate: propExpired}}} {
-		p.Quad.Subject, p.Quad.Object, p.Quad.Graph = m.ID.Entity(), at, m.contentGraph()
-		if err := tx.ApplyOwn(p); err != nil {
+	q := kg.Quad{Subject: m.ID.Entity(), Predicate: propExpires, Object: kg.DateTime(m.ExpiresAt), Graph: m.contentGraph()}
+	if !m.ExpiresAt.IsZero() {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
 			return err
 		}
 	}
-	return nil
+	q.Predicate, q.Object = propExpired, kg.DateTime(at)
+	return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
 }

@@ -77,6 +77,15 @@ func (m *Message) take(property, object kg.Term) error {
 	return nil
 }
 
+// size is that of the content, in bytes.
+func (m *Message) size() int {
+	n := len(m.Metadata)
+	for _, part := range m.Parts {
+		n += len(part)
+	}
+	return n
+}
+
 // statements lists what is stored of the message, but for what is known in the
 // commit only: sequence and time.
 func (m *Message) statements() (out []statement, err error) {

@@ -1,0 +1,227 @@
+package channels
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// RemoveAgent takes an agent out of all channels: the agent itself may, when it
+// deregisters, and administrators. It is meant for an agent that can do nothing any
+// more, and may be repeated: what is done already is not done again.
+//
+// Each channel is one commit, or more of them where there is much to expire. In it
+// the agent's membership or invitation goes; requests that nobody else could answer
+// expire; where it was the last owner, the longest-standing moderator becomes owner,
+// else the longest-standing member, else observer; and a notice says so to those
+// who are left (content type Notice). A channel in which nobody is left is deleted,
+// unless everybody reads it. Bans and mutes stay, so that nobody gets rid of them by
+// coming again, and so do direct channels: their ids say whose they are.
+//
+// Errors: CodePermissionDenied. Others come between two channels; done is how many
+// channels it was taken out of.
+func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
+	self, err := by.agent()
+	if err != nil {
+		return 0, err
+	}
+	if agent, err = parseMember(agent); err != nil {
+		return 0, err
+	}
+	if self != agent {
+		if err := mustAdminister(by.Principal); err != nil {
+			return 0, err
+		}
+	}
+	for _, id := range s.table.of(agent) {
+		r := &removal{service: s, agent: agent, channel: id, meta: by.meta("channels/removeAgent")}
+		out, err := r.run(ctx)
+		if out {
+			done++
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// of lists the channels that an agent is a member of or invited to.
+func (t *table) of(agent kg.AgentID) (ids []ChannelID) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.invited} {
+		if set := index[agent]; set != nil {
+			set.Scan(func(id ChannelID) bool {
+				ids = append(ids, id)
+				return true
+			})
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// removal takes an agent out of one channel.
+type removal struct {
+	service *Service
+	agent   kg.AgentID
+	channel ChannelID
+	meta    kg.Meta
+}
+
+// run makes the commits. out tells that the agent was in the channel.
+func (r *removal) run(ctx context.Context) (out bool, err error) {
+	for {
+		pending, err := r.pending(ctx)
+		if err != nil {
+			return out, err
+		}
+		notice, err := r.notice()
+		if err != nil {
+			return out, err
+		}
+		wasIn, left := false, false
+		err = records.Update(ctx, r.service.store, r.meta, func(tx *kg.Tx) (err error) {
+			if wasIn, err = r.takeOut(tx, notice); err != nil {
+				return err
+			}
+			left, err = r.expire(tx, pending)
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+		// Once it is out, no request to it comes any more: what came between the look
+		// and the commit is found by another look.
+		out = out || wasIn
+		if !left && !wasIn {
+			return out, nil
+		}
+	}
+}
+
+// pending lists the requests to the agent that wait for a response.
+func (r *removal) pending(ctx context.Context) (list []MessageID, err error) {
+	snapshot, err := r.service.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		m, err := readMessage(snapshot.Match, r.channel, messageOf(st.Subject))
+		if err != nil {
+			return nil, err
+		}
+		if r.waits(m) {
+			list = append(list, m.ID)
+		}
+	}
+	return list, nil
+}
+
+// waits tells whether the message is a request that waits for the agent, and for
+// nobody else who is still there.
+func (r *removal) waits(m *Message) bool {
+	if m == nil || m.Interaction != Request || m.Answered != "" || m.Withheld != "" || !slices.Contains(m.Recipients, r.agent) {
+		return false
+	}
+	e := r.service.table.get(r.channel)
+	return !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.roles[other] != "" })
+}
+
+// expire lets requests expire now, as many as one commit may; left tells that there
+// are more.
+func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) {
+	changes, size := 0, 0
+	for i, id := range pending {
+		m, err := readMessage(tx.MatchOwn, r.channel, id)
+		if err != nil {
+			return false, err
+		}
+		if !r.waits(m) {
+			continue
+		}
+		changes, size = changes+6+len(m.Tags), size+m.size()
+		if i > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
+			return true, nil
+		}
+		at := tx.Time()
+		if m.expired(at) {
+			at = m.ExpiresAt
+		}
+		if err := m.expireAt(tx, at); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// takeOut takes the agent out, unless it is out already.
+func (r *removal) takeOut(tx *kg.Tx, notice *publishing) (wasIn bool, err error) {
+	e := r.service.table.get(r.channel)
+	if e == nil || e.deleted || e.Kind == Direct || e.roles[r.agent] == "" && !e.invited(r.agent) {
+		return false, nil
+	}
+	_, err = r.service.change(tx, r.channel, func(w *writer, c *Channel) error {
+		w.uninvite(c, r.agent)
+		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == r.agent })
+		if at < 0 {
+			w.quiet = true
+			return nil
+		}
+		wasIn = true
+		w.leave(c.Members[at])
+		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && !e.open() {
+			w.clear(propInvited)
+			w.set(propDeleted, kg.DateTime(tx.Time()))
+			return nil
+		}
+		if len(c.Members) > 0 && c.owners() == 0 {
+			heir := c.heir()
+			w.leave(heir)
+			heir.Role = Owner
+			w.member(heir)
+		}
+		if w.err == nil {
+			_, w.err = notice.publish(tx, "")
+		}
+		return nil
+	})
+	return wasIn, err
+}
+
+// heir is who becomes owner when there is none any more.
+func (c *Channel) heir() Member {
+	for _, role := range []Role{Moderator, Ordinary, Observer} {
+		for _, m := range c.Members { // in the order in which they joined
+			if m.Role == role {
+				return m
+			}
+		}
+	}
+	return Member{}
+}
+
+// notice is what is said in the channel.
+func (r *removal) notice() (*publishing, error) {
+	part, err := json.Marshal(map[string]string{"type": "text", "text": string(r.agent) + " was removed from the channel"})
+	if err != nil {
+		return nil, err
+	}
+	about, err := json.Marshal(map[string]string{"event": "agentRemoved", "agent": string(r.agent)})
+	if err != nil {
+		return nil, err
+	}
+	return r.service.publishing(Caller{Principal: kg.SystemPrincipal()}, Publication{
+		Channel: r.channel, Parts: []json.RawMessage{part}, Metadata: about, Envelope: Envelope{Interaction: Notification, ContentType: Notice},
+	})
+}

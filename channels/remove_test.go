@@ -1,0 +1,171 @@
+package channels_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Who is removed is in no channel any more; each has an owner, and a notice; what
+// nobody is left in and not everybody reads is deleted.
+func TestRemoveAgent(t *testing.T) {
+	now := startClock()
+	s := serveAt(t, now, channels.Options{})
+	make := func(by string, d channels.Draft, members ...channels.Member) channels.ChannelID {
+		t.Helper()
+		d.Members = members
+		c, err := s.Create(within(t), as(by), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	m := func(name string, role channels.Role) channels.Member {
+		return channels.Member{Agent: kg.CanonicalAgent(name), Role: role}
+	}
+	join := func(id channels.ChannelID, who string, role channels.Role) {
+		t.Helper()
+		now.step(time.Second) // who joined first is known to the millisecond
+		if _, err := s.AddMember(within(t), as("ann"), id, kg.AgentID(who), role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	public := channels.Draft{Visibility: channels.Public}
+	mods := make("ann", public, m("bob", ""))
+	join(mods, "zoe", channels.Moderator)
+	join(mods, "mod", channels.Moderator)
+	plain := make("ann", public, m("ola", channels.Observer))
+	join(plain, "zoe", "")
+	join(plain, "bob", "")
+	watched := make("ann", public, m("ola", channels.Observer))
+	shared := make("ann", public, m("bob", channels.Owner))
+	member := make("bob", public, m("ann", ""))
+	invited := make("bob", channels.Draft{})
+	if err := s.Invite(within(t), as("bob"), invited, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	alone, alonePublic, other := make("ann", channels.Draft{}), make("ann", public), make("bob", public)
+	if _, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("psst")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.RemoveAgent(within(t), as("bob"), "ann")
+	wantCode(t, "by another agent", err, kg.CodePermissionDenied)
+	_, err = s.RemoveAgent(within(t), as("ann"), "")
+	wantCode(t, "nobody", err, kg.CodeInvalid)
+	if n, err := s.RemoveAgent(within(t), as("ann"), "ann"); err != nil || n != 7 {
+		t.Fatalf("taken out of %d, %v", n, err)
+	}
+	for _, row := range []struct {
+		what    string
+		id      channels.ChannelID
+		members []string
+		notices int64
+	}{
+		{"the moderator that was there first", mods, []string{"agent://bob member", "agent://zoe owner", "agent://mod moderator"}, 1},
+		{"the member that was there first", plain, []string{"agent://ola observer", "agent://zoe owner", "agent://bob member"}, 1},
+		{"the observer", watched, []string{"agent://ola owner"}, 1},
+		{"the other owner", shared, []string{"agent://bob owner"}, 1},
+		{"as before", member, []string{"agent://bob owner"}, 1},
+		{"nobody", alonePublic, nil, 1},
+		{"not in it", other, []string{"agent://bob owner"}, 0},
+	} {
+		c, err := s.Get(within(t), as("eve"), row.id)
+		if err != nil {
+			t.Errorf("%s: %v", row.what, err)
+			continue
+		}
+		if got := members(c); !slices.Equal(got, row.members) || c.Messages != row.notices {
+			t.Errorf("%s: %v and %d messages, want %v and %d", row.what, got, c.Messages, row.members, row.notices)
+		}
+		page, _, err := s.History(within(t), as("eve"), row.id, channels.HistoryQuery{})
+		for _, m := range page {
+			if m.ContentType != channels.Notice || !strings.Contains(string(m.Parts[0]), "agent://ann was removed") || string(m.Metadata) != `{"agent":"agent://ann","event":"agentRemoved"}` || m.Author != kg.System {
+				t.Errorf("%s: the notice is %+v", row.what, m)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	_, err = s.Get(within(t), channels.Caller{Principal: kg.SystemPrincipal(), Actor: "ann"}, alone)
+	wantCode(t, "the channel of nobody", err, kg.CodeChannelNotFound)
+	if c, err := s.Get(within(t), as("bob"), invited); err != nil || len(c.Invited) != 0 || c.Messages != 0 {
+		t.Errorf("invited is still %v, %v", c, err)
+	}
+	if c, err := s.Get(within(t), as("bob"), channels.DirectID("agent://ann", "agent://bob")); err != nil || len(c.Members) != 2 {
+		t.Errorf("the direct channel is %v, %v", c, err)
+	}
+	before := s.store.Head().Revision
+	if n, err := s.RemoveAgent(within(t), admin("root"), "ann"); err != nil || n != 0 || s.store.Head().Revision != before {
+		t.Errorf("again: %d, %v, revision %d after %d", n, err, s.store.Head().Revision, before)
+	}
+}
+
+// Requests that only the removed agent could answer expire; those that were
+// answered, or that somebody else can answer, stay.
+func TestRemoveAgentExpiresRequests(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "dev", "bob", "zoe")
+	c := s.make(t, channels.Private, "bob", "zoe")
+	ask := func(to string, expires time.Time) channels.MessageID {
+		return s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: to, ExpiresAt: expires}).ID
+	}
+	never, later, both, zoes := ask("agent://bob", time.Time{}), ask("agent://bob", time.Now().Add(time.Hour)), ask("role:dev", time.Time{}), ask("agent://zoe", time.Time{})
+	answered := ask("agent://bob", time.Time{})
+	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: answered})
+	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withheld := map[channels.MessageID]channels.Withheld{}
+	for _, m := range page {
+		withheld[m.ID] = m.Withheld
+		if m.Withheld == channels.Expired && (m.ExpiresAt.IsZero() || m.Parts != nil) {
+			t.Errorf("expired: %+v", m)
+		}
+	}
+	for id, want := range map[channels.MessageID]channels.Withheld{never: channels.Expired, later: channels.Expired, both: "", zoes: "", answered: ""} {
+		if withheld[id] != want {
+			t.Errorf("%v: %q, want %q", id, withheld[id], want)
+		}
+	}
+	if len(page) != 7 {
+		t.Errorf("%d messages, want 7 with the notice", len(page))
+	}
+}
+
+// What is more than one commit takes is expired by several.
+func TestRemoveAgentInBoundedCommits(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	const requests = 18 // a little less than 256 KiB each, past 4 MiB
+	for range requests {
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.store.Head().Revision
+	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.store.Head().Revision - before; n != 2 {
+		t.Errorf("%d commits, want 2", n)
+	}
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
+	if err != nil || len(page) != requests+1 {
+		t.Fatalf("%d messages, %v", len(page), err)
+	}
+	for _, m := range page[:requests] {
+		if m.Withheld != channels.Expired {
+			t.Errorf("message %d is not expired", m.Sequence)
+		}
+	}
+}
