@@ -24,8 +24,21 @@ type HistoryQuery struct {
 	SinceSequence  int64
 	SinceTime      time.Time
 	BeforeSequence int64
+	// SinceMessage and BeforeMessage are the same bounds by a message of the channel.
+	SinceMessage, BeforeMessage MessageID
 	// Authors, if any, leaves out the messages of others.
 	Authors []kg.AgentID
+	// Recipient, if set, leaves out what is not for this agent: what it wrote, and
+	// what is addressed to others alone. What is addressed to a role is for those who
+	// had it then, and what is addressed to nobody is for everybody.
+	Recipient kg.AgentID
+	// The following, where they are set, leave out messages that say otherwise, and
+	// those whose content is withheld where it is about the content.
+	Interaction Interaction
+	ContentType ContentType
+	Tag         string
+	Thread      string
+	Correlation MessageID
 	// Descending gives the newest first.
 	Descending bool
 }
@@ -33,7 +46,8 @@ type HistoryQuery struct {
 // History reads messages of a channel in the order of their sequence, a page at a
 // time. next is "" behind the last.
 //
-// Errors: CodeChannelNotFound; CodeInvalid for two lower bounds; CodeCursorForeign
+// Errors: CodeChannelNotFound; CodeInvalid for two lower or upper bounds, and for one
+// by a message that is not of the channel; CodeCursorForeign
 // for a token that is not of this channel, caller and query.
 func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
 	agent, _, err := s.see(by, id)
@@ -43,7 +57,8 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if err := q.check(); err != nil {
 		return nil, "", err
 	}
-	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending)}
+	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending,
+		q.SinceMessage, q.BeforeMessage, q.Recipient, q.Interaction, q.ContentType, q.Tag, q.Thread, q.Correlation)}
 	at, err := token.open(q.PageToken)
 	if err != nil {
 		return nil, "", err
@@ -58,7 +73,7 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if err != nil {
 		return nil, "", err
 	}
-	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.Authors, eyes)
+	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.admits, eyes)
 	if err == nil && more {
 		next = token.seal(strconv.FormatInt(w.at, 10))
 	}
@@ -72,6 +87,10 @@ func (q *HistoryQuery) check() error {
 		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("sinceSequence")
 	case q.SinceSequence > 0 && !q.SinceTime.IsZero():
 		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp exclude each other").At("sinceTimestamp")
+	case q.SinceMessage != "" && (q.SinceSequence > 0 || !q.SinceTime.IsZero()):
+		return kg.Errorf(kg.CodeInvalid, "there is one lower bound").At("sinceMessageId")
+	case q.BeforeMessage != "" && q.BeforeSequence > 0:
+		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeMessageId")
 	case len(q.Authors) > MaxAuthorIDs:
 		return errTooMuch("authorIds", "%d authors are more than the %d that can be asked for", len(q.Authors), MaxAuthorIDs)
 	}
@@ -81,7 +100,29 @@ func (q *HistoryQuery) check() error {
 	}
 	slices.Sort(authors)
 	q.Authors = slices.Compact(authors)
+	if q.Recipient != "" {
+		q.Recipient = kg.CanonicalAgent(string(q.Recipient))
+	}
 	return nil
+}
+
+// admits tells whether the query does not leave the message out.
+func (q *HistoryQuery) admits(m *Message) bool {
+	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
+		(q.Recipient == "" || m.isFor(q.Recipient)) &&
+		(q.Interaction == "" || q.Interaction == m.Interaction) &&
+		(q.ContentType == "" || q.ContentType == m.ContentType) &&
+		(q.Tag == "" || slices.Contains(m.Tags, q.Tag)) &&
+		(q.Thread == "" || q.Thread == m.Thread) &&
+		(q.Correlation == "" || q.Correlation == m.Correlation)
+}
+
+// numberOf is the number of a message of the channel.
+func numberOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) (int64, error) {
+	for st, err := range snapshot.Match(kg.Pattern{Subject: m.Entity(), Predicate: kg.Sequence, Graph: id.MessagesGraph()}) {
+		return integer(st.Object), err
+	}
+	return 0, errNoSuchMessage(field)
 }
 
 // window is the part of a channel that is read: the numbers from low to high, and
@@ -97,6 +138,16 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 	high, err := countMessages(snapshot, id)
 	if err != nil {
 		return nil, err
+	}
+	if q.SinceMessage != "" {
+		if q.SinceSequence, err = numberOf(snapshot, id, q.SinceMessage, "sinceMessageId"); err != nil {
+			return nil, err
+		}
+	}
+	if q.BeforeMessage != "" {
+		if q.BeforeSequence, err = numberOf(snapshot, id, q.BeforeMessage, "beforeMessageId"); err != nil {
+			return nil, err
+		}
 	}
 	w := &window{low: q.SinceSequence + 1, high: high, descending: q.Descending}
 	if q.BeforeSequence > 0 {
@@ -137,8 +188,8 @@ func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time
 	return int64(n) + 1, failed
 }
 
-// read reads up to n messages of the authors. more tells that there may be others.
-func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, authors []kg.AgentID, by reading) (page []*Message, more bool, err error) {
+// read reads up to n messages that are admitted. more tells that there may be others.
+func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) bool, by reading) (page []*Message, more bool, err error) {
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		from, count := w.next(n)
 		if count == 0 {
@@ -157,7 +208,7 @@ func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, authors []kg.A
 				break
 			}
 			w.at = m.Sequence
-			if len(authors) == 0 || slices.Contains(authors, m.Author) {
+			if admits(m) {
 				page = append(page, m)
 			}
 		}

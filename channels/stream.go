@@ -164,7 +164,7 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		}
 		// What has expired may have been answered before.
 		if m.Withheld == Expired || st.service.withheldSince(st.id, m.Revision) { // the log has what was taken back since
-			if m, err = st.reread(m); err != nil {
+			if m, err = st.service.reread(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
 		}
@@ -173,23 +173,6 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// reread gives a message as it stands now.
-func (st *Stream) reread(m *Message) (*Message, error) {
-	snapshot, err := st.view()
-	if err != nil {
-		return nil, err
-	}
-	defer snapshot.Close()
-	list, err := readMessages(snapshot, st.id, m.Sequence, 1, st.service.reading(st.agent))
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 || list[0].ID != m.ID {
-		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is gone", m.Sequence)
-	}
-	return list[0], nil
 }
 
 // view reads the channel as the agent sees it now.

@@ -210,6 +210,16 @@ func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, be
 	}
 }
 
+// joined lists the channels that the agent is a member of, in the order of their ids.
+func (t *table) joined(agent kg.AgentID) []ChannelID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if set := t.byMember[agent]; set != nil {
+		return set.Keys()
+	}
+	return nil
+}
+
 // eachMember calls fn for each agent that is a member of any channel, until it says
 // stop.
 func (t *table) eachMember(fn func(kg.AgentID) bool) {

@@ -1,0 +1,271 @@
+package channels_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Filters leave out what says otherwise, and what is withheld says nothing.
+func TestHistoryFilters(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	s.role(t, "critic", "bob")
+	send := func(by string, e channels.Envelope) *channels.Message { return s.mustSend(t, by, c.ID, e) }
+	m := []*channels.Message{nil,
+		send("ann", channels.Envelope{Tags: []string{"x"}, Thread: "th"}),                                // 1
+		send("ann", channels.Envelope{Interaction: channels.Request, To: "role:critic"}),                 // 2
+		send("cleo", channels.Envelope{To: "ann", Tags: []string{"x", "y"}, ContentType: channels.Text}), // 3
+	}
+	m = append(m,
+		send("bob", channels.Envelope{Interaction: channels.Response, Correlation: m[2].ID}),                                     // 4
+		send("bob", channels.Envelope{Interaction: channels.BroadcastAll, Thread: "th"}),                                         // 5
+		send("ann", channels.Envelope{Tags: []string{"x"}, ContentType: channels.Action, ExpiresAt: clock.now().Add(time.Hour)}), // 6
+	)
+	elsewhere := s.say(t, "ann", other.ID, "elsewhere")
+	clock.step(time.Hour)
+	for _, row := range []struct {
+		by   string
+		q    channels.HistoryQuery
+		want string
+		code kg.Code
+	}{
+		{"bob", channels.HistoryQuery{SinceMessage: m[2].ID}, "[3 4 5 6]", ""},
+		{"bob", channels.HistoryQuery{BeforeMessage: m[2].ID}, "[1]", ""},
+		{"bob", channels.HistoryQuery{SinceMessage: m[1].ID, BeforeMessage: m[5].ID, Descending: true}, "[4 3 2]", ""},
+		{"bob", channels.HistoryQuery{SinceMessage: elsewhere.ID}, "", kg.CodeInvalid},
+		{"bob", channels.HistoryQuery{BeforeMessage: "no such"}, "", kg.CodeInvalid},
+		{"bob", channels.HistoryQuery{SinceMessage: m[1].ID, SinceSequence: 1}, "", kg.CodeInvalid},
+		{"bob", channels.HistoryQuery{BeforeMessage: m[1].ID, BeforeSequence: 1}, "", kg.CodeInvalid},
+		{"bob", channels.HistoryQuery{Recipient: "bob"}, "[1 2 6]", ""},
+		{"ann", channels.HistoryQuery{Recipient: "ann"}, "[3 4 5]", ""},
+		{"bob", channels.HistoryQuery{Recipient: "cleo"}, "[1 5 6]", ""},
+		{"bob", channels.HistoryQuery{Interaction: channels.Request}, "[2]", ""},
+		{"ann", channels.HistoryQuery{Tag: "x"}, "[1 3]", ""}, // 6 has expired
+		{"bob", channels.HistoryQuery{Tag: "x"}, "[1]", ""},   // 3 is for ann
+		{"ann", channels.HistoryQuery{ContentType: channels.Text}, "[3]", ""},
+		{"ann", channels.HistoryQuery{Thread: "th", Descending: true}, "[5 1]", ""},
+		{"ann", channels.HistoryQuery{Correlation: m[2].ID}, "[4]", ""},
+		{"cleo", channels.HistoryQuery{Correlation: m[2].ID}, "[]", ""}, // was not asked
+	} {
+		for _, size := range []int{0, 1} {
+			row.q.PageSize = size
+			got, err := s.walk(t, row.by, c.ID, row.q)
+			if (row.code == "" && fmt.Sprint(got) != row.want) || kg.CodeOf(err) != row.code {
+				t.Errorf("%s, %+v: got %v, %v; want %s %s", row.by, row.q, got, err, row.want, row.code)
+			}
+		}
+	}
+	_, next, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{PageSize: 1, Tag: "x"})
+	if err != nil || next == "" {
+		t.Fatalf("%q, %v", next, err)
+	}
+	_, _, err = s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{PageSize: 1, Tag: "y", PageToken: next})
+	wantCode(t, "a token of another filter", err, kg.CodeCursorForeign)
+}
+
+// An inbox has what is for its agent, of all its channels, in the order of the log;
+// it is read page by page from any position, and goes on as a stream.
+func TestInbox(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	a, b, c := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Public, "cleo"), s.make(t, channels.Public, "bob")
+	s.role(t, "critic", "bob")
+	var want []channels.MessageID
+	send := func(mine bool, by string, id channels.ChannelID, e channels.Envelope) {
+		if m := s.mustSend(t, by, id, e); mine {
+			want = append(want, m.ID)
+		}
+	}
+	send(true, "ann", a.ID, channels.Envelope{To: "bob"})
+	send(false, "ann", b.ID, channels.Envelope{}) // is no member there
+	send(true, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"})
+	send(false, "bob", a.ID, channels.Envelope{})
+	send(false, "ann", a.ID, channels.Envelope{To: "cleo"})
+	send(true, "cleo", a.ID, channels.Envelope{Interaction: channels.BroadcastAll})
+	direct, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("you")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, direct.Message.ID)
+	read := func(size int) (got []channels.MessageID, at kg.Position) {
+		for more := true; more; {
+			var page []channels.Delivery
+			page, at, more, err = s.Inbox(within(t), as("bob"), channels.InboxQuery{After: at, PageSize: size})
+			if err != nil || len(page) > max(size, 1) && size != 0 {
+				t.Fatalf("%v, %v", page, err)
+			}
+			for _, d := range page {
+				got = append(got, d.ID)
+				if d.Withheld != "" || d.Parts == nil {
+					t.Errorf("got %+v", d.Message)
+				}
+			}
+		}
+		return got, at
+	}
+	for _, size := range []int{0, 1, 2, -1} {
+		if got, _ := read(size); !slices.Equal(got, want) {
+			t.Errorf("pages of %d: got %v, want %v", size, got, want)
+		}
+	}
+	_, at := read(0)
+	stream, err := s.StreamInbox(within(t), as("bob"), &at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = nil
+	send(true, "ann", a.ID, channels.Envelope{To: "bob"})
+	if _, err := s.AddMember(within(t), as("ann"), b.ID, "bob", channels.Ordinary); err != nil {
+		t.Fatal(err)
+	}
+	send(true, "ann", b.ID, channels.Envelope{})
+	made := s.make(t, channels.Private, "bob")
+	send(true, "ann", made.ID, channels.Envelope{})
+	if _, err := s.RemoveMember(within(t), as("ann"), a.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	send(false, "ann", a.ID, channels.Envelope{})
+	send(true, "cleo", b.ID, channels.Envelope{})
+	want = want[1:] // what he left he cannot read any more
+	var got []channels.MessageID
+	for d, err := range stream.Messages() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, d.ID); len(got) == len(want) {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the stream told %v, want %v", got, want)
+	}
+	foreign := at
+	foreign.Epoch[0]++
+	ahead := s.store.Head()
+	ahead.Revision++
+	for _, p := range []kg.Position{foreign, ahead} {
+		_, err := s.StreamAll(within(t), as("bob"), &p)
+		wantCode(t, "a foreign position", err, kg.CodePositionGone)
+		_, _, _, err = s.Inbox(within(t), as("bob"), channels.InboxQuery{After: p})
+		wantCode(t, "a foreign position", err, kg.CodePositionGone)
+	}
+}
+
+// However a feed of all channels begins, and wherever it is taken up again, while
+// others publish, join and make channels, it tells every message behind its start
+// once and in the order of the log.
+func TestFeedMeetsLive(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	var ids []channels.ChannelID
+	for range 4 {
+		ids = append(ids, s.make(t, channels.Private, "bob").ID)
+	}
+	const rounds = 60
+	var mu sync.Mutex
+	var all []channels.MessageID
+	s.say(t, "ann", ids[0], "first")
+	page, _, err := s.History(within(t), as("ann"), ids[0], channels.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, page[0].ID)
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	var publishing, following sync.WaitGroup
+	publishing.Go(func() {
+		for i := range rounds {
+			id := ids[rand.IntN(len(ids))]
+			if i%10 == 5 { // one that is new
+				id = s.make(t, channels.Private, "bob").ID
+			}
+			m := s.say(t, "ann", id, "%d", i)
+			mu.Lock()
+			all = append(all, m.ID)
+			mu.Unlock()
+		}
+		m := s.say(t, "ann", ids[0], "last")
+		mu.Lock()
+		all = append(all, m.ID)
+		mu.Unlock()
+	})
+	for range 8 {
+		following.Go(func() {
+			var got []channels.MessageID
+			at := kg.Position{}
+			for len(got) < rounds+2 {
+				f, err := s.StreamAll(ctx, as("bob"), &at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				stop := 1 + rand.IntN(20)
+				for d, err := range f.Messages() {
+					if err != nil {
+						t.Errorf("after %d: %v", len(got), err)
+						return
+					}
+					got, at = append(got, d.ID), d.Position
+					if stop--; stop == 0 || len(got) == rounds+2 {
+						break
+					}
+				}
+			}
+			publishing.Wait()
+			if !slices.Equal(got, all) {
+				t.Errorf("got %v\nwant %v", got, all)
+			}
+		})
+	}
+	publishing.Wait()
+	following.Wait()
+}
+
+// A feed of a scope has what its reader may read there, channels that are made
+// later included, and nothing of elsewhere.
+func TestStreamScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+	open, closed := s.makeIn(t, scope.ID, "open", channels.ByScope), s.makeIn(t, scope.ID, "closed", channels.Explicit)
+	elsewhere := s.make(t, channels.Private, "bob")
+	f, err := s.StreamScope(within(t), as("bob"), scope.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []channels.MessageID{s.say(t, "ann", open.ID, "one").ID}
+	s.say(t, "ann", closed.ID, "not for bob")
+	s.say(t, "ann", elsewhere.ID, "not of the scope")
+	later := s.makeIn(t, scope.ID, "later", channels.ByScope)
+	want = append(want, s.say(t, "ann", later.ID, "two").ID, s.say(t, "ann", open.ID, "three").ID)
+	for _, from := range []*kg.Position{nil, {}} {
+		if from != nil {
+			if f, err = s.StreamScope(within(t), as("bob"), scope.ID, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []channels.MessageID
+		for d, err := range f.Messages() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, d.ID); len(got) == len(want) {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	_, err = s.StreamScope(within(t), as("eve"), scope.ID, nil)
+	_, absent := s.StreamScope(within(t), as("eve"), "no-such-scope", nil)
+	if err == nil || fmt.Sprint(err) != fmt.Sprint(absent) {
+		t.Errorf("an outsider gets %v, and %v of what is not there", err, absent)
+	}
+}
