@@ -104,6 +104,18 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 	return "", 0
 }
 
+// IsRecord tells whether a graph is the record of a channel.
+func IsRecord(graph kg.Term) bool {
+	_, part := channelOf(graph)
+	return part == recordPart
+}
+
+// IsJournal tells whether a graph holds messages, or what became of them.
+func IsJournal(graph kg.Term) bool {
+	_, part := channelOf(graph)
+	return part == journalPart || part == lanePart || part == receiptPart
+}
+
 // graphPart is what of a channel a graph holds; 0 is no channel's.
 type graphPart uint8
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/channels"
 	"koine/internal/audit"
 	"koine/internal/operation"
 	"koine/kg"
@@ -21,6 +22,7 @@ type auditQuery struct {
 	principal, actor *string
 	since, until     *time.Time
 	kinds            []audit.Kind
+	channel          *string
 }
 
 // auditList answers Query.audit.
@@ -77,6 +79,9 @@ func (asked auditQuery) query(limits Limits) (q audit.Query, err error) {
 		q.Until = *asked.until
 	}
 	q.Kinds = asked.kinds
+	if asked.channel != nil {
+		q.Channel = channels.ChannelID(*asked.channel)
+	}
 	return q, nil
 }
 
@@ -84,6 +89,9 @@ func auditEntry(e *audit.Entry) AuditEntry {
 	out := AuditEntry{Time: e.Time, Kind: e.Kind, Accepted: e.Commit != nil, Principal: string(e.Principal), Actor: string(e.Actor)}
 	if c := e.Commit; c != nil {
 		out.Revision, out.Added, out.Removed = &c.Revision, &e.Added, &e.Removed
+		for i := range e.Channels {
+			out.Channels = append(out.Channels, auditChannel(&e.Channels[i]))
+		}
 		out.Justification, out.ProposalID = unlessEmpty(c.Justification), unlessEmpty(c.ProposalID)
 	}
 	if r := e.Refusal; r != nil {
@@ -95,6 +103,19 @@ func auditEntry(e *audit.Entry) AuditEntry {
 		}
 	}
 	return out
+}
+
+// auditActions are the words for what was done with a channel.
+var auditActions = map[channels.DeedKind]AuditAction{
+	channels.Created: AuditActionCreate, channels.Updated: AuditActionUpdate, channels.Deleted: AuditActionDelete,
+	channels.MemberAdded: AuditActionAddMember, channels.MemberRemoved: AuditActionRemoveMember,
+	channels.Published: AuditActionPublish, channels.Noted: AuditActionNote,
+}
+
+func auditChannel(a *channels.Deed) AuditChannel {
+	return AuditChannel{
+		Action: auditActions[a.Kind], ChannelID: string(a.Channel), EventID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
+	}
 }
 
 func unlessEmpty(text string) *string {

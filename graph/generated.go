@@ -76,7 +76,7 @@ type QueryResolver interface {
 	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
 	Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
 	ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
-	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind) (*AuditConnection, error)
+	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error)
 	Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
 	Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
 	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
@@ -461,6 +461,8 @@ type Query {
     until: DateTime
     "Only these kinds. All of them if not said."
     kinds: [AuditKind!]
+    "Only what was done with this channel and its messages."
+    channelId: ID
   ): AuditConnection!
 
   """
@@ -1608,6 +1610,8 @@ type AuditEntry {
   justification: String
   "The proposal that the commit holds, or applies."
   proposalId: String
+  "What the commit did with channels and their messages, up to 100 things. Null for nothing."
+  channels: [AuditChannel!]
   "Why not: the code of the refusal. Null for a commit."
   reason: String
   "The path of the route that was asked. Null where there is none."
@@ -1622,6 +1626,36 @@ type AuditEntry {
   last: DateTime
 }
 
+"One thing that a commit did with a channel."
+type AuditChannel {
+  "What it was."
+  action: AuditAction!
+  "The channel, also one that has been deleted."
+  channelId: ID!
+  "The message that was published, or that something was noted about."
+  eventId: ID
+  "Who was added or removed."
+  member: String
+}
+
+"What was done with a channel."
+enum AuditAction {
+  "It was made."
+  CREATE
+  "Its name, topic, metadata or rights were changed."
+  UPDATE
+  "It was deleted."
+  DELETE
+  "Somebody became a member, or was given another role."
+  ADD_MEMBER
+  "Somebody is a member no longer."
+  REMOVE_MEMBER
+  "A message was published."
+  PUBLISH
+  "Something was noted about a message: that it was received, retracted or answered, or has expired."
+  NOTE
+}
+
 "What an audit entry is about. A commit has one kind: that which comes first here, of all that is in it."
 enum AuditKind {
   "A credential was made, changed or revoked."
@@ -1632,6 +1666,10 @@ enum AuditKind {
   PROPOSAL
   "Something else in a graph of koine's own was changed."
   ADMIN
+  "A channel was made, changed or deleted, or who is in it."
+  CHANNEL
+  "A message was published, or something was noted about one."
+  MESSAGE
   "Any other update."
   UPDATE
   "Refused: the caller may not do it, or the graph is not there for it."
@@ -3610,6 +3648,20 @@ func (ec *executionContext) childFields_Assertion(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Assertion", field.Name)
 }
 
+func (ec *executionContext) childFields_AuditChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "action":
+		return ec.fieldContext_AuditChannel_action(ctx, field)
+	case "channelId":
+		return ec.fieldContext_AuditChannel_channelId(ctx, field)
+	case "eventId":
+		return ec.fieldContext_AuditChannel_eventId(ctx, field)
+	case "member":
+		return ec.fieldContext_AuditChannel_member(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditChannel", field.Name)
+}
+
 func (ec *executionContext) childFields_AuditConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -3642,6 +3694,8 @@ func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field gr
 		return ec.fieldContext_AuditEntry_justification(ctx, field)
 	case "proposalId":
 		return ec.fieldContext_AuditEntry_proposalId(ctx, field)
+	case "channels":
+		return ec.fieldContext_AuditEntry_channels(ctx, field)
 	case "reason":
 		return ec.fieldContext_AuditEntry_reason(ctx, field)
 	case "path":
@@ -5865,6 +5919,14 @@ func (ec *executionContext) field_Query_audit_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["kinds"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg7
 	return args, nil
 }
 
@@ -7748,6 +7810,98 @@ func (ec *executionContext) fieldContext_Assertion_provenance(_ context.Context,
 	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
+func (ec *executionContext) _AuditChannel_action(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditChannel_action(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Action, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v AuditAction) graphql.Marshaler {
+			return ec.marshalNAuditAction2koineᚋgraphᚐAuditAction(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditChannel_action(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type AuditAction does not have child fields"))
+}
+
+func (ec *executionContext) _AuditChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditChannel_channelId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChannelID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditChannel_eventId(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditChannel_eventId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditChannel_eventId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditChannel_member(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditChannel_member(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Member, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditChannel_member(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _AuditConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *AuditConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8040,6 +8194,38 @@ func (ec *executionContext) _AuditEntry_proposalId(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_AuditEntry_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_channels(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_channels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []AuditChannel) graphql.Marshaler {
+			return ec.marshalOAuditChannel2ᚕkoineᚋgraphᚐAuditChannelᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AuditChannel(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _AuditEntry_reason(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
@@ -16546,7 +16732,7 @@ func (ec *executionContext) _Query_audit(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Audit(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["principal"].(*string), fc.Args["actor"].(*string), fc.Args["since"].(*time.Time), fc.Args["until"].(*time.Time), fc.Args["kinds"].([]AuditKind))
+			return ec.Resolvers.Query().Audit(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["principal"].(*string), fc.Args["actor"].(*string), fc.Args["since"].(*time.Time), fc.Args["until"].(*time.Time), fc.Args["kinds"].([]AuditKind), fc.Args["channelId"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *AuditConnection) graphql.Marshaler {
@@ -25549,6 +25735,59 @@ func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var auditChannelImplementors = []string{"AuditChannel"}
+
+func (ec *executionContext) _AuditChannel(ctx context.Context, sel ast.SelectionSet, obj *AuditChannel) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, auditChannelImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AuditChannel")
+		case "action":
+			out.Values[i] = ec._AuditChannel_action(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "channelId":
+			out.Values[i] = ec._AuditChannel_channelId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "eventId":
+			out.Values[i] = ec._AuditChannel_eventId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "member":
+			out.Values[i] = ec._AuditChannel_member(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var auditConnectionImplementors = []string{"AuditConnection"}
 
 func (ec *executionContext) _AuditConnection(ctx context.Context, sel ast.SelectionSet, obj *AuditConnection) graphql.Marshaler {
@@ -25651,6 +25890,11 @@ func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSe
 			}
 		case "proposalId":
 			out.Values[i] = ec._AuditEntry_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "channels":
+			out.Values[i] = ec._AuditEntry_channels(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -31798,6 +32042,20 @@ func (ec *executionContext) marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx c
 	return ec._Assertion(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNAuditAction2koineᚋgraphᚐAuditAction(ctx context.Context, v any) (AuditAction, error) {
+	var res AuditAction
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAuditAction2koineᚋgraphᚐAuditAction(ctx context.Context, sel ast.SelectionSet, v AuditAction) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNAuditChannel2koineᚋgraphᚐAuditChannel(ctx context.Context, sel ast.SelectionSet, v AuditChannel) graphql.Marshaler {
+	return ec._AuditChannel(ctx, sel, &v)
+}
+
 func (ec *executionContext) marshalNAuditConnection2ᚖkoineᚋgraphᚐAuditConnection(ctx context.Context, sel ast.SelectionSet, v *AuditConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -33596,6 +33854,25 @@ func (ec *executionContext) marshalOApplyPatchesPayload2ᚖkoineᚋgraphᚐApply
 		return graphql.Null
 	}
 	return ec._ApplyPatchesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAuditChannel2ᚕkoineᚋgraphᚐAuditChannelᚄ(ctx context.Context, sel ast.SelectionSet, v []AuditChannel) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAuditChannel2koineᚋgraphᚐAuditChannel(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOAuditKind2ᚕkoineᚋgraphᚐAuditKindᚄ(ctx context.Context, v any) ([]AuditKind, error) {

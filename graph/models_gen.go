@@ -168,6 +168,18 @@ type Assertion struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
+// One thing that a commit did with a channel.
+type AuditChannel struct {
+	// What it was.
+	Action AuditAction `json:"action"`
+	// The channel, also one that has been deleted.
+	ChannelID string `json:"channelId"`
+	// The message that was published, or that something was noted about.
+	EventID *string `json:"eventId"`
+	// Who was added or removed.
+	Member *string `json:"member"`
+}
+
 // A page of the audit list.
 type AuditConnection struct {
 	// The entries, the newest first.
@@ -198,6 +210,8 @@ type AuditEntry struct {
 	Justification *string `json:"justification"`
 	// The proposal that the commit holds, or applies.
 	ProposalID *string `json:"proposalId"`
+	// What the commit did with channels and their messages, up to 100 things. Null for nothing.
+	Channels []AuditChannel `json:"channels"`
 	// Why not: the code of the refusal. Null for a commit.
 	Reason *string `json:"reason"`
 	// The path of the route that was asked. Null where there is none.
@@ -2173,6 +2187,65 @@ func (e *APIKeyState) UnmarshalGQL(v any) error {
 }
 
 func (e APIKeyState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What was done with a channel.
+type AuditAction string
+
+const (
+	// It was made.
+	AuditActionCreate AuditAction = "CREATE"
+	// Its name, topic, metadata or rights were changed.
+	AuditActionUpdate AuditAction = "UPDATE"
+	// It was deleted.
+	AuditActionDelete AuditAction = "DELETE"
+	// Somebody became a member, or was given another role.
+	AuditActionAddMember AuditAction = "ADD_MEMBER"
+	// Somebody is a member no longer.
+	AuditActionRemoveMember AuditAction = "REMOVE_MEMBER"
+	// A message was published.
+	AuditActionPublish AuditAction = "PUBLISH"
+	// Something was noted about a message: that it was received, retracted or answered, or has expired.
+	AuditActionNote AuditAction = "NOTE"
+)
+
+var AllAuditAction = []AuditAction{
+	AuditActionCreate,
+	AuditActionUpdate,
+	AuditActionDelete,
+	AuditActionAddMember,
+	AuditActionRemoveMember,
+	AuditActionPublish,
+	AuditActionNote,
+}
+
+func (e AuditAction) IsValid() bool {
+	switch e {
+	case AuditActionCreate, AuditActionUpdate, AuditActionDelete, AuditActionAddMember, AuditActionRemoveMember, AuditActionPublish, AuditActionNote:
+		return true
+	}
+	return false
+}
+
+func (e AuditAction) String() string {
+	return string(e)
+}
+
+func (e *AuditAction) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AuditAction(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AuditAction", str)
+	}
+	return nil
+}
+
+func (e AuditAction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -152,8 +152,8 @@ func (r *queryResolver) ShortestPaths(ctx context.Context, from kg.Term, to kg.T
 }
 
 // Audit is the resolver for the audit field.
-func (r *queryResolver) Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind) (*AuditConnection, error) {
-	return auditList(ctx, auditQuery{first, after, principal, actor, since, until, kinds})
+func (r *queryResolver) Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error) {
+	return auditList(ctx, auditQuery{first, after, principal, actor, since, until, kinds, channelID})
 }
 
 // Changes is the resolver for the changes field.

@@ -64,7 +64,7 @@ var law = []layer{
 		"how patterns are joined is the same for all languages that ask with them"},
 	{"koine/internal/livematch", []string{"koine/kg", "koine/internal/pattern"}, []string{},
 		"how solutions change with a commit is the same for all protocols, so it knows none"},
-	{"koine/internal/audit", []string{"koine/kg", "koine/internal/caller"}, []string{},
+	{"koine/internal/audit", []string{"koine/kg", "koine/channels", "koine/internal/caller"}, []string{},
 		"what was done and what was refused is the same for all protocols, so it knows none"},
 	{"koine/internal/tracing", []string{"koine/kg"}, []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/trace"},
 		"only it knows OpenTelemetry: everybody else is given a function that begins a span"},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/channels"
 	"koine/kg"
 )
 
@@ -17,6 +18,8 @@ const (
 	Policy   Kind = "POLICY"   // who may do what with a graph
 	Proposal Kind = "PROPOSAL" // an update was held, reviewed, withdrawn, or applied after review
 	Admin    Kind = "ADMIN"    // something else in a graph of koine's own
+	Channel  Kind = "CHANNEL"  // a channel, or who is in it
+	Message  Kind = "MESSAGE"  // a message was published, or something was noted about one
 	Update   Kind = "UPDATE"   // anything else
 )
 
@@ -37,6 +40,8 @@ type Entry struct {
 	// those.
 	Commit         *kg.Commit
 	Added, Removed int
+	// Channels are what the commit did with channels, up to channels.MaxDeeds.
+	Channels []channels.Deed
 	// Refusal is set for what was not.
 	Refusal *Refusal
 }
@@ -48,7 +53,7 @@ const (
 	proposalGraph  = kg.OwnGraphPrefix + "proposal:"
 )
 
-var strength = map[Kind]int{Update: 0, Admin: 1, Proposal: 2, Policy: 3, Key: 4}
+var strength = map[Kind]int{Update: 0, Message: 1, Channel: 2, Admin: 3, Proposal: 4, Policy: 5, Key: 6}
 
 // entryOf is the entry of a commit.
 func entryOf(c *kg.Commit) Entry {
@@ -67,6 +72,7 @@ func entryOf(c *kg.Commit) Entry {
 			e.Kind = k
 		}
 	}
+	e.Channels = channels.DeedsOf(c)
 	told := *c
 	told.Changes, told.ContentHash, told.IdempotencyKey = nil, [32]byte{}, ""
 	e.Commit = &told
@@ -80,6 +86,10 @@ func kindOf(q *kg.Quad) Kind {
 		return Update
 	case strings.HasPrefix(graph, proposalGraph):
 		return Proposal
+	case channels.IsRecord(q.Graph):
+		return Channel
+	case channels.IsJournal(q.Graph):
+		return Message
 	case strings.HasPrefix(q.Subject.Value(), keySubject):
 		return Key
 	case strings.HasPrefix(q.Predicate.Value(), policyProperty):

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/channels"
 	"koine/kg"
 )
 
@@ -30,6 +31,8 @@ type Query struct {
 	Principal, Actor kg.AgentID
 	Since, Until     time.Time // both inclusive
 	Kinds            []Kind
+	// Channel leaves out what did nothing with it.
+	Channel channels.ChannelID
 }
 
 // Page is a part of the list, the newest first.
@@ -188,7 +191,8 @@ func (l *lister) add(e Entry) {
 
 func (l *lister) wanted(e *Entry) bool {
 	q := &l.query
-	return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&
+	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.Deed) bool { return a.Channel == q.Channel })) &&
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&
 		(q.Principal == "" || q.Principal == e.Principal) && (q.Actor == "" || q.Actor == e.Actor) &&
 		(q.Since.IsZero() || !e.Time.Before(q.Since)) && (q.Until.IsZero() || !e.Time.After(q.Until))
 }

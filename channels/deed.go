@@ -1,0 +1,125 @@
+package channels
+
+import "koine/kg"
+
+// DeedKind says what was done with a channel.
+type DeedKind string
+
+// The kinds.
+const (
+	Created       DeedKind = "created"
+	Updated       DeedKind = "updated" // name, topic, metadata, rights, or whatever else is in its record
+	Deleted       DeedKind = "deleted"
+	MemberAdded   DeedKind = "memberAdded" // or given another role
+	MemberRemoved DeedKind = "memberRemoved"
+	Published     DeedKind = "published"
+	Noted         DeedKind = "noted" // something about a message: a receipt, that it was retracted or has expired
+)
+
+// MaxDeeds bounds what DeedsOf tells of one commit.
+const MaxDeeds = 100
+
+// Deed is one thing that a commit did with a channel.
+type Deed struct {
+	Kind    DeedKind
+	Channel ChannelID
+	// Message is what was published, or noted about; "" for other kinds.
+	Message MessageID
+	// Member is who was added or removed; "" for other kinds.
+	Member kg.AgentID
+}
+
+// DeedsOf tells what a commit did with channels, in the order of its changes, each
+// thing once. It reads the commit alone: from one of which the reader sees a part,
+// it tells that part.
+func DeedsOf(c *kg.Commit) []Deed {
+	a := deeds{seen: map[Deed]bool{}}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		switch id, part := channelOf(ch.Quad.Graph); part {
+		case recordPart:
+			if ch.Quad.Subject == id.Entity() {
+				a.record(id, ch)
+			}
+		case journalPart, lanePart, receiptPart:
+			a.message(id, ch)
+		}
+	}
+	return a.told()
+}
+
+type deeds struct {
+	list []Deed
+	seen map[Deed]bool
+}
+
+func (a *deeds) add(act Deed) {
+	if !a.seen[act] {
+		a.seen[act] = true
+		a.list = append(a.list, act)
+	}
+}
+
+// record takes in a change of a channel's record.
+func (a *deeds) record(id ChannelID, ch *kg.Change) {
+	there := len(ch.After) > 0
+	switch q := &ch.Quad; {
+	case q.Predicate == rdfType && there:
+		a.add(Deed{Kind: Created, Channel: id})
+	case q.Predicate == propDeleted && there:
+		a.add(Deed{Kind: Deleted, Channel: id})
+	case roleOf(q.Predicate) != "" && there:
+		a.add(Deed{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
+	case roleOf(q.Predicate) != "":
+		a.add(Deed{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
+	case q.Predicate != propVersion:
+		a.add(Deed{Kind: Updated, Channel: id})
+	}
+}
+
+// message takes in a change of what is known about a message.
+func (a *deeds) message(id ChannelID, ch *kg.Change) {
+	m := messageOf(ch.Quad.Subject)
+	if m == "" {
+		return
+	}
+	kind := Noted
+	if ch.Quad.Predicate == kg.Sequence {
+		kind = Published
+	}
+	a.add(Deed{Kind: kind, Channel: id, Message: m})
+}
+
+// told leaves out what another action says already: of a channel that was made what
+// it was made with, of one that was deleted who was in it, of who got another role
+// that the old one went, and of a message that was published what it is.
+func (a *deeds) told() (out []Deed) {
+	for _, act := range a.list {
+		also := func(kind DeedKind) bool {
+			other := act
+			other.Kind = kind
+			if kind == Created || kind == Deleted {
+				other.Member = ""
+			}
+			return a.seen[other]
+		}
+		switch act.Kind {
+		case Updated, MemberAdded:
+			if also(Created) || also(Deleted) {
+				continue
+			}
+		case MemberRemoved:
+			if also(Deleted) || also(MemberAdded) {
+				continue
+			}
+		case Noted:
+			if also(Published) {
+				continue
+			}
+		}
+		if out = append(out, act); len(out) == MaxDeeds {
+			break
+		}
+	}
+	return out
+}
