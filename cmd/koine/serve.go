@@ -146,7 +146,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Streams: streams, Prefixes: registry}
-	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
+	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
 	server.HandleRPC(a2a.NewHandler(deps, rpc))
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true})

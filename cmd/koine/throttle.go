@@ -15,6 +15,7 @@ import (
 type throttleFlags struct {
 	PrincipalRequests   *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
+	PrincipalHistories  *float64       `help:"Reads of the history of channels a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
 	PrincipalStreams    *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalStatements *int64         `help:"Statements that one agent may back at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
 	PrincipalGraphs     *int64         `help:"Graphs that one agent may create, deleted ones included (default: 10000, in open mode 0)." placeholder:"N"`
@@ -26,7 +27,7 @@ type throttleFlags struct {
 
 // The limits of a server that knows its callers.
 var (
-	principalLimits = throttle.Limits{Requests: 200, Updates: 50, Streams: 200}
+	principalLimits = throttle.Limits{Requests: 200, Updates: 50, Streams: 200, Histories: 50}
 	addressLimits   = throttle.Limits{Requests: 500, Updates: 100, Streams: 500}
 )
 
@@ -78,6 +79,7 @@ func (f throttleFlags) throttle(open bool, counters *httpd.Counters, trail *audi
 	}{
 		{"principal-requests", f.PrincipalRequests, &o.Principal.Requests},
 		{"principal-updates", f.PrincipalUpdates, &o.Principal.Updates},
+		{"principal-histories", f.PrincipalHistories, &o.Principal.Histories},
 		{"address-requests", f.AddressRequests, &o.Address.Requests},
 		{"address-updates", f.AddressUpdates, &o.Address.Updates},
 	} {

@@ -217,3 +217,40 @@ func TestOperationsOfASocketCount(t *testing.T) {
 		t.Error("ten operations of a socket passed a limit of three")
 	}
 }
+
+// What the channels extension throttles is its RateLimitError, which comes with
+// HTTP 200.
+func TestLimitsOfChannels(t *testing.T) {
+	_, url := startServer(t, "--principal-updates", "0.2", "--principal-histories", "0.001")
+	call := func(method, params string) string {
+		t.Helper()
+		response, err := http.Post(url+"/a2a", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %s %v", method, response.Status, text, err)
+		}
+		return string(text)
+	}
+	var made struct{ Result struct{ Channel struct{ ID string } } }
+	if err := json.Unmarshal([]byte(call("channels/create", `{}`)), &made); err != nil || made.Result.Channel.ID == "" {
+		t.Fatal(err)
+	}
+	about := `{"channelId":"` + made.Result.Channel.ID + `"`
+	limited := func(text string) bool {
+		return strings.Contains(text, `"error":{"code":-31105,`) && strings.Contains(text, `"reason":"RATE_LIMITED"`) && strings.Contains(text, `"retryAfterMs":`)
+	}
+	call("channels/publish", about+`,"parts":[{"text":"one"}]}`) // two at once, and one more in five seconds
+	for n := 0; !limited(call("channels/publish", about+`,"parts":[{"text":"again"}]}`)); n++ {
+		if n == 1000 {
+			t.Fatal("publishing has no limit")
+		}
+	}
+	call("channels/history", about+"}")
+	if got := call("channels/history", about+"}"); !limited(got) {
+		t.Errorf("the second read of history: got %s", got)
+	}
+}

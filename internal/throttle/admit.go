@@ -35,6 +35,12 @@ func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) 
 	return t.Stream(who.Principal.ID, who.Address)
 }
 
+// AdmitHistory takes a read of a channel's history from the share of who the
+// context carries.
+func (t *Throttle) AdmitHistory(ctx context.Context) error {
+	return t.History(caller.From(ctx).Principal.ID)
+}
+
 // AdmitCall takes one more request from the share of who the context carries:
 // of a batch, or of a socket.
 func (t *Throttle) AdmitCall(ctx context.Context) error {

@@ -13,6 +13,9 @@ type Limits struct {
 	Requests float64 // a second
 	Updates  float64 // a second
 	Streams  int     // open at a time
+	// Histories are reads of a channel's history a second, of a principal: an
+	// answer may be as large as many others together.
+	Histories float64
 }
 
 // Defaults and bounds of the Options.
@@ -29,9 +32,10 @@ const (
 
 // What was refused.
 const (
-	Requests = "requests"
-	Updates  = "updates"
-	Streams  = "streams"
+	Requests  = "requests"
+	Updates   = "updates"
+	Streams   = "streams"
+	Histories = "reads of history"
 )
 
 // By whom it was too many.

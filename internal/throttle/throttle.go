@@ -21,7 +21,8 @@ type Throttle struct {
 		principal *buckets[kg.AgentID]
 		address   *buckets[netip.Prefix]
 	}
-	streams struct {
+	histories *buckets[kg.AgentID]
+	streams   struct {
 		principal *places[kg.AgentID]
 		address   *places[netip.Prefix]
 	}
@@ -35,6 +36,7 @@ func New(options Options) *Throttle {
 	t.requests.address = newBuckets[netip.Prefix](o.Address.Requests, o.Burst, o.MaxBuckets)
 	t.updates.principal = newBuckets[kg.AgentID](o.Principal.Updates, o.Burst, o.MaxBuckets)
 	t.updates.address = newBuckets[netip.Prefix](o.Address.Updates, o.Burst, o.MaxBuckets)
+	t.histories = newBuckets[kg.AgentID](o.Principal.Histories, o.Burst, o.MaxBuckets)
 	t.streams.principal = newPlaces[kg.AgentID](o.Principal.Streams)
 	t.streams.address = newPlaces[netip.Prefix](o.Address.Streams)
 	return t
@@ -56,6 +58,14 @@ func (t *Throttle) Request(principal kg.AgentID) error {
 		return nil
 	}
 	return t.check(t.requests.principal.take(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
+}
+
+// History takes a read of a channel's history from a principal's share.
+func (t *Throttle) History(principal kg.AgentID) error {
+	if t == nil {
+		return nil
+	}
+	return t.check(t.histories.take(principal, t.options.Clock()), Refusal{What: Histories, By: ByPrincipal, Principal: principal})
 }
 
 // Update takes an update from the shares of both. What the principal may not do
@@ -156,5 +166,5 @@ func (t *Throttle) Remembered() int {
 	if t == nil {
 		return 0
 	}
-	return t.requests.principal.len() + t.requests.address.len() + t.updates.principal.len() + t.updates.address.len()
+	return t.requests.principal.len() + t.requests.address.len() + t.updates.principal.len() + t.updates.address.len() + t.histories.len()
 }

@@ -54,10 +54,26 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 	refused(t, l.Request("agent://a"), throttle.Requests, 500*time.Millisecond)
 }
 
+func TestHistoriesOfAPrincipal(t *testing.T) {
+	c := newClock()
+	l := throttle.New(throttle.Options{Principal: throttle.Limits{Histories: 1}, Burst: 2 * time.Second, Clock: c.Now})
+	as := func(id kg.AgentID) context.Context {
+		return caller.With(t.Context(), caller.Caller{Principal: kg.Principal{ID: id}})
+	}
+	admitted(t, l.AdmitHistory(as("agent://a")))
+	admitted(t, l.AdmitHistory(as("agent://a")))
+	refused(t, l.AdmitHistory(as("agent://a")), throttle.Histories, time.Second)
+	admitted(t, l.AdmitHistory(as("agent://b")))
+	admitted(t, l.Request("agent://a"))
+	c.advance(time.Second)
+	admitted(t, l.AdmitHistory(as("agent://a")))
+}
+
 func TestZeroBoundsNothing(t *testing.T) {
 	for _, l := range []*throttle.Throttle{nil, throttle.New(throttle.Options{})} {
 		for range 1000 {
 			admitted(t, l.Request("agent://a"))
+			admitted(t, l.History("agent://a"))
 			admitted(t, l.Address(addr("192.0.2.1")))
 			admitted(t, l.Update("agent://a", addr("192.0.2.1")))
 			if _, err := l.Stream("agent://a", addr("192.0.2.1")); err != nil {
