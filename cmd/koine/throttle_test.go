@@ -235,7 +235,9 @@ func TestLimitsOfChannels(t *testing.T) {
 		}
 		return string(text)
 	}
-	var made struct{ Result struct{ Channel struct{ ID string } } }
+	var made struct {
+		Result struct{ Channel struct{ ID string } }
+	}
 	if err := json.Unmarshal([]byte(call("channels/create", `{}`)), &made); err != nil || made.Result.Channel.ID == "" {
 		t.Fatal(err)
 	}
