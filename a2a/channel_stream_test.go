@@ -154,7 +154,7 @@ func TestTooManyChannelStreams(t *testing.T) {
 // A client that does not read is told so behind what it was sent, and misses
 // nothing when it comes back.
 func TestSlowReaderOfAChannel(t *testing.T) {
-	followed := make(chan context.Context, 2)
+	followed := make(chan context.Context, 100)
 	admit := func(ctx context.Context, _ kg.Principal, follow bool) error {
 		if follow {
 			followed <- ctx
@@ -184,11 +184,19 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 		fmt.Sprintf(`"reason":"SLOW_CONSUMER","domain":"koine","hint":"Resume from the position; without one, start again.","position":"%d"`, at)); block != want {
 		t.Errorf("got  %swant %s", block, want)
 	}
-	sub = s.follow(t, "ann", id, fmt.Sprintf(`,"sinceSequence":%d`, at))
-	for at++; at <= n; at++ {
-		if block := sub.block(); !strings.HasPrefix(block, fmt.Sprintf("id: %d\n", at)) {
-			t.Fatalf("back behind %d: got %.300s", at, block)
+	// On a machine that is busy it may be given up again, and comes back again.
+	for at < n {
+		sub = s.follow(t, "ann", id, fmt.Sprintf(`,"sinceSequence":%d`, at))
+		for at < n {
+			block := sub.block()
+			if strings.Contains(block, "SLOW_CONSUMER") {
+				break
+			}
+			if at++; !strings.HasPrefix(block, fmt.Sprintf("id: %d\n", at)) {
+				t.Fatalf("back behind %d: got %.300s", at-1, block)
+			}
 		}
+		sub.cancel()
 	}
 }
 
