@@ -129,7 +129,7 @@ func TestInvite(t *testing.T) {
 	wantCode(t, "dora joins", err, kg.CodeChannelNotFound)
 	// Who is added needs no invitation any more, and a deleted channel has none.
 	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
-	if got, err = s.AddMember(within(t), as("ann"), c.ID, "dora", ""); err != nil {
+	if _, err = s.AddMember(within(t), as("ann"), c.ID, "dora", ""); err != nil {
 		t.Fatal(err)
 	}
 	invitedTo("dora", 0)
