@@ -17,9 +17,6 @@ func (s ScopeID) Entity() kg.Term { return kg.IRI(scopePrefix + string(s)) }
 // RecordGraph holds what is known of the scope itself.
 func (s ScopeID) RecordGraph() kg.Term { return kg.IRI(scopeRecordPrefix + string(s)) }
 
-// valid tells whether a scope may have the id. What is not valid is not there.
-func (s ScopeID) valid() bool { return ChannelID(s).valid() }
-
 // scopeIn is the scope that an entity is, "" for another entity.
 func scopeIn(t kg.Term) ScopeID {
 	id, ok := strings.CutPrefix(t.Value(), scopePrefix)

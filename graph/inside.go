@@ -61,7 +61,6 @@ func readOwnEntity(ctx context.Context, entity kg.Term) error {
 type insidePlan struct {
 	op    *graphql.OperationContext
 	set   ast.SelectionSet
-	first int // of a list
 }
 
 func (p *planner) inside(f graphql.CollectedField) *insidePlan {
