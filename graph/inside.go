@@ -59,8 +59,8 @@ func readOwnEntity(ctx context.Context, entity kg.Term) error {
 // insidePlan is what a selection set asks of channels or messages inside of what the
 // engine writes. The generated code takes it from the operation as it is.
 type insidePlan struct {
-	op    *graphql.OperationContext
-	set   ast.SelectionSet
+	op  *graphql.OperationContext
+	set ast.SelectionSet
 }
 
 func (p *planner) inside(f graphql.CollectedField) *insidePlan {
