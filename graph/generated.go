@@ -104,6 +104,7 @@ type SubscriptionResolver interface {
 	EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
 	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
+	MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -914,6 +915,20 @@ type Subscription {
     "Where to start, as for ` + "`" + `statementChanged` + "`" + `; a snapshot tells the proposals that there are."
     resume: Position
   ): ProposalEvent
+
+  """
+  The messages of a channel in the order of their sequence, without a gap: those that there are behind a start,
+  then each as it is published. It ends with the error CHANNEL_NOT_FOUND when you may not read the channel any
+  more.
+  """
+  messagePublished(
+    "Which channel."
+    channelId: ID!
+    "Begin behind this sequence: 0 for all messages. What comes from now on, if not said."
+    sinceSequence: Long
+    "Where to start in place of that: behind a position, or \"latest\"; \"earliest\" and \"snapshot\" are the first message."
+    resume: Position
+  ): MessageEvent
 }
 
 "Something with an id by which it can be asked for again."
@@ -3080,6 +3095,19 @@ enum MessageContentType {
   ACTION
   "As a notice of koine's own."
   SYSTEM
+}
+
+"What a subscription to a channel sends."
+union MessageEvent = MessagePublished | UpToDate | Resync
+
+"A message was published."
+type MessagePublished {
+  "The message, as it is shown now."
+  message: Message!
+  "Its sequence."
+  sequence: Long!
+  "Where to resume from behind it. Never null: the type is that of StatementChange.position."
+  position: Position
 }
 
 "A page of messages."
@@ -6753,6 +6781,36 @@ func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Con
 		return nil, err
 	}
 	args["view"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_messagePublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "sinceSequence",
+		func(ctx context.Context, v any) (*int64, error) {
+			return ec.unmarshalOLong2ᚖint64(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["sinceSequence"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg2
 	return args, nil
 }
 
@@ -13827,6 +13885,84 @@ func (ec *executionContext) fieldContext_MessageConnection_pageInfo(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _MessagePublished_message(ctx context.Context, field graphql.CollectedField, obj *MessagePublished) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessagePublished_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalNMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessagePublished_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MessagePublished",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MessagePublished_sequence(ctx context.Context, field graphql.CollectedField, obj *MessagePublished) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessagePublished_sequence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sequence, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessagePublished_sequence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessagePublished", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _MessagePublished_position(ctx context.Context, field graphql.CollectedField, obj *MessagePublished) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessagePublished_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MessagePublished_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessagePublished", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
 func (ec *executionContext) _Mutation_quarantineAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19975,6 +20111,50 @@ func (ec *executionContext) fieldContext_Subscription_proposalChanged(ctx contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_messagePublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_messagePublished(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().MessagePublished(ctx, fc.Args["channelId"].(string), fc.Args["sinceSequence"].(*int64), fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v MessageEvent) graphql.Marshaler {
+			return ec.marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_messagePublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type MessageEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_messagePublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _TermCount_iri(ctx context.Context, field graphql.CollectedField, obj *TermCount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -25254,6 +25434,40 @@ func (ec *executionContext) _MatchEvent(ctx context.Context, sel ast.SelectionSe
 	}
 }
 
+func (ec *executionContext) _MessageEvent(ctx context.Context, sel ast.SelectionSet, obj MessageEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case UpToDate:
+		return ec._UpToDate(ctx, sel, &obj)
+	case *UpToDate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._UpToDate(ctx, sel, obj)
+	case Resync:
+		return ec._Resync(ctx, sel, &obj)
+	case *Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Resync(ctx, sel, obj)
+	case MessagePublished:
+		return ec._MessagePublished(ctx, sel, &obj)
+	case *MessagePublished:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._MessagePublished(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of MessageEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj Node) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -28622,6 +28836,54 @@ func (ec *executionContext) _MessageConnection(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var messagePublishedImplementors = []string{"MessagePublished", "MessageEvent"}
+
+func (ec *executionContext) _MessagePublished(ctx context.Context, sel ast.SelectionSet, obj *MessagePublished) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messagePublishedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MessagePublished")
+		case "message":
+			out.Values[i] = ec._MessagePublished_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sequence":
+			out.Values[i] = ec._MessagePublished_sequence(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._MessagePublished_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -30335,7 +30597,7 @@ func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.Selecti
 	return out
 }
 
-var resyncImplementors = []string{"Resync", "ProposalEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+var resyncImplementors = []string{"Resync", "ProposalEvent", "MessageEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, obj *Resync) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resyncImplementors)
@@ -31145,6 +31407,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_matchChanged(ctx, fields[0])
 	case "proposalChanged":
 		return ec._Subscription_proposalChanged(ctx, fields[0])
+	case "messagePublished":
+		return ec._Subscription_messagePublished(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -31193,7 +31457,7 @@ func (ec *executionContext) _TermCount(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "MessageEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, upToDateImplementors)
@@ -32905,6 +33169,16 @@ func (ec *executionContext) marshalNMessage2ᚕkoineᚋgraphᚐMessageᚄ(ctx co
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNMessage2ᚖkoineᚋgraphᚐMessage(ctx context.Context, sel ast.SelectionSet, v *Message) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Message(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx context.Context, sel ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
@@ -34829,6 +35103,13 @@ func (ec *executionContext) marshalOMessageContentType2ᚖkoineᚋgraphᚐMessag
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx context.Context, sel ast.SelectionSet, v MessageEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MessageEvent(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOMessageType2ᚖkoineᚋgraphᚐMessageType(ctx context.Context, v any) (*MessageType, error) {

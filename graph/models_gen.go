@@ -21,6 +21,11 @@ type MatchEvent interface {
 	IsMatchEvent()
 }
 
+// What a subscription to a channel sends.
+type MessageEvent interface {
+	IsMessageEvent()
+}
+
 // Something with an id by which it can be asked for again.
 type Node interface {
 	IsNode()
@@ -997,6 +1002,18 @@ type MessageConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
+// A message was published.
+type MessagePublished struct {
+	// The message, as it is shown now.
+	Message *Message `json:"message"`
+	// Its sequence.
+	Sequence int64 `json:"sequence"`
+	// Where to resume from behind it. Never null: the type is that of StatementChange.position.
+	Position *Position `json:"position"`
+}
+
+func (MessagePublished) IsMessageEvent() {}
+
 // What is to be different in metadata.
 type MetadataPatchInput struct {
 	// Members to set: a JSON object.
@@ -1413,6 +1430,8 @@ type Resync struct {
 }
 
 func (Resync) IsProposalEvent() {}
+
+func (Resync) IsMessageEvent() {}
 
 func (Resync) IsStatementEvent() {}
 
@@ -1833,6 +1852,8 @@ type UpToDate struct {
 }
 
 func (UpToDate) IsProposalEvent() {}
+
+func (UpToDate) IsMessageEvent() {}
 
 func (UpToDate) IsStatementEvent() {}
 

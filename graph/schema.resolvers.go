@@ -281,6 +281,11 @@ func (r *subscriptionResolver) ProposalChanged(ctx context.Context, id *string, 
 	return nil, followProposals(ctx, id, resume)
 }
 
+// MessagePublished is the resolver for the messagePublished field.
+func (r *subscriptionResolver) MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error) {
+	return nil, followMessages(ctx, channelID, sinceSequence, resume)
+}
+
 // Mutation returns MutationResolver implementation.
 func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 

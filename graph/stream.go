@@ -15,7 +15,7 @@ import (
 // Stream is an established subscription: what is followed, with what the
 // operation selected of it.
 type Stream struct {
-	*follow.Following
+	source
 	ctx     context.Context // that of the stream
 	engine  *Engine
 	request *operation.Request
@@ -24,13 +24,30 @@ type Stream struct {
 	hints   atomic.Pointer[[]operation.Hint] // until an event has told them
 }
 
+// source is where a stream's events come from: a follow.Following, or the messages
+// of a channel.
+type source interface {
+	operation.Subscription
+	// Snapshot is what stands, while its events are being yielded; nil otherwise.
+	Snapshot() *kg.Snapshot
+}
+
 // register takes the stream's place in the log.
-func (s *Stream) register(subject follow.Subject, start operation.Resume) (err error) {
+func (s *Stream) register(subject follow.Subject, start operation.Resume) error {
+	if err := s.followable(); err != nil {
+		return err
+	}
+	f, err := follow.Start(s.ctx, s.engine.deps.Store, subject, start)
+	s.source = f
+	return err
+}
+
+// followable refuses views under which nothing can be followed.
+func (s *Stream) followable() error {
 	if s.view.At != 0 || s.view.MaxAge != 0 {
 		return kg.Errorf(kg.CodeInvalid, "changes cannot be watched under an age or at a revision").At("view")
 	}
-	s.Following, err = follow.Start(s.ctx, s.engine.deps.Store, subject, start)
-	return err
+	return nil
 }
 
 // Events yields what stands, if that was asked for, and then the changes. It
@@ -48,7 +65,7 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 				}
 			}
 		}()
-		for e, err := range s.Following.Events() {
+		for e, err := range s.source.Events() {
 			told := true
 			if err == nil {
 				e.Result, told, err = s.result(&e)
