@@ -248,29 +248,26 @@ func TestSlowConsumer(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("a client that does not read is served on")
 	}
-	next := 0
-	for next < n {
+	// It resumes from where it was told, and on a busy machine is given up again.
+	givenUp := false
+	for next := 0; next < n; {
 		e := sub.event()
 		if e.Error != nil {
 			if e.say() != "-32012 SLOW_CONSUMER" {
 				t.Fatalf("got %s", e.say())
 			}
+			givenUp = true
 			position, _ := e.Error.Data["position"].(string)
 			sub = s.subscribe(t, `{"koine":{"resume":"`+position+`"}}`)
-			break
+			continue
 		}
 		if want := fmt.Sprintf("urn:%d", next); e.Statement.Subject.ID != want {
 			t.Fatalf("got %s, want %s", e.Statement.Subject.ID, want)
 		}
 		next++
 	}
-	if next == n {
+	if !givenUp {
 		t.Fatal("it took everything without reading: the test shows nothing")
-	}
-	for ; next < n; next++ {
-		if e, want := sub.event(), fmt.Sprintf("urn:%d", next); e.Statement.Subject.ID != want {
-			t.Fatalf("after resuming: got %s, want %s", e.say(), want)
-		}
 	}
 }
 
