@@ -49,6 +49,12 @@ func (b bars) of(agent kg.AgentID, muted bool) *Bar {
 	return nil
 }
 
+// holds tells whether the agent is barred at a time.
+func (b bars) holds(agent kg.AgentID, muted bool, at time.Time) bool {
+	one := b.of(agent, muted)
+	return one != nil && one.holds(at)
+}
+
 // with has one more, in place of that of the same agent and sort.
 func (b bars) with(one Bar) bars { return append(b.without(one.Agent, one.Muted), one) }
 

@@ -194,3 +194,48 @@ func TestBanOfFactsEnds(t *testing.T) {
 		}
 	}
 }
+
+// A stream in which nothing is said ends with the ban, too.
+func TestBanEndsIdleStream(t *testing.T) {
+	for _, everywhere := range []bool{false, true} {
+		s := serve(t, channels.Options{}, kg.Options{})
+		c := s.make(t, channels.Public, "bob")
+		for _, who := range []string{"bob", "eve"} {
+			stream, err := s.Stream(within(t), as(who), c.ID, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			ended := make(chan error)
+			go func() {
+				for _, err := range stream.Messages() {
+					ended <- err
+					return
+				}
+			}()
+			id := c.ID
+			if everywhere {
+				id = channels.AllChannels
+			}
+			if err := s.Ban(within(t), admin("ann"), id, kg.AgentID(who), time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, who, <-ended, kg.CodeChannelNotFound)
+		}
+	}
+}
+
+// Who runs the scope of a channel bans its members, and is banned by administrators
+// only.
+func TestBarInScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	sc := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, sc.ID, "lab", channels.Explicit, "bob")
+	wantCode(t, "the coordinator bans", s.Ban(within(t), as("cleo"), c.ID, "bob", time.Time{}), "")
+	_, err := s.Get(within(t), as("bob"), c.ID)
+	wantCode(t, "bob", err, kg.CodeChannelNotFound)
+	wantCode(t, "banned everywhere", s.Ban(within(t), admin("root"), channels.AllChannels, "cleo", time.Time{}), "")
+	_, err = s.Get(within(t), as("cleo"), c.ID)
+	wantCode(t, "cleo", err, kg.CodeChannelNotFound)
+	wantCode(t, "unbanned by cleo", s.Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
+}

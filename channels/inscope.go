@@ -137,7 +137,7 @@ func (e *entry) admits(agent kg.AgentID) bool {
 // managedBy tells whether the agent manages the channel because it runs the scope,
 // or the intent of the task, that the channel belongs to.
 func (e *entry) managedBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope.get().managedBy(agent)
+	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && !e.in.everywhere().holds(agent, false, e.now())
 }
 
 // loadScopes reads the scopes that the store has. The table is locked.

@@ -237,7 +237,7 @@ func (e *entry) mustBar(agent, other kg.AgentID) error {
 	if err := e.mustManage(agent); err != nil {
 		return err
 	}
-	if rank(e.roles[other]) <= rank(e.roles[agent]) {
+	if !e.managedBy(agent) && rank(e.roles[other]) <= rank(e.roles[agent]) {
 		return errDenied("%s is not of a lesser role than you", other).At("principalId")
 	}
 	return nil
@@ -253,12 +253,8 @@ func mustAdminister(p kg.Principal) error {
 
 // barred tells whether the agent is banned, or muted, here or everywhere.
 func (e *entry) barred(agent kg.AgentID, muted bool) bool {
-	for _, list := range [...]bars{e.Bars, e.in.everywhere()} {
-		if b := list.of(agent, muted); b != nil && b.holds(e.now()) {
-			return true
-		}
-	}
-	return false
+	now := e.now()
+	return bars(e.Bars).holds(agent, muted, now) || e.in.everywhere().holds(agent, muted, now)
 }
 
 // now is the time by which is decided.
@@ -271,7 +267,7 @@ func (e *entry) now() time.Time {
 
 // mustBeFree refuses to let an agent in that is banned.
 func (c *Channel) mustBeFree(agent kg.AgentID, at time.Time) error {
-	if b := bars(c.Bars).of(agent, false); b != nil && b.holds(at) {
+	if bars(c.Bars).holds(agent, false, at) {
 		return errDenied("%s is banned from the channel", agent).At("principalId")
 	}
 	return nil

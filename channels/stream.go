@@ -60,10 +60,14 @@ func (st *Stream) start() (head int64, err error) {
 	if head, err = countMessages(snapshot, st.id); err != nil {
 		return 0, err
 	}
-	// The channel's own changes wake it too: one that is deleted has no message any
-	// more at which the stream would find out.
-	view.Graphs = []kg.Term{graph, st.id.RecordGraph()}
-	filter := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: graph}, {Predicate: propVersion, Graph: st.id.RecordGraph()}}, View: view}
+	// The channel's own changes wake it too, and bans: one that is deleted has no
+	// message any more at which the stream would find out.
+	record := st.id.RecordGraph()
+	view.Graphs = []kg.Term{graph, record, kg.SystemGraph}
+	filter := kg.Filter{View: view, Patterns: []kg.Pattern{
+		{Predicate: kg.Sequence, Graph: graph}, {Predicate: propVersion, Graph: record},
+		{Predicate: propBanned, Graph: record}, {Predicate: propBanned, Object: kg.IRI(string(st.agent)), Graph: kg.SystemGraph},
+	}}
 	st.watcher, err = st.service.store.Watch(st.ctx, filter, snapshot.Position())
 	return head, err
 }
