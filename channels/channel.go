@@ -46,6 +46,8 @@ type Channel struct {
 	Rights Rights
 	// MaxMembers bounds the members; 0 for the server's bound.
 	MaxMembers int
+	// Limits are what the channel bounds of its own.
+	Limits Limits
 	// Scope is what the channel belongs to, "" for nothing; MemberPolicy says who takes
 	// part in it there.
 	Scope        ScopeID
@@ -117,6 +119,9 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		if who := c.Rights.of(property); who != nil {
 			*who = Who(object.Value())
 		}
+		if n := c.Limits.of(property); n != nil {
+			*n = int(integer(object))
+		}
 		if role := roleOf(property); role != "" {
 			c.drop(property, object)
 			c.Members = append(c.Members, Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From})
@@ -148,6 +153,9 @@ func (c *Channel) drop(property, object kg.Term) {
 	default:
 		if (*bars)(&c.Bars).drop(property, object) {
 			return
+		}
+		if n := c.Limits.of(property); n != nil && int64(*n) == integer(object) {
+			*n = 0
 		}
 		if who := c.Rights.of(property); who != nil && string(*who) == object.Value() {
 			*who = ""

@@ -18,6 +18,7 @@ type Draft struct {
 	Visibility Visibility // Private when ""
 	Rights     Rights
 	MaxMembers int // 0 for the server's bound
+	Limits     Limits
 	// Members beside the caller, who becomes an owner. Joined is not looked at.
 	Members  []Member
 	Metadata []byte // a JSON object, or nil
@@ -53,8 +54,11 @@ func (s *Service) make(tx *kg.Tx, c *Channel) error {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
 		return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
-	if b := s.table.everywhere().of(c.CreatedBy, false); b != nil && b.holds(tx.Time()) {
+	if s.table.everywhere().holds(c.CreatedBy, false, tx.Time()) {
 		return errDenied("you are banned from the channels of this server")
+	}
+	if err := s.mayEnter(tx, c.CreatedBy); err != nil {
+		return err
 	}
 	c.CreatedAt = tx.Time()
 	for i := range c.Members {
@@ -84,6 +88,9 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	if err := d.Rights.check(sightOf(d.Visibility, d.MemberPolicy)); err != nil {
 		return nil, err
 	}
+	if err := d.Limits.check(); err != nil {
+		return nil, err
+	}
 	if err := checkTexts(d.Name, d.Topic); err != nil {
 		return nil, err
 	}
@@ -97,7 +104,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	}
 	c := &Channel{
 		ID: ChannelID(id), Kind: d.Kind, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
-		CreatedBy: agent, Metadata: metadata, Rights: d.Rights, MaxMembers: d.MaxMembers, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
+		CreatedBy: agent, Metadata: metadata, Rights: d.Rights, MaxMembers: d.MaxMembers, Limits: d.Limits, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
 	}
 	for _, m := range d.Members {
 		m.Agent = kg.CanonicalAgent(string(m.Agent))

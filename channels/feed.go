@@ -142,16 +142,22 @@ func (s *Service) feed(ctx context.Context, by Caller, of selection, from *kg.Po
 }
 
 // Messages yields the messages behind the feed's position in order, and waits for
-// more. It ends with the context's error, and with CodeClosed and CodeResync as a
+// more. It ends with CodeLimitExceeded for one stream too many, with the context's error, and with CodeClosed and CodeResync as a
 // kg.Watcher does. It is used once, from one goroutine.
 func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
+		release, err := f.service.openStream(f.by, "")
+		if err != nil {
+			yield(Delivery{}, err)
+			return
+		}
+		defer release()
 		stopped := false
 		tell := func(d Delivery) bool {
 			stopped = !yield(d, nil)
 			return !stopped
 		}
-		err := f.admitted()
+		err = f.admitted()
 		for more := true; more && err == nil && !stopped; {
 			more, err = f.replay(maxLookedAt, tell)
 		}

@@ -119,6 +119,9 @@ func (s *Service) enter(ctx context.Context, by Caller, id ChannelID, role Role,
 		if c.member(agent) != "" {
 			return errAsItIs
 		}
+		if err := s.mayEnter(w.tx, agent); err != nil {
+			return err
+		}
 		return s.addMember(w, c, Member{Agent: agent, Role: role})
 	})
 	if err != nil {

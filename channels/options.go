@@ -46,6 +46,7 @@ const (
 const (
 	DefaultMaxBars        = 1000
 	DefaultMaxInvitations = 1000
+	DefaultMaxRates       = 1 << 16
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -71,6 +72,13 @@ type Options struct {
 	// MaxInvitations who is invited to a channel and has not answered.
 	MaxBars        int
 	MaxInvitations int
+	// Tiers are the bounds of those who have a role; Tier those of all others, the zero
+	// Tier being none. Of several, the widest holds.
+	Tiers map[string]Tier
+	Tier  Tier
+	// MaxRates bounds how many principals, and authors in channels that bound them,
+	// publish in one minute, where that is bounded: more are told to wait.
+	MaxRates int
 }
 
 func (o Options) withDefaults() Options {
@@ -103,6 +111,9 @@ func (o Options) withDefaults() Options {
 func (o *Options) rooms() {
 	if o.MaxBars == 0 {
 		o.MaxBars = DefaultMaxBars
+	}
+	if o.MaxRates == 0 {
+		o.MaxRates = DefaultMaxRates
 	}
 	if o.MaxInvitations == 0 {
 		o.MaxInvitations = DefaultMaxInvitations

@@ -30,7 +30,7 @@ type Receipt struct {
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied for who may read only;
 // CodeIdempotencyConflict for a key that was used for another message;
-// CodeLimitExceeded past a bound; CodeNotMember and CodeNoRecipient for an address
+// CodeLimitExceeded past a bound; CodeRateLimited past one in a minute; CodeNotMember and CodeNoRecipient for an address
 // that nobody in the channel has; CodeMessageExpired for a response to a request
 // that has expired; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
@@ -72,6 +72,9 @@ func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 	}
 	m.ID = MessageID(id)
 	pub := &publishing{service: s, author: author, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
+	if err := s.admit(by, m); err != nil {
+		return nil, err
+	}
 	return pub, pub.prepare()
 }
 

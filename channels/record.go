@@ -135,6 +135,11 @@ func (w *writer) make(c *Channel) {
 			w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(right.property, kg.String(string(who)))})
 		}
 	}
+	for _, limit := range limits {
+		if n := *limit.of(&c.Limits); n > 0 {
+			w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(limit.property, kg.Integer(int64(n)))})
+		}
+	}
 	if c.MaxMembers > 0 {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propMaxMembers, kg.Integer(int64(c.MaxMembers)))})
 	}

@@ -15,6 +15,8 @@ type Service struct {
 	options Options
 	table   table
 	store   *kg.Store
+	rates   *rates
+	streams *counts // that are open
 	expiry  *expiry
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
@@ -27,6 +29,8 @@ func New(o Options) *Service {
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.now = s.options.Clock
+	s.rates = &rates{most: s.options.MaxRates, last: map[string][]int64{}}
+	s.streams = &counts{open: map[string]int{}}
 	return s
 }
 

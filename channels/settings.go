@@ -13,6 +13,15 @@ func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
 			w.text(right.property, string(*right.of(&c.Rights)))
 		}
 	}
+	if r.Limits != nil {
+		if err := r.Limits.check(); err != nil {
+			return err
+		}
+		c.Limits = *r.Limits
+		for _, limit := range limits {
+			w.number(limit.property, int64(*limit.of(&c.Limits)))
+		}
+	}
 	if r.MaxMembers != nil {
 		if err := s.checkMaxMembers(*r.MaxMembers, len(c.Members)); err != nil {
 			return err

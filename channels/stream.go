@@ -19,21 +19,26 @@ type Stream struct {
 	ctx     context.Context
 	last    int64 // the number of the last message that was told
 	watcher *kg.Watcher
+	release func()
 }
 
 // Stream follows a channel from behind a sequence on, or, where since is nil, from
 // now on. When it returns, nothing behind that can be missed any more.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a sequence that is ahead of the
-// channel; those of kg.Store.Watch.
+// channel; CodeLimitExceeded for one stream too many; those of kg.Store.Watch.
 func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
 	agent, _, err := s.see(by, id)
 	if err != nil {
 		return nil, err
 	}
 	st := &Stream{service: s, by: by, agent: agent, id: id, ctx: ctx}
+	if st.release, err = s.openStream(by, id); err != nil {
+		return nil, err
+	}
 	head, err := st.start()
 	if err != nil {
+		st.Close()
 		return nil, err
 	}
 	st.last = head
@@ -80,6 +85,7 @@ func (st *Stream) Close() {
 	if st.watcher != nil {
 		st.watcher.Close()
 	}
+	st.release()
 }
 
 // Messages yields the messages in the order of their sequence, without a gap, and

@@ -18,9 +18,10 @@ type Revision struct {
 	Set    map[string]json.RawMessage
 	Remove []string
 	// Rights, if set, take the place of all that the channel has of its own;
-	// MaxMembers, that of its bound. Owners change these.
+	// MaxMembers and Limits, that of its bounds. Owners change these.
 	Rights     *Rights
 	MaxMembers *int
+	Limits     *Limits
 }
 
 // Update changes what a channel says of itself. Who manages it may, unless it is
@@ -40,7 +41,7 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 		return nil, err
 	}
 	must := (*entry).mustManage
-	if r.Rights != nil || r.MaxMembers != nil {
+	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil {
 		must = (*entry).mustOwn
 	}
 	return s.alter(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {

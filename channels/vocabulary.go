@@ -24,6 +24,11 @@ var (
 	propDeleted    = own("channelDeletedAt")
 	propMaxMembers = own("channelMaxMembers")
 
+	// What the channel bounds of its own.
+	propPerMinute    = own("channelMessagesPerMinute")
+	propStreams      = own("channelStreams")
+	propMessageBytes = own("channelMessageBytes")
+
 	// Who has a right, where it is not as for all channels of the kind.
 	propDiscover = own("channelDiscover")
 	propJoin     = own("channelJoin")
