@@ -1,0 +1,402 @@
+package channels_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+var (
+	seedFlag  = flag.Uint64("channels.seed", 0, "seed of the random test of channels (0: a new one for each run)")
+	runsFlag  = flag.Int("channels.runs", 2, "how many random tests of channels to run")
+	stepsFlag = flag.Int("channels.steps", 300, "steps of each random test of channels")
+)
+
+// Whatever several agents ask for, one after the other and with the store closed and
+// opened again in between, they are answered as the model says. Whoever is told that
+// a channel is not there gets the same answer, to the byte, as for one that never
+// was.
+func TestAsTheModel(t *testing.T) {
+	runs := *runsFlag
+	if *seedFlag != 0 {
+		runs = 1
+	}
+	for range runs {
+		seed := *seedFlag
+		if seed == 0 {
+			seed = rand.Uint64()
+		}
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Logf("again with: go test ./channels -run TestAsTheModel -channels.steps=%d -channels.seed=%d", *stepsFlag, seed)
+			r := newRandom(t, seed)
+			for r.step = range *stepsFlag {
+				r.do()
+				if t.Failed() {
+					return
+				}
+			}
+			r.close()
+		})
+	}
+}
+
+// random is a run of the property test.
+type random struct {
+	t    *testing.T
+	dice *rand.Rand
+	dir  string
+	step int
+
+	*channels.Service
+	store *kg.Store
+
+	model *model
+	ids   []channels.ChannelID // of the model's channels
+}
+
+func newRandom(t *testing.T, seed uint64) *random {
+	r := &random{t: t, dice: rand.New(rand.NewPCG(seed, 1)), dir: filepath.Join(t.TempDir(), "data"), model: newModel([]string{"ann", "bob", "cleo", "dan", "eve"})}
+	r.open()
+	t.Cleanup(func() {
+		if r.store != nil {
+			_ = r.store.Close() // after a failure
+		}
+	})
+	return r
+}
+
+func (r *random) open() {
+	r.Service = channels.New(channels.Options{Agents: func(fn func(kg.AgentID) bool) {
+		for _, name := range r.model.agents {
+			if !fn(kg.CanonicalAgent(name)) {
+				return
+			}
+		}
+	}})
+	var err error
+	r.store, err = kg.Open(r.dir, kg.Options{Access: r.Guard(kg.AllowAll{}), OnSystemChange: r.Follow})
+	if err == nil {
+		err = r.Load(context.Background(), r.store)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *random) close() {
+	report, err := r.store.Check(context.Background(), kg.CheckOptions{})
+	if err == nil && len(report.Problems) > 0 {
+		err = fmt.Errorf("the store: %v", report.Problems)
+	}
+	if err = errors.Join(err, r.store.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.store = nil
+}
+
+func (r *random) agent() string { return r.model.agents[r.dice.IntN(len(r.model.agents))] }
+
+func (r *random) role() channels.Role {
+	return []channels.Role{channels.Owner, channels.Moderator, channels.Ordinary, channels.Observer}[r.dice.IntN(4)]
+}
+
+// channel is one that was made, or a direct one; nil, with an id of none, for one
+// that never was.
+func (r *random) channel() (*modelChannel, channels.ChannelID) {
+	switch n := r.dice.IntN(20); {
+	case n < 12: // few of them see much
+		at := max(0, len(r.ids)-1-r.dice.IntN(3))
+		return r.model.channels[at], r.ids[at]
+	case n < 15:
+		at := r.dice.IntN(len(r.ids))
+		return r.model.channels[at], r.ids[at]
+	case n == 15:
+		return nil, channels.ChannelID(uuid.NewString())
+	}
+	a, b := r.agent(), r.agent()
+	for a == b {
+		b = r.agent()
+	}
+	return r.model.between(a, b), channels.DirectID(kg.CanonicalAgent(a), kg.CanonicalAgent(b))
+}
+
+// do does one thing to both.
+func (r *random) do() {
+	by := r.agent()
+	switch n := r.dice.IntN(100); {
+	case n < 2:
+		r.close()
+		r.open()
+	case n < 5 || len(r.ids) == 0:
+		r.create(by)
+	case n < 12:
+		r.list(by)
+	case n < 18:
+		r.call(by, "get", func(c *modelChannel) string { return r.model.get(by, c) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.Get(within(r.t), as(by), id))
+		})
+	case n < 28:
+		r.update(by)
+	case n < 30:
+		r.call(by, "delete", func(c *modelChannel) string { return r.model.delete(by, c) }, func(id channels.ChannelID) (string, error) {
+			return "deleted", r.Delete(within(r.t), as(by), id)
+		})
+	case n < 44:
+		other, role := r.agent(), r.role()
+		r.call(by, "addMember "+other+" "+string(role), func(c *modelChannel) string { return r.model.addMember(by, c, other, role) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.AddMember(within(r.t), as(by), id, kg.AgentID(other), role))
+		})
+	case n < 50:
+		other := r.agent()
+		r.call(by, "removeMember "+other, func(c *modelChannel) string { return r.model.removeMember(by, c, other) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.RemoveMember(within(r.t), as(by), id, kg.AgentID(other)))
+		})
+	case n < 80:
+		r.publish(by)
+	case n < 92:
+		r.history(by)
+	default:
+		r.stream(by)
+	}
+}
+
+// call does the same with a channel of both. An answer that it is not there must be
+// that for one that never was.
+func (r *random) call(by, what string, model func(*modelChannel) string, real func(channels.ChannelID) (string, error)) {
+	c, id := r.channel()
+	want := model(c)
+	got, err := real(id)
+	if err != nil {
+		got = string(kg.CodeOf(err))
+	}
+	if got != want {
+		r.t.Errorf("step %d: %s by %s in %s:\n got %s (%v)\nwant %s", r.step, what, by, id, got, err, want)
+	}
+	if kg.CodeOf(err) == kg.CodeChannelNotFound {
+		_, absent := real(channels.ChannelID(uuid.NewString()))
+		if a, b := told(err), told(absent); a != b {
+			r.t.Errorf("step %d: %s by %s: of %s is told\n%s, of one that never was\n%s", r.step, what, by, id, a, b)
+		}
+	}
+}
+
+// told is all that a caller learns from an error.
+func told(err error) string {
+	e := kg.AsError(err)
+	return fmt.Sprintf("%s %q %q %q %q %v %v", e.Code, e.Message, e.Field, e.Hint, e.Limit, e.RetryAfter, e.Oldest)
+}
+
+func shown(c *channels.Channel, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	m := &modelChannel{name: c.Name, visibility: c.Visibility, kind: c.Kind, members: map[string]channels.Role{}, version: c.Version, messages: make([]modelMessage, c.Messages)}
+	for _, member := range c.Members {
+		m.members[short(member.Agent)] = member.Role
+	}
+	if c.Metadata != nil {
+		if err := json.Unmarshal(c.Metadata, &m.metadata); err != nil {
+			return "", err
+		}
+	}
+	if len(m.members) != len(c.Members) {
+		return "", fmt.Errorf("a member twice: %v", c.Members)
+	}
+	return m.text(), nil
+}
+
+// short is the name that a canonical agent has in the test.
+func short(a kg.AgentID) string {
+	name := string(a)
+	return name[strings.LastIndexAny(name, ":/")+1:]
+}
+
+func said(m *channels.Message) string {
+	var part struct{ Text string }
+	if err := json.Unmarshal(m.Parts[0], &part); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %s %q %q %v", m.Sequence, short(m.Author), part.Text, m.IdempotencyKey, m.ArtifactRefs)
+}
+
+func (r *random) create(by string) {
+	name, visibility := fmt.Sprintf("channel %d", r.step), channels.Private
+	if r.dice.IntN(3) == 0 {
+		visibility = channels.Public
+	}
+	members := map[string]channels.Role{}
+	d := channels.Draft{Name: name, Visibility: visibility}
+	for range r.dice.IntN(3) {
+		agent, role := r.agent(), r.role()
+		if members[agent] == "" && agent != by {
+			members[agent] = role
+			d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(agent), Role: role})
+		}
+	}
+	want := r.model.create(by, name, visibility, members)
+	c, err := r.Create(within(r.t), as(by), d)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if got, err := shown(c, nil); err != nil || got != want {
+		r.t.Errorf("step %d: create by %s:\n got %s, %v\nwant %s", r.step, by, got, err, want)
+	}
+	r.ids = append(r.ids, c.ID)
+}
+
+func (r *random) list(by string) {
+	l := channels.Listing{PageSize: 1 + r.dice.IntN(5), Visibility: []channels.Visibility{"", channels.Private, channels.Public}[r.dice.IntN(3)]}
+	member := ""
+	if r.dice.IntN(2) == 0 {
+		member = r.agent()
+		l.Member = kg.AgentID(member)
+	}
+	var got []string
+	for {
+		page, next, err := r.List(within(r.t), as(by), l)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, c := range page {
+			text, err := shown(c, nil)
+			if err != nil {
+				r.t.Error(err)
+			}
+			got = append(got, text)
+		}
+		if l.PageToken = next; next == "" {
+			break
+		}
+	}
+	if want := r.model.list(by, l.Visibility, member); !slices.Equal(got, want) {
+		r.t.Errorf("step %d: list %+v by %s:\n got %s\nwant %s", r.step, l, by, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
+func (r *random) update(by string) {
+	var name *string
+	if r.dice.IntN(2) == 0 {
+		text := fmt.Sprintf("name %d", r.step)
+		name = &text
+	}
+	set, raw := map[string]string{}, map[string]json.RawMessage{}
+	var remove []string
+	for _, key := range []string{"x", "y", "z"} {
+		switch r.dice.IntN(4) {
+		case 0:
+			set[key] = fmt.Sprint(r.step)
+			raw[key] = json.RawMessage(fmt.Sprintf("%q", set[key]))
+		case 1:
+			remove = append(remove, key)
+		}
+	}
+	stale := r.dice.IntN(4) == 0
+	var expected int64
+	r.call(by, "update", func(c *modelChannel) string {
+		expected = 1
+		if c != nil {
+			expected = c.version
+		}
+		if stale {
+			expected--
+		}
+		return r.model.update(by, c, expected, name, set, remove)
+	}, func(id channels.ChannelID) (string, error) {
+		return shown(r.Update(within(r.t), as(by), id, channels.Revision{ExpectedVersion: expected, Name: name, Set: raw, Remove: remove}))
+	})
+}
+
+func (r *random) publish(by string) {
+	m := modelMessage{text: fmt.Sprintf("text %d", r.dice.IntN(3))}
+	if r.dice.IntN(2) == 0 {
+		m.key = fmt.Sprintf("key %d", r.dice.IntN(4))
+	}
+	if r.dice.IntN(4) == 0 {
+		m.refs = []string{"artifact"}
+	}
+	p := channels.Publication{Parts: text("%s", m.text), IdempotencyKey: m.key, ArtifactRefs: m.refs}
+	publish := func(id channels.ChannelID) (string, error) {
+		p.Channel = id
+		receipt, err := r.Publish(within(r.t), as(by), p)
+		if err != nil {
+			return "", err
+		}
+		if receipt.Replayed {
+			return "again " + said(receipt.Message), nil
+		}
+		return said(receipt.Message), nil
+	}
+	r.call(by, "publish", func(c *modelChannel) string { return r.model.publish(by, c, m) }, publish)
+}
+
+func (r *random) history(by string) {
+	q := channels.HistoryQuery{PageSize: 1 + r.dice.IntN(6), Descending: r.dice.IntN(2) == 0}
+	if r.dice.IntN(2) == 0 {
+		q.SinceSequence = r.dice.Int64N(12)
+	}
+	if r.dice.IntN(3) == 0 {
+		q.BeforeSequence = r.dice.Int64N(12)
+	}
+	author := ""
+	if r.dice.IntN(3) == 0 {
+		author = r.agent()
+		q.Authors = []kg.AgentID{kg.AgentID(author)}
+	}
+	r.call(by, fmt.Sprintf("history %+v", q), func(c *modelChannel) string {
+		return strings.Join(r.model.history(by, c, q.SinceSequence, q.BeforeSequence, author, q.Descending), "\n")
+	}, func(id channels.ChannelID) (string, error) {
+		var got []string
+		for q := q; ; {
+			page, next, err := r.History(within(r.t), as(by), id, q)
+			if err != nil {
+				return "", err
+			}
+			for _, m := range page {
+				got = append(got, said(m))
+			}
+			if q.PageToken = next; next == "" {
+				return strings.Join(got, "\n"), nil
+			}
+		}
+	})
+}
+
+func (r *random) stream(by string) {
+	since := r.dice.Int64N(12) - 1
+	var want []string
+	r.call(by, fmt.Sprintf("stream behind %d", since), func(c *modelChannel) string {
+		want = r.model.stream(by, c, since)
+		return strings.Join(want, "\n")
+	}, func(id channels.ChannelID) (string, error) {
+		stream, err := r.Stream(within(r.t), as(by), id, &since)
+		if err != nil {
+			return "", err
+		}
+		defer stream.Close()
+		var got []string
+		if len(want) == 0 {
+			return "", nil
+		}
+		for m, err := range stream.Messages() {
+			if err != nil {
+				return "", err
+			}
+			if got = append(got, said(m)); len(got) == len(want) {
+				break
+			}
+		}
+		return strings.Join(got, "\n"), nil
+	})
+}
