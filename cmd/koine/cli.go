@@ -22,6 +22,7 @@ type cli struct {
 	Query   queryCommand   `cmd:"" help:"Run a GraphQL query on a server."`
 	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
 	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
+	Channel channelCommand `cmd:"" help:"Talk in the channels of a server."`
 	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
 	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -90,21 +88,7 @@ func (c *watchCommand) ended(ctx context.Context, t terminal, position string, e
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
-	var refused *sse.ResponseError
-	if errors.As(err, &refused) {
-		var own *rpcError
-		if errors.As(refused.Err, &own) {
-			return own
-		}
-		return exitError{err, exitFailure}
-	}
-	if errors.Is(err, sse.ErrEventTooLarge) || errors.As(err, new(*rpcError)) {
-		return err
-	}
-	if parse := (*url.Error)(nil); errors.As(err, &parse) && parse.Op == "parse" {
-		return usageError{err}
-	}
-	return newClient(c.URL, c.as).unreachable(err)
+	return (&onServer{URL: c.URL, as: c.as}).lost(err)
 }
 
 func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
@@ -129,26 +113,7 @@ func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
 		variables["where"] = c.where()
 	}
 	params["variables"] = variables
-	body, err := rpcBody("knowledge/subscribe", params)
-	if err != nil {
-		return sse.ClientOptions{}, err
-	}
-	server := newClient(c.URL, c.as)
-	header := server.header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Accept", "text/event-stream")
-	header["Last-Event-Id"] = []string{""} // asks for positions
-	return sse.ClientOptions{
-		Request: sse.NewRequest(http.MethodPost, server.base+"/a2a", header, body),
-		Refused: func(_ *http.Response, body []byte) error {
-			_, err := rpcResult(body)
-			return err
-		},
-		FailFirst: true,
-		Retrying: func(cause error, wait time.Duration) {
-			t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
-		},
-	}, nil
+	return (&onServer{URL: c.URL, as: c.as}).follow(t, "knowledge/subscribe", params)
 }
 
 // check refuses flags that do not go together.
