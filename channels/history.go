@@ -39,6 +39,8 @@ type HistoryQuery struct {
 	Tag         string
 	Thread      string
 	Correlation MessageID
+	// Status leaves out what is not for the caller, or stands otherwise with it.
+	Status ReceiptState
 	// Descending gives the newest first.
 	Descending bool
 }
@@ -58,7 +60,7 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 		return nil, "", err
 	}
 	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending,
-		q.SinceMessage, q.BeforeMessage, q.Recipient, q.Interaction, q.ContentType, q.Tag, q.Thread, q.Correlation)}
+		q.SinceMessage, q.BeforeMessage, q.Recipient, q.Interaction, q.ContentType, q.Tag, q.Thread, q.Correlation, q.Status)}
 	at, err := token.open(q.PageToken)
 	if err != nil {
 		return nil, "", err
@@ -73,7 +75,21 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if err != nil {
 		return nil, "", err
 	}
-	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), q.admits, eyes)
+	admits := q.admits
+	if q.Status != "" {
+		k, err := markersOf(snapshot.Match, id, agent)
+		if err != nil {
+			return nil, "", err
+		}
+		admits = func(m *Message) (bool, error) {
+			if ok, err := q.admits(m); !ok || err != nil || !m.isFor(agent) {
+				return false, err
+			}
+			state, err := k.state(m)
+			return state == q.Status, err
+		}
+	}
+	page, more, err := w.read(snapshot, id, pageSize(q.PageSize), admits, eyes)
 	if err == nil && more {
 		next = token.seal(strconv.FormatInt(w.at, 10))
 	}
@@ -107,14 +123,14 @@ func (q *HistoryQuery) check() error {
 }
 
 // admits tells whether the query does not leave the message out.
-func (q *HistoryQuery) admits(m *Message) bool {
+func (q *HistoryQuery) admits(m *Message) (bool, error) {
 	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
 		(q.Recipient == "" || m.isFor(q.Recipient)) &&
 		(q.Interaction == "" || q.Interaction == m.Interaction) &&
 		(q.ContentType == "" || q.ContentType == m.ContentType) &&
 		(q.Tag == "" || slices.Contains(m.Tags, q.Tag)) &&
 		(q.Thread == "" || q.Thread == m.Thread) &&
-		(q.Correlation == "" || q.Correlation == m.Correlation)
+		(q.Correlation == "" || q.Correlation == m.Correlation), nil
 }
 
 // numberOf is the number of a message of the channel.
@@ -189,7 +205,7 @@ func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time
 }
 
 // read reads up to n messages that are admitted. more tells that there may be others.
-func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) bool, by reading) (page []*Message, more bool, err error) {
+func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by reading) (page []*Message, more bool, err error) {
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		from, count := w.next(n)
 		if count == 0 {
@@ -208,7 +224,11 @@ func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*M
 				break
 			}
 			w.at = m.Sequence
-			if admits(m) {
+			ok, err := admits(m)
+			if err != nil {
+				return nil, false, err
+			}
+			if ok {
 				page = append(page, m)
 			}
 		}

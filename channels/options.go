@@ -40,6 +40,7 @@ const (
 	DefaultMaxScopes   = 100_000
 	DefaultMaxLanes    = 1024
 	DefaultMaxDue      = 1 << 16
+	DefaultMaxReceipts = 10_000
 )
 
 // Defaults of Options about who is let in and kept out.
@@ -63,6 +64,8 @@ type Options struct {
 	MaxLanes int
 	// MaxDue is how many of the messages that expire next are kept in memory.
 	MaxDue int
+	// MaxReceipts is how many acknowledgements wait to be written.
+	MaxReceipts int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
@@ -88,6 +91,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxChannels == 0 {
 		o.MaxChannels = DefaultMaxChannels
+	}
+	if o.MaxReceipts == 0 {
+		o.MaxReceipts = DefaultMaxReceipts
 	}
 	if o.MaxDue == 0 {
 		o.MaxDue = DefaultMaxDue

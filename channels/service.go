@@ -12,12 +12,13 @@ import (
 // Service keeps channels. It is made before the store, in front of whose Access it
 // stands, and bound to it by Load. Its methods may be called concurrently.
 type Service struct {
-	options Options
-	table   table
-	store   *kg.Store
-	rates   *rates
-	streams *counts // that are open
-	expiry  *expiry
+	options  Options
+	table    table
+	store    *kg.Store
+	rates    *rates
+	streams  *counts // that are open
+	expiry   *expiry
+	receipts *receipts
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
 	withheld sync.Map // ChannelID → kg.Revision
@@ -91,13 +92,18 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		}
 		s.table.put(c)
 	}
-	return s.startExpiry()
+	if err := s.startExpiry(); err != nil {
+		return err
+	}
+	s.startReceipts()
+	return nil
 }
 
 // Close ends what the service does by itself, and waits for it. Call it before the
 // store is closed.
 func (s *Service) Close() {
 	if s.expiry != nil {
+		s.receipts.close()
 		s.expiry.close()
 	}
 }

@@ -1,0 +1,219 @@
+package channels
+
+import (
+	"context"
+	"slices"
+
+	"koine/kg"
+)
+
+// ReceiptState says what became of a message at one of its recipients.
+type ReceiptState string
+
+// The states, in their order. A message that expired before it was read is that.
+const (
+	IsPending   ReceiptState = "pending"
+	IsDelivered ReceiptState = "delivered"
+	IsRead      ReceiptState = "read"
+	IsExpired   ReceiptState = "expired"
+)
+
+// MessageReceipt is what became of a message at one of its recipients.
+type MessageReceipt struct {
+	Agent kg.AgentID
+	State ReceiptState
+}
+
+// How receipts are stored, in ReceiptsGraph: for each agent up to which sequence
+// everything that is for it was delivered, and read; and beside that single messages.
+// One that expires is always written down singly, so that an agent which reads on
+// behind it later has not read it. Nothing is written for what is pending.
+var (
+	propDeliveredUpTo = own("deliveredUpTo")
+	propReadUpTo      = own("readUpTo")
+	propDeliveredTo   = own("deliveredTo")
+	propReadBy        = own("readBy")
+)
+
+// receiptProperties are those of the states that are acknowledged.
+var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
+	IsDelivered: {propDeliveredUpTo, propDeliveredTo},
+	IsRead:      {propReadUpTo, propReadBy},
+}
+
+// markers are up to where an agent got the messages of a channel.
+type markers struct {
+	match           matcher
+	graph           kg.Term
+	agent           kg.AgentID
+	delivered, read int64
+}
+
+// markersOf reads the markers of an agent; the zero numbers where there are none.
+func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) {
+	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
+	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
+		if err != nil {
+			return nil, err
+		}
+		switch st.Predicate {
+		case propDeliveredUpTo:
+			k.delivered = integer(st.Object)
+		case propReadUpTo:
+			k.read = integer(st.Object)
+		}
+	}
+	return k, nil
+}
+
+// state is what became of a message that is for the agent.
+func (k *markers) state(m *Message) (ReceiptState, error) {
+	expires := !m.ExpiresAt.IsZero()
+	if m.Sequence <= k.read && !expires {
+		return IsRead, nil
+	}
+	if read, err := k.single(m.ID, propReadBy); err != nil || read {
+		return IsRead, err
+	}
+	if m.Withheld == Expired {
+		return IsExpired, nil
+	}
+	if m.Sequence <= k.delivered && !expires {
+		return IsDelivered, nil
+	}
+	if delivered, err := k.single(m.ID, propDeliveredTo); err != nil || delivered {
+		return IsDelivered, err
+	}
+	return IsPending, nil
+}
+
+// single tells whether a message was acknowledged by itself.
+func (k *markers) single(m MessageID, property kg.Term) (bool, error) {
+	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// Receipts tells what became of a message at each of its recipients: for one to
+// everybody, at the members but for its author. Who reads the channel may ask.
+//
+// Errors: CodeChannelNotFound; CodeNotFound for a message that the channel does not
+// have.
+func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message MessageID) ([]MessageReceipt, error) {
+	_, e, err := s.see(by, id)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	m, err := readMessage(snapshot.Match, id, message)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, errNoMessage()
+	}
+	if m.expired(s.options.Clock()) && m.Withheld == "" {
+		m.Withheld = Expired
+	}
+	agents := m.Recipients
+	if len(agents) == 0 {
+		for i := range e.Members {
+			if e.Members[i].Agent != m.Author {
+				agents = append(agents, e.Members[i].Agent)
+			}
+		}
+		slices.Sort(agents)
+	}
+	out := make([]MessageReceipt, 0, len(agents))
+	for _, agent := range agents {
+		k, err := markersOf(snapshot.Match, id, agent)
+		if err != nil {
+			return nil, err
+		}
+		state, err := k.state(m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, MessageReceipt{agent, state})
+	}
+	return out, nil
+}
+
+// ReadMarker is the sequence up to which the caller has said that it read the
+// channel, 0 at first.
+func (s *Service) ReadMarker(ctx context.Context, by Caller, id ChannelID) (int64, error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return 0, err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer snapshot.Close()
+	k, err := markersOf(snapshot.Match, id, agent)
+	if err != nil {
+		return 0, err
+	}
+	return k.read, nil
+}
+
+// MaxUnread is how many messages behind the read marker are looked at to count the
+// unread ones: to ask costs the same however long the channel is.
+const MaxUnread = 1000
+
+// UnreadCount is how many messages wait for an agent.
+type UnreadCount struct {
+	Count int
+	// More tells that there are messages beyond those that were looked at.
+	More bool
+}
+
+// Unread counts the messages behind the caller's read marker that are for it, that it
+// did not acknowledge singly, and whose content is still there.
+func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n UnreadCount, err error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return n, err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return n, err
+	}
+	defer snapshot.Close()
+	k, err := markersOf(snapshot.Match, id, agent)
+	if err != nil {
+		return n, err
+	}
+	head, err := countMessages(snapshot, id)
+	if err != nil {
+		return n, err
+	}
+	last := min(head, k.read+MaxUnread)
+	for from := k.read + 1; from <= last; {
+		list, err := readMessages(snapshot, id, from, int(min(DefaultPage, last-from+1)), s.reading(agent))
+		if err != nil || len(list) == 0 {
+			return n, err
+		}
+		for _, m := range list {
+			if m.Withheld != "" || !m.isFor(agent) {
+				continue
+			}
+			state, err := k.state(m)
+			if err != nil {
+				return n, err
+			}
+			if state != IsRead {
+				n.Count++
+			}
+		}
+		from += int64(len(list))
+	}
+	n.More = head > last
+	return n, nil
+}

@@ -1,0 +1,217 @@
+package channels_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// got is what became of the messages of a channel at their recipients, as
+// "bob:read" and so on.
+func (s *server) got(t testing.TB, by string, id channels.ChannelID, m channels.MessageID) string {
+	t.Helper()
+	list, err := s.Receipts(within(t), as(by), id, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range list {
+		out = append(out, strings.TrimPrefix(string(r.Agent), "agent://")+":"+string(r.State))
+	}
+	return strings.Join(out, " ")
+}
+
+// A receipt goes from pending over delivered to read; only recipients acknowledge,
+// and never what has expired. Markers and counts follow.
+func TestReceipts(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	ack := func(by string, state channels.ReceiptState, upTo int64, messages ...channels.MessageID) error {
+		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, Messages: messages, State: state})
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	unread := func(who string, want int) {
+		t.Helper()
+		if n, err := s.Unread(within(t), as(who), c.ID); err != nil || n.Count != want || n.More {
+			t.Errorf("%s has %+v unread, %v; want %d", who, n, err, want)
+		}
+	}
+	all := s.say(t, "ann", c.ID, "to all")                                                                    // 1
+	one := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob"})                                           // 2
+	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob", ExpiresAt: clock.now().Add(time.Minute)}) // 3
+	soonToo := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})         // 4
+	for who, n := range map[string]int{"ann": 0, "bob": 4, "cleo": 2} {
+		unread(who, n)
+	}
+	want := func(when string, m *channels.Message, states string) {
+		t.Helper()
+		if got := s.got(t, "ann", c.ID, m.ID); got != states {
+			t.Errorf("%s: message %d is %q, want %q", when, m.Sequence, got, states)
+		}
+	}
+	want("at first", all, "bob:pending cleo:pending")
+	want("at first", one, "bob:pending")
+	must(ack("bob", channels.IsDelivered, 4))
+	eventually(t, "delivered", func() bool { return s.got(t, "ann", c.ID, all.ID) == "bob:delivered cleo:pending" })
+	want("delivered", soon, "bob:delivered")
+	unread("bob", 4)
+	must(ack("bob", channels.IsRead, 0, soon.ID))
+	want("read", soon, "bob:read")
+	want("read", one, "bob:delivered")
+	unread("bob", 3)
+	must(ack("cleo", channels.IsRead, 4))
+	want("read", soonToo, "bob:delivered cleo:read")
+	want("read", all, "bob:delivered cleo:read")
+	unread("cleo", 0)
+	for _, row := range []struct {
+		name, by string
+		a        channels.Acknowledgement
+		code     kg.Code
+	}{
+		{"what is for another", "cleo", channels.Acknowledgement{Messages: []channels.MessageID{one.ID}, State: channels.IsRead}, kg.CodePermissionDenied},
+		{"one's own", "ann", channels.Acknowledgement{Messages: []channels.MessageID{all.ID}, State: channels.IsRead}, kg.CodePermissionDenied},
+		{"nothing", "bob", channels.Acknowledgement{State: channels.IsRead}, kg.CodeInvalid},
+		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []channels.MessageID{all.ID}, State: channels.IsRead}, kg.CodeInvalid},
+		{"before the channel", "bob", channels.Acknowledgement{UpTo: -1, State: channels.IsRead}, kg.CodeInvalid},
+		{"behind the channel", "bob", channels.Acknowledgement{UpTo: 5, State: channels.IsRead}, kg.CodeInvalid},
+		{"no such message", "bob", channels.Acknowledgement{Messages: []channels.MessageID{"x"}, State: channels.IsRead}, kg.CodeInvalid},
+		{"another state", "bob", channels.Acknowledgement{UpTo: 1, State: channels.IsExpired}, kg.CodeInvalid},
+		{"too many", "bob", channels.Acknowledgement{Messages: make([]channels.MessageID, channels.MaxAcknowledged+1), State: channels.IsRead}, kg.CodeLimitExceeded},
+		{"an outsider", "eve", channels.Acknowledgement{UpTo: 1, State: channels.IsRead}, kg.CodeChannelNotFound},
+	} {
+		row.a.Channel = c.ID
+		wantCode(t, row.name, s.Acknowledge(within(t), as(row.by), row.a), row.code)
+	}
+	for status, seq := range map[channels.ReceiptState]string{channels.IsRead: "[3]", channels.IsDelivered: "[1 2 4]", channels.IsPending: "[]"} {
+		if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != seq {
+			t.Errorf("bob has %v %s, %v; want %s", got, status, err, seq)
+		}
+	}
+	clock.step(time.Minute)
+	check := func(when string) {
+		t.Helper()
+		want(when, soon, "bob:read")
+		want(when, soonToo, "bob:expired cleo:read")
+	}
+	check("at once")
+	wantCode(t, "an expired one", ack("bob", channels.IsRead, 0, soonToo.ID), kg.CodeMessageExpired)
+	unread("bob", 2)
+	must(ack("bob", channels.IsRead, 4))
+	check("after reading on")
+	want("after reading on", one, "bob:read")
+	unread("bob", 0)
+	must(ack("bob", channels.IsRead, 1)) // does not go back
+	if n, err := s.ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 4 {
+		t.Errorf("the marker is at %d, %v", n, err)
+	}
+	eventually(t, "the content goes", func() bool { n, _ := s.contents(t); return n == 2 })
+	check("expired")
+	s.restart(t)
+	check("opened again")
+	want("opened again", one, "bob:read")
+	if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: channels.IsExpired}); err != nil || fmt.Sprint(got) != "[4]" {
+		t.Errorf("bob has %v expired, %v", got, err)
+	}
+	_, err := s.Receipts(within(t), as("ann"), c.ID, "no such")
+	wantCode(t, "receipts of nothing", err, kg.CodeNotFound)
+	_, err = s.Receipts(within(t), as("eve"), c.ID, one.ID)
+	wantCode(t, "an outsider's receipts", err, kg.CodeChannelNotFound)
+	_, err = s.Unread(within(t), as("eve"), c.ID)
+	wantCode(t, "an outsider's count", err, kg.CodeChannelNotFound)
+	_, err = s.ReadMarker(within(t), as("eve"), c.ID)
+	wantCode(t, "an outsider's marker", err, kg.CodeChannelNotFound)
+}
+
+// Acknowledgements that come together share commits, at most one a second and
+// channel, and those that wait are written when the service is closed.
+func TestReceiptsAreGathered(t *testing.T) {
+	s := serve(t, channels.Options{MaxReceipts: 30}, kg.Options{})
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("m%02d", i))
+	}
+	c := s.make(t, channels.Private, names...)
+	for range 40 {
+		s.say(t, "ann", c.ID, "read this")
+	}
+	_, before := s.contents(t)
+	start := time.Now()
+	var reading sync.WaitGroup
+	for i, name := range names {
+		reading.Go(func() {
+			for _, upTo := range []int64{10, 20 + int64(i)/3} {
+				if err := s.Acknowledge(within(t), as(name), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, State: channels.IsRead}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	reading.Wait()
+	_, after := s.contents(t)
+	if most := kg.Revision(time.Since(start)/time.Second) + 2; after-before > most || after == before {
+		t.Errorf("%d commits in %v", after-before, time.Since(start))
+	}
+	// The last commit was just now: these wait.
+	for i := range 30 {
+		if err := s.Acknowledge(within(t), as(names[i]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsDelivered}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsRead})
+	if code := kg.CodeOf(err); code != kg.CodeOverloaded && code != "" {
+		t.Errorf("one too many: %v", err)
+	}
+	s.Close()
+	wantCode(t, "after the end", s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsRead}), kg.CodeClosed)
+	s.restart(t)
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: 39})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.got(t, "ann", c.ID, page[0].ID); strings.Count(got, ":delivered")+strings.Count(got, ":read") != 30 {
+		t.Errorf("after the end: %s", got)
+	}
+	unread, err := s.Unread(within(t), as(names[3]), c.ID)
+	if err != nil || unread.Count != 19 {
+		t.Errorf("%+v unread, %v", unread, err)
+	}
+}
+
+// To count what is unread costs the same however much there is.
+func TestUnreadIsBounded(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	var publishing sync.WaitGroup
+	for i := range 17 {
+		publishing.Go(func() {
+			for range (channels.MaxUnread + 2 + 16 - i) / 17 {
+				s.say(t, "ann", c.ID, "much")
+			}
+		})
+	}
+	publishing.Wait()
+	for _, row := range []struct {
+		read int64
+		want channels.UnreadCount
+	}{{0, channels.UnreadCount{Count: channels.MaxUnread, More: true}}, {2, channels.UnreadCount{Count: channels.MaxUnread}}, {channels.MaxUnread, channels.UnreadCount{Count: 2}}} {
+		if row.read > 0 {
+			if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: row.read, State: channels.IsRead}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.Unread(within(t), as("bob"), c.ID); err != nil || n != row.want {
+			t.Errorf("behind %d: got %+v, %v; want %+v", row.read, n, err, row.want)
+		}
+	}
+}
