@@ -41,6 +41,7 @@ const (
 	DefaultMaxLanes    = 1024
 	DefaultMaxDue      = 1 << 16
 	DefaultMaxReceipts = 10_000
+	DefaultMaxAsking   = 1000
 )
 
 // Defaults of Options about who is let in and kept out.
@@ -66,6 +67,8 @@ type Options struct {
 	MaxDue int
 	// MaxReceipts is how many acknowledgements wait to be written.
 	MaxReceipts int
+	// MaxAsking is how many wait for responses (Ask, AskAll).
+	MaxAsking int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
@@ -91,6 +94,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxChannels == 0 {
 		o.MaxChannels = DefaultMaxChannels
+	}
+	if o.MaxAsking == 0 {
+		o.MaxAsking = DefaultMaxAsking
 	}
 	if o.MaxReceipts == 0 {
 		o.MaxReceipts = DefaultMaxReceipts

@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -19,6 +20,7 @@ type Service struct {
 	streams  *counts // that are open
 	expiry   *expiry
 	receipts *receipts
+	asking   atomic.Int64 // how many wait for responses
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
 	withheld sync.Map // ChannelID → kg.Revision

@@ -1,0 +1,127 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// ask is a question to an address.
+func question(id channels.ChannelID, to string, wait time.Duration) channels.Question {
+	return channels.Question{Publication: channels.Publication{Channel: id, Parts: text("well?"), Envelope: channels.Envelope{To: to}}, Wait: wait}
+}
+
+// answering responds to every request to an agent, until the test ends.
+func (s *server) answering(t *testing.T, who string, id channels.ChannelID) {
+	t.Helper()
+	stream, err := s.Stream(t.Context(), as(who), id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	t.Cleanup(done.Wait)
+	done.Go(func() {
+		defer stream.Close()
+		for m, err := range stream.Messages() {
+			if err != nil {
+				return
+			}
+			if m.Interaction == channels.Request && slices.Contains(m.Recipients, kg.CanonicalAgent(who)) {
+				if _, err := s.send(t, who, id, channels.Envelope{Interaction: channels.Response, Correlation: m.ID}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// Whoever asks gets the response to its own request, and nobody else's, however many
+// ask at once.
+func TestAsk(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	s.role(t, "critic", "bob", "cleo")
+	s.answering(t, "bob", c.ID)
+	s.answering(t, "cleo", c.ID)
+	var asking sync.WaitGroup
+	for i := range 20 {
+		asking.Go(func() {
+			by := []string{"ann", "dora"}[i%2]
+			a, err := s.Ask(within(t), as(by), question(c.ID, "bob", time.Minute))
+			if err != nil || len(a.Responses) != 1 || a.Responses[0].Correlation != a.Message.ID || a.Responses[0].Author != "agent://bob" || a.Responses[0].Parts == nil {
+				t.Errorf("got %+v, %v", a, err)
+			}
+		})
+	}
+	asking.Wait()
+	a, err := s.AskAll(within(t), as("ann"), question(c.ID, "role:critic", time.Minute))
+	if err != nil || len(a.Responses) != 2 || a.Responses[0].Author == a.Responses[1].Author {
+		t.Errorf("all: %+v, %v", a, err)
+	}
+	// The same again waits for the response to the first.
+	q := question(c.ID, "bob", time.Minute)
+	q.IdempotencyKey = "k"
+	first, err := s.Ask(within(t), as("ann"), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Ask(within(t), as("ann"), q)
+	if err != nil || !again.Replayed || again.Responses[0].ID != first.Responses[0].ID {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+}
+
+// Nobody waits for longer than it said, nor when it gave up, and only so many do.
+func TestAskEnds(t *testing.T) {
+	s := serve(t, channels.Options{MaxAsking: 1}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "critic", "bob", "cleo")
+	a, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", 20*time.Millisecond))
+	if wantCode(t, "nobody", err, kg.CodeTimeout); a == nil || a.Message == nil || !a.Message.ExpiresAt.After(a.Message.Time) {
+		t.Errorf("got %+v", a)
+	}
+	if a, err = s.AskAll(within(t), as("ann"), question(c.ID, "role:critic", 20*time.Millisecond)); err != nil || len(a.Responses) != 0 {
+		t.Errorf("all: %+v, %v", a, err)
+	}
+	for what, q := range map[string]channels.Question{
+		"too long": question(c.ID, "bob", channels.MaxAskTime+1), "less than nothing": question(c.ID, "bob", -1),
+	} {
+		_, err := s.Ask(within(t), as("ann"), q)
+		wantCode(t, what, err, kg.CodeLimitExceeded)
+	}
+	q := question(c.ID, "bob", time.Minute)
+	q.Interaction = channels.Notification
+	_, err = s.Ask(within(t), as("ann"), q)
+	wantCode(t, "no request", err, kg.CodeInvalid)
+	_, err = s.Ask(within(t), as("ann"), question(c.ID, "eve", time.Minute))
+	wantCode(t, "an outsider", err, kg.CodeNotMember)
+	_, err = s.Ask(within(t), as("eve"), question(c.ID, "bob", time.Minute))
+	wantCode(t, "from outside", err, kg.CodeChannelNotFound)
+	before, err := s.Get(within(t), as("ann"), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(within(t))
+	ended := make(chan error)
+	go func() {
+		_, err := s.Ask(ctx, as("ann"), question(c.ID, "bob", time.Minute))
+		ended <- err
+	}()
+	eventually(t, "asks", func() bool {
+		now, err := s.Get(within(t), as("ann"), c.ID)
+		return err == nil && now.Messages > before.Messages
+	})
+	_, err = s.Ask(within(t), as("ann"), question(c.ID, "bob", time.Minute))
+	wantCode(t, "a second one", err, kg.CodeOverloaded)
+	cancel(gone)
+	if err := <-ended; !errors.Is(err, gone) {
+		t.Errorf("who gave up got %v", err)
+	}
+}
