@@ -70,7 +70,7 @@ func (s *shell) run(command string) (string, error) {
 	defer cancel()
 	script := "set -a; [ ! -f \"$STATE\" ] || . \"$STATE\"\n" + command + "\nstatus=$?; export -p >\"$STATE\"; exit $status"
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
-	cmd.Env = append(os.Environ(), "STATE="+s.state)
+	cmd.Dir, cmd.Env = filepath.Dir(s.state), append(os.Environ(), "STATE="+s.state)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
