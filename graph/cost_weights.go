@@ -39,7 +39,7 @@ var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true,
-	"Query.violations": true, "Message.facts": true,
+	"Query.violations": true, "Message.facts": true, "Statement.evidence": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.

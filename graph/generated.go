@@ -1093,6 +1093,11 @@ type Statement implements Node {
   revision: Revision!
   "Whether it waits for review: it is in the pending graph of a proposal, which ` + "`" + `view.includePending` + "`" + ` shows."
   pending: Boolean!
+  "The messages that its assertions came with, as far as you may read them, the oldest first."
+  evidence(
+    "How many at most: 25 if not said, 1000 at the most."
+    first: Int
+  ): [Message!]!
 }
 
 "One agent's backing of a statement."
@@ -1179,6 +1184,8 @@ type Backing {
   commit: Commit
   "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
   proposal: Proposal
+  "The message that it came with, as far as you may read it."
+  message: Message
 }
 
 "A change of a statement."
@@ -1197,6 +1204,8 @@ type StatementStep {
   commit: Commit
   "The proposal whose patches that commit applied after review, as far as you may read it: with its reviews."
   proposal: Proposal
+  "The message that it came with, as far as you may read it."
+  message: Message
 }
 
 "A statement that went, with the assertions that went with it."
@@ -3758,6 +3767,8 @@ func (ec *executionContext) childFields_Backing(ctx context.Context, field graph
 		return ec.fieldContext_Backing_commit(ctx, field)
 	case "proposal":
 		return ec.fieldContext_Backing_proposal(ctx, field)
+	case "message":
+		return ec.fieldContext_Backing_message(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Backing", field.Name)
 }
@@ -4588,6 +4599,8 @@ func (ec *executionContext) childFields_Statement(ctx context.Context, field gra
 		return ec.fieldContext_Statement_revision(ctx, field)
 	case "pending":
 		return ec.fieldContext_Statement_pending(ctx, field)
+	case "evidence":
+		return ec.fieldContext_Statement_evidence(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Statement", field.Name)
 }
@@ -4700,6 +4713,8 @@ func (ec *executionContext) childFields_StatementStep(ctx context.Context, field
 		return ec.fieldContext_StatementStep_commit(ctx, field)
 	case "proposal":
 		return ec.fieldContext_StatementStep_proposal(ctx, field)
+	case "message":
+		return ec.fieldContext_StatementStep_message(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StatementStep", field.Name)
 }
@@ -6708,6 +6723,20 @@ func (ec *executionContext) field_StatementConnection_groups_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Statement_evidence_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8579,6 +8608,38 @@ func (ec *executionContext) fieldContext_Backing_proposal(_ context.Context, fie
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Backing_message(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Backing_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Backing_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Backing",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
 		},
 	}
 	return fc, nil
@@ -18792,6 +18853,49 @@ func (ec *executionContext) fieldContext_Statement_pending(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Statement", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Statement_evidence(ctx context.Context, field graphql.CollectedField, obj *Statement) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Statement_evidence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Evidence, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Message) graphql.Marshaler {
+			return ec.marshalNMessage2ᚕkoineᚋgraphᚐMessageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Statement_evidence(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Statement",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Statement_evidence_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _StatementChange_op(ctx context.Context, field graphql.CollectedField, obj *StatementChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19792,6 +19896,38 @@ func (ec *executionContext) fieldContext_StatementStep_proposal(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementStep_message(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementStep_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementStep_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementStep",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
 		},
 	}
 	return fc, nil
@@ -26233,6 +26369,11 @@ func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "message":
+			out.Values[i] = ec._Backing_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -30863,6 +31004,11 @@ func (ec *executionContext) _Statement(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "evidence":
+			out.Values[i] = ec._Statement_evidence(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -31266,6 +31412,11 @@ func (ec *executionContext) _StatementStep(ctx context.Context, sel ast.Selectio
 			}
 		case "proposal":
 			out.Values[i] = ec._StatementStep_proposal(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._StatementStep_message(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

@@ -54,6 +54,11 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 	}
 	for i := range plan.fields {
 		f := &plan.fields[i]
+		if f.kind == statementEvidence {
+			if err := l.evidence(plan, i, nodes); err != nil {
+				return err
+			}
+		}
 		if f.entity == nil {
 			continue
 		}

@@ -247,6 +247,8 @@ type Backing struct {
 	Commit *Commit `json:"commit"`
 	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
 	Proposal *Proposal `json:"proposal"`
+	// The message that it came with, as far as you may read it.
+	Message *Message `json:"message"`
 }
 
 // How much of an answer to give at the most. What is not said is not bounded by it.
@@ -1569,6 +1571,8 @@ type Statement struct {
 	Revision kg.Revision `json:"revision"`
 	// Whether it waits for review: it is in the pending graph of a proposal, which `view.includePending` shows.
 	Pending bool `json:"pending"`
+	// The messages that its assertions came with, as far as you may read them, the oldest first.
+	Evidence []Message `json:"evidence"`
 }
 
 func (Statement) IsNode() {}
@@ -1764,6 +1768,8 @@ type StatementStep struct {
 	Commit *Commit `json:"commit"`
 	// The proposal whose patches that commit applied after review, as far as you may read it: with its reviews.
 	Proposal *Proposal `json:"proposal"`
+	// The message that it came with, as far as you may read it.
+	Message *Message `json:"message"`
 }
 
 // A condition on a text.

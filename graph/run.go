@@ -43,6 +43,7 @@ type run struct {
 	lowest    *kg.Position
 	written   *kg.Position // behind what a mutation made
 	noted     []operation.Hint
+	came      map[kg.Revision]*Message // of commits that were looked at, nil for none
 }
 
 func newRun(e *Engine, req *operation.Request) *run {

@@ -31,6 +31,7 @@ const (
 	statementRecordedAt
 	statementRevision
 	statementPending
+	statementEvidence
 )
 
 type statementField struct {
@@ -39,6 +40,8 @@ type statementField struct {
 	entity     *entityPlan   // of subject, and of an object that is one
 	literal    []scalarField // of an object that is none
 	assertions []scalarField
+	inside     *insidePlan // of evidence
+	first      int
 }
 
 func (p *planner) statement(set ast.SelectionSet) (*statementPlan, error) {
@@ -98,9 +101,21 @@ func (p *planner) assertionField(f graphql.CollectedField, field *statementField
 		field.kind = statementRecordedAt
 	case "revision":
 		field.kind = statementRevision
+	case "evidence":
+		return p.statementEvidence(f, field)
 	default:
 		return unplanned(f)
 	}
+	return err
+}
+
+func (p *planner) statementEvidence(f graphql.CollectedField, field *statementField) error {
+	args, err := p.args(f, p.run.ec.field_Statement_evidence_args)
+	if err != nil {
+		return err
+	}
+	field.kind, field.inside = statementEvidence, p.inside(f)
+	field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize)
 	return err
 }
 
@@ -108,7 +123,8 @@ func (p *planner) assertionField(f graphql.CollectedField, field *statementField
 type statementNode struct {
 	plan      *statementPlan
 	statement kg.Statement
-	links     []*entityNode // for each of the plan's fields: its entity, if it has one
+	links     []*entityNode  // for each of the plan's fields: its entity, if it has one
+	texts     map[int][]byte // of the plan's fields of which there is one
 }
 
 func (n *statementNode) write(b []byte) []byte {
@@ -137,6 +153,8 @@ func (n *statementNode) write(b []byte) []byte {
 			}
 		case statementGraph:
 			b = appendGraph(b, s.Graph)
+		case statementEvidence:
+			b = append(b, n.texts[i]...)
 		case statementPending:
 			b = strconv.AppendBool(b, kg.IsPendingGraph(s.Graph))
 		default:

@@ -37,12 +37,21 @@ func why(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*S
 		if err != nil {
 			return nil, err
 		}
-		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal})
+		message, err := r.messageBehind(ctx, a.Revision)
+		if err != nil {
+			return nil, err
+		}
+		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal, Message: message})
 	}
 	for _, step := range account.History {
 		shown := r.step(step)
 		if shown.Proposal, err = r.proposalOf(ctx, step.Commit, proposals); err != nil {
 			return nil, err
+		}
+		if step.Commit != nil {
+			if shown.Message, err = r.messageBehind(ctx, step.Commit.Revision); err != nil {
+				return nil, err
+			}
 		}
 		out.History = append(out.History, shown)
 	}
