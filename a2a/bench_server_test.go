@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"koine/a2a"
+	"koine/channels"
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/httpd"
@@ -26,14 +27,21 @@ import (
 type benchServer struct {
 	addr    string
 	store   *kg.Store
+	rooms   *channels.Service
 	streams *sse.Server
 }
 
 // startBench runs a server until the benchmark ends.
 func startBench(b *testing.B) *benchServer {
 	b.Helper()
-	store, err := kg.Open(b.TempDir(), kg.Options{FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	rooms := channels.New(channels.Options{})
+	store, err := kg.Open(b.TempDir(), kg.Options{
+		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Access: rooms.Guard(kg.AllowAll{}), OnSystemChange: rooms.Follow,
+	})
 	if err != nil {
+		b.Fatal(err)
+	}
+	if err := rooms.Load(b.Context(), store); err != nil {
 		b.Fatal(err)
 	}
 	prefixes, err := kg.NewPrefixes(nil)
@@ -43,7 +51,7 @@ func startBench(b *testing.B) *benchServer {
 	streams := sse.New(sse.Options{})
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: prefixes}, graph.Options{})
 	server := httpd.New(httpd.Options{Store: store, Streams: streams})
-	server.HandleRPC(a2a.NewHandler(a2a.Deps{Store: store, Querier: engine, Streams: streams, Prefixes: prefixes}, a2a.Options{}))
+	server.HandleRPC(a2a.NewHandler(a2a.Deps{Store: store, Querier: engine, Channels: rooms, Streams: streams, Prefixes: prefixes}, a2a.Options{}))
 	server.Handle("/graphql", httpd.GraphQL, transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{}))
 	listener, err := httpd.Listen("127.0.0.1:0", false)
 	if err != nil {
@@ -54,11 +62,13 @@ func startBench(b *testing.B) *benchServer {
 	go func() { ended <- server.Serve(ctx, listener) }()
 	b.Cleanup(func() {
 		stop()
-		if err := errors.Join(<-ended, store.Close()); err != nil {
+		err := <-ended
+		rooms.Close()
+		if err := errors.Join(err, store.Close()); err != nil {
 			b.Error(err)
 		}
 	})
-	return &benchServer{listener.Addr().String(), store, streams}
+	return &benchServer{listener.Addr().String(), store, rooms, streams}
 }
 
 // startEcho runs what net/http and encoding/json cost alone: a server that

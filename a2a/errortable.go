@@ -86,9 +86,6 @@ var errorTable = []errorRow{
 // established is never that.
 var channelErrors = []errorRow{
 	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
-	{kg.CodeScopeNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
 	{kg.CodeSourceForbidden, codePermissionDenied, http.StatusForbidden, http.StatusOK},
 	{kg.CodeReserved, codePermissionDenied, http.StatusForbidden, http.StatusOK},
@@ -97,6 +94,9 @@ var channelErrors = []errorRow{
 	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeRevisionConflict, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeLastOwner, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
+	{"CHANNEL_CLOSED", codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeMessageExpired, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeLimitExceeded, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeJudgeLimit, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
@@ -106,6 +106,7 @@ var channelErrors = []errorRow{
 	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeScopeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotMember, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNoRecipient, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeGraphNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},

@@ -45,7 +45,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 
 const homeText = `koine: one knowledge graph for a team of agents.
 
-POST /                              JSON-RPC 2.0: knowledge/query, knowledge/update, knowledge/subscribe
+POST /                              JSON-RPC 2.0: knowledge/query, knowledge/update, knowledge/subscribe, channels/*
 GET  /.well-known/agent-card.json   the agent card
 GET  /graphql/schema                the GraphQL schema
 GET  /changes                       a feed of changes (Server-Sent Events)

@@ -1,0 +1,57 @@
+//go:build unix
+
+package a2a_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// BenchmarkOpenChannelStreams measures what an open channels/stream costs the
+// server over real sockets, as BenchmarkOpenStreams does: all follow one channel,
+// and each has had one message. The aim is at most 48 KiB.
+func BenchmarkOpenChannelStreams(b *testing.B) {
+	const streams = 1000
+	needFiles(b, 2*streams+200)
+	var used usage
+	for range b.N {
+		s := startBench(b)
+		ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+		c, err := s.rooms.Create(b.Context(), ann, channels.Draft{Visibility: channels.Public})
+		if err != nil {
+			b.Fatal(err)
+		}
+		say := func() {
+			_, err := s.rooms.Publish(b.Context(), ann, channels.Publication{Channel: c.ID, Parts: []json.RawMessage{[]byte(`{"type":"text","text":"hello"}`)}})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		say()
+		clients := make([]socket, 0, streams)
+		before := footprint()
+		for i := range streams {
+			clients = append(clients, openSocket(b, s.addr))
+			clients[i].ask(b, post("/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"channels/stream","params":{"channelId":%q}}`, i, c.ID)))
+		}
+		say()
+		for i, c := range clients {
+			c.await(b, fmt.Appendf(nil, `data: {"jsonrpc":"2.0","id":%d,"result":{"kind":"messageEvent"`, i))
+		}
+		after := footprint()
+		used.heap += after.heap - before.heap
+		used.stacks += after.stacks - before.stacks
+		used.goroutines += after.goroutines - before.goroutines
+		for _, c := range clients {
+			c.close(b)
+		}
+	}
+	each := func(total int) float64 { return float64(total) / float64(streams*b.N) }
+	b.ReportMetric(each(used.heap+used.stacks)/1024, "KiB/stream")
+	b.ReportMetric(each(used.stacks)/1024, "stack-KiB/stream")
+	b.ReportMetric(each(used.goroutines), "goroutines/stream")
+}
