@@ -49,6 +49,7 @@ const (
 	DefaultMaxBars        = 1000
 	DefaultMaxInvitations = 1000
 	DefaultMaxRates       = 1 << 16
+	DefaultMaxListeners   = 1 << 14
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -83,8 +84,11 @@ type Options struct {
 	Tiers map[string]Tier
 	Tier  Tier
 	// MaxRates bounds how many principals, and authors in channels that bound them,
-	// publish in one minute, where that is bounded: more are told to wait.
+	// publish in one minute, where that is bounded, and how many principals send
+	// signals in channels: more are told to wait.
 	MaxRates int
+	// MaxListeners bounds who reads signals at once.
+	MaxListeners int
 }
 
 func (o Options) withDefaults() Options {
@@ -123,6 +127,9 @@ func (o Options) withDefaults() Options {
 func (o *Options) rooms() {
 	if o.MaxBars == 0 {
 		o.MaxBars = DefaultMaxBars
+	}
+	if o.MaxListeners == 0 {
+		o.MaxListeners = DefaultMaxListeners
 	}
 	if o.MaxRates == 0 {
 		o.MaxRates = DefaultMaxRates

@@ -167,6 +167,21 @@ func (e *entry) mustPost(agent kg.AgentID) error {
 	return nil
 }
 
+// mustSignal refuses who may not send signals: as who may not publish, but for
+// members who listen only, such as those of a broadcast.
+func (e *entry) mustSignal(agent kg.AgentID) error {
+	if err := e.mustRead(agent); err != nil {
+		return err
+	}
+	if e.barred(agent, true) {
+		return errDenied("you are muted")
+	}
+	if !e.posts(agent) && !Members.includes(e.roles[agent], false) {
+		return errDenied("only members send signals in the channel")
+	}
+	return nil
+}
+
 // mustManage refuses who may not change what the channel says of itself.
 func (e *entry) mustManage(agent kg.AgentID) error {
 	if e.managedBy(agent) {

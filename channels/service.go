@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
+	"golang.org/x/time/rate"
 
 	"koine/kg"
 )
@@ -18,6 +19,7 @@ type Service struct {
 	store    *kg.Store
 	rates    *rates
 	streams  *counts // that are open
+	signals  *signals
 	expiry   *expiry
 	receipts *receipts
 	asking   atomic.Int64 // how many wait for responses
@@ -34,6 +36,7 @@ func New(o Options) *Service {
 	s.table.now = s.options.Clock
 	s.rates = &rates{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &counts{open: map[string]int{}}
+	s.signals = &signals{mostListeners: s.options.MaxListeners, mostPaces: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, paces: map[string]*rate.Limiter{}}
 	return s
 }
 
@@ -44,7 +47,10 @@ func (s *Service) Guard(next kg.Access) *Guard {
 }
 
 // Follow takes a commit (kg.Options.OnSystemChange).
-func (s *Service) Follow(c *kg.Commit) { s.table.follow(c) }
+func (s *Service) Follow(c *kg.Commit) {
+	s.table.follow(c)
+	s.signals.follow(c)
+}
 
 // Load reads the channels that the store has, and begins to write down what expires,
 // until Close. It is called once, before any other method.
@@ -104,6 +110,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 // Close ends what the service does by itself, and waits for it. Call it before the
 // store is closed.
 func (s *Service) Close() {
+	s.signals.close()
 	if s.expiry != nil {
 		s.receipts.close()
 		s.expiry.close()

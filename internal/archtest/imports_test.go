@@ -37,7 +37,7 @@ var law = []layer{
 	{"koine/kg", []string{"koine/kg/internal/..."}, storage,
 		"the domain knows no protocol and no wire format: every voice is an adapter over it"},
 
-	{"koine/channels", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
+	{"koine/channels", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; who has a role stands in the records of agents"},
 
 	{"koine/internal/operation", []string{"koine/kg"}, nil,
