@@ -60,7 +60,7 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 	}
 	// Both follow the same commits in their order. So whoever is asked second knows
 	// of all that the first one did, but perhaps of the last commit.
-	changed, ours := g.table.lately.changed(p, after)
+	changed, ours := g.table.lately.Since(after, func(c *change) bool { return c.differs(p) })
 	if changed || ours <= upTo {
 		return changed, max(after, upTo-min(upTo, 1))
 	}

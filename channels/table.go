@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -55,7 +56,7 @@ type table struct {
 	barred atomic.Pointer[bars] // from the whole server
 	lanes  sync.Map             // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
 
-	lately  lately
+	lately  records.Lately[change]
 	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
 
 	mu       sync.RWMutex // guards what follows
@@ -123,7 +124,7 @@ func (t *table) follow(c *kg.Commit) {
 
 // note remembers that what can be seen may have changed. The table is locked.
 func (t *table) note(r kg.Revision, before, after sight) {
-	t.lately.add(change{revision: r, before: before, after: after})
+	t.lately.Add(r, change{before: before, after: after})
 	if t.version != nil {
 		t.version.Add(1)
 	}
@@ -139,7 +140,7 @@ func (t *table) bar(r kg.Revision, ch *kg.Change) {
 	}
 	t.barred.Store(&now)
 	t.wake(now)
-	t.lately.add(change{revision: r, agent: kg.AgentID(ch.Quad.Object.Value())})
+	t.lately.Add(r, change{agent: kg.AgentID(ch.Quad.Object.Value())})
 	if t.version != nil {
 		t.version.Add(1)
 	}

@@ -15,7 +15,7 @@ type Policies struct {
 	options Options
 	table   atomic.Pointer[table]
 	version atomic.Uint64 // moves on behind each change of the table
-	lately  lately
+	lately  records.Lately[change]
 	makers  makers
 	mirror  records.Mirror
 }
@@ -45,7 +45,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 			}
 		}
 		ps.show(drafts)
-		ps.lately.forget(last)
+		ps.lately.Forget(last)
 	}, statementsOfPolicies...)
 }
 
@@ -57,10 +57,11 @@ func (ps *Policies) Follow(c *kg.Commit) {
 			ps.note(drafts, f)
 		}
 		before, after := ps.show(drafts)
+		changes := make([]change, 0, len(drafts))
 		for graph := range drafts {
-			ps.lately.add(change{revision: at, graph: graph, before: before.find(graph), after: after.find(graph)})
+			changes = append(changes, change{graph: graph, before: before.find(graph), after: after.find(graph)})
 		}
-		ps.lately.newest.Store(uint64(at))
+		ps.lately.Add(at, changes...)
 	}, statementsOfPolicies...)
 }
 

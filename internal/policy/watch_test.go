@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/internal/policy"
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -162,20 +163,20 @@ func TestKeptChanges(t *testing.T) {
 		}
 		ps.Follow(c)
 	}
-	for r := range kg.Revision(policy.KeptChanges) {
+	for r := range kg.Revision(records.KeptChanges) {
 		follow(r + 1)
 	}
 	changed, upTo := ps.ReadChanged(admin, 0)
-	if changed || upTo != policy.KeptChanges {
+	if changed || upTo != records.KeptChanges {
 		t.Errorf("all are remembered: got %v, %d", changed, upTo)
 	}
-	follow(policy.KeptChanges + 1)
+	follow(records.KeptChanges + 1)
 	for after, want := range map[kg.Revision]bool{0: true, 1: false} {
 		if changed, _ := ps.ReadChanged(admin, after); changed != want {
 			t.Errorf("after %d: got %v, want %v", after, changed, want)
 		}
 	}
-	if changed, _ := ps.ReadChanged(eve, policy.KeptChanges); !changed {
+	if changed, _ := ps.ReadChanged(eve, records.KeptChanges); !changed {
 		t.Error("a change of sight was not told")
 	}
 }
