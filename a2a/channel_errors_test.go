@@ -114,6 +114,7 @@ func TestChannelErrorTable(t *testing.T) {
 		{kg.CodeLastOwner, -31103, 200, -31103, 409, "", ""},
 		{kg.CodeNameTaken, -31103, 200, -31103, 409, "", ""},
 		{kg.CodeScopeEnded, -31103, 200, -31103, 409, "", ""},
+		{kg.CodeChannelClosed, -31103, 200, -31103, 409, "", ""},
 		{"CHANNEL_CLOSED", -31103, 200, -31103, 409, "", ""},
 		{kg.CodeMessageExpired, -31103, 200, -31103, 409, "", ""},
 		{kg.CodeLimitExceeded, -31104, 200, -31104, 400, "", ""},

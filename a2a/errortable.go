@@ -96,6 +96,7 @@ var channelErrors = []errorRow{
 	{kg.CodeLastOwner, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeChannelClosed, codeConflict, http.StatusConflict, http.StatusOK},
 	{"CHANNEL_CLOSED", codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeMessageExpired, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeLimitExceeded, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},

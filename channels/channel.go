@@ -52,6 +52,14 @@ type Channel struct {
 	// part in it there.
 	Scope        ScopeID
 	MemberPolicy MemberPolicy
+	// ExpireAfter is how long after its last message the channel closes by itself; 0
+	// for never.
+	ExpireAfter  time.Duration
+	expiresSince time.Time // when that was said
+	// ClosedAt and CloseReason are of a channel that takes no message any more; the
+	// zero time for one that is open.
+	ClosedAt    time.Time
+	CloseReason string
 	// Version is 1 at first and goes up with each change of name, topic, metadata,
 	// rights and membership.
 	Version int64
@@ -106,6 +114,12 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		c.Scope = scopeIn(object)
 	case propPolicy:
 		c.MemberPolicy = MemberPolicy(object.Value())
+	case propClosed:
+		c.ClosedAt, _ = object.DateTimeValue()
+	case propCloseReason:
+		c.CloseReason = object.Value()
+	case propExpireAfter:
+		c.ExpireAfter, c.expiresSince = time.Duration(integer(object))*time.Millisecond, a.Time
 	case propDeleted:
 		c.deleted = true
 	case propMaxMembers:
@@ -139,6 +153,10 @@ func (c *Channel) drop(property, object kg.Term) {
 	case propTopic:
 		if c.Topic == object.Value() {
 			c.Topic = ""
+		}
+	case propExpireAfter:
+		if c.ExpireAfter.Milliseconds() == integer(object) {
+			c.ExpireAfter = 0
 		}
 	case propMetadata:
 		if string(c.Metadata) == object.Value() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 	"unicode/utf8"
 
 	"koine/internal/records"
@@ -20,8 +21,9 @@ type Draft struct {
 	MaxMembers int // 0 for the server's bound
 	Limits     Limits
 	// Members beside the caller, who becomes an owner. Joined is not looked at.
-	Members  []Member
-	Metadata []byte // a JSON object, or nil
+	Members     []Member
+	Metadata    []byte        // a JSON object, or nil
+	ExpireAfter time.Duration // see Channel
 	// MemberPolicy is for a channel in a scope (CreateIn): Explicit when "".
 	MemberPolicy MemberPolicy
 }
@@ -41,7 +43,10 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error { return s.make(tx, c) })
+	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error {
+		_, err := s.make(tx, c)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -49,24 +54,24 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	return c, nil
 }
 
-// make writes the record of a new channel.
-func (s *Service) make(tx *kg.Tx, c *Channel) error {
+// make writes the record of a new channel, and tells of how many statements it is.
+func (s *Service) make(tx *kg.Tx, c *Channel) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
-		return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
 	if s.table.everywhere().holds(c.CreatedBy, false, tx.Time()) {
-		return errDenied("you are banned from the channels of this server")
+		return 0, errDenied("you are banned from the channels of this server")
 	}
 	if err := s.mayEnter(tx, c.CreatedBy); err != nil {
-		return err
+		return 0, err
 	}
-	c.CreatedAt = tx.Time()
+	c.CreatedAt, c.expiresSince = tx.Time(), tx.Time()
 	for i := range c.Members {
 		c.Members[i].Joined = tx.Time()
 	}
 	w := &writer{tx: tx, id: c.ID}
 	w.make(c)
-	return w.err
+	return w.n, w.err
 }
 
 // draft checks a draft and makes a channel of it.
@@ -91,6 +96,9 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	if err := d.Limits.check(); err != nil {
 		return nil, err
 	}
+	if err := checkExpireAfter(d.ExpireAfter); err != nil {
+		return nil, err
+	}
 	if err := checkTexts(d.Name, d.Topic); err != nil {
 		return nil, err
 	}
@@ -105,6 +113,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	c := &Channel{
 		ID: ChannelID(id), Kind: d.Kind, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
 		CreatedBy: agent, Metadata: metadata, Rights: d.Rights, MaxMembers: d.MaxMembers, Limits: d.Limits, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
+		ExpireAfter: d.ExpireAfter,
 	}
 	for _, m := range d.Members {
 		m.Agent = kg.CanonicalAgent(string(m.Agent))

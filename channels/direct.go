@@ -2,10 +2,11 @@ package channels
 
 import "koine/kg"
 
-// makeDirect writes the record of the channel of two agents.
-func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) error {
+// makeDirect writes the record of the channel of two agents, and tells of how many
+// statements it is.
+func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
-		return errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
+		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
 	c := &Channel{
 		ID: DirectID(a, b), Kind: Direct, Visibility: Private, CreatedAt: tx.Time(), CreatedBy: a, Version: 1,
@@ -13,7 +14,7 @@ func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) error {
 	}
 	w := &writer{tx: tx, id: c.ID}
 	w.make(c)
-	return w.err
+	return w.n, w.err
 }
 
 // otherOf is the agent with whom this one has the direct channel, "" if the server

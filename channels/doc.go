@@ -33,6 +33,13 @@
 // MemberPolicy is ByScope, and knows which names are taken. Roles are those of the
 // credential of who asks; addressing, which asks for others, takes those on record.
 //
+// # Life
+//
+// A channel is open until it is closed: by CloseChannel, with its scope, or because
+// nothing was said for as long as it was to stay open. The last holds at once in what
+// is decided and shown; a commit that names the due time follows. Closed is not
+// deleted: all that was said is read on, and nothing is published.
+//
 // # Promises
 //
 //   - Sequences are 1, 2, 3 … in each channel, without a gap and never used twice:

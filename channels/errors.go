@@ -18,6 +18,10 @@ func errScopeEnded(s *Scope) *kg.Error {
 	return kg.Errorf(kg.CodeScopeEnded, "the scope is %s", s.Status).At("scopeId")
 }
 
+func errChannelClosed() *kg.Error {
+	return kg.Errorf(kg.CodeChannelClosed, "the channel is closed").At("channelId")
+}
+
 func errNameTaken() *kg.Error {
 	return kg.Errorf(kg.CodeNameTaken, "another channel of the scope has the name").At("name")
 }

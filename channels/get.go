@@ -32,6 +32,7 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 func (e *entry) outline() *Channel {
 	return &Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
+		ExpireAfter: e.ExpireAfter, expiresSince: e.expiresSince, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
 		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
 	}
 }
@@ -45,6 +46,7 @@ func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 	if c == nil || c.deleted {
 		return nil, errNoChannel()
 	}
+	defer func() { c.settle(s.options.Clock()) }()
 	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
 		return c, err
 	}

@@ -26,11 +26,14 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 		return g.next.Allowed(p, graph, right)
 	}
 	e := g.table.get(id)
+	if e == nil && part == factsPart {
+		e = g.table.comes(id)
+	}
 	switch right {
 	case kg.Discover, kg.Read:
 		return p.Trusted() || e.readBy(p) && (part != lanePart || g.mayReadLane(p, graph))
 	case kg.Write, kg.Create:
-		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID))
+		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID) && e.Status() == Open)
 	}
 	return p.Trusted()
 }

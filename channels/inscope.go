@@ -38,7 +38,8 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draf
 		if s.table.channelIn(scope, c.Name) != "" {
 			return errNameTaken()
 		}
-		return s.make(tx, c)
+		_, err := s.make(tx, c)
+		return err
 	})
 	if err != nil {
 		return nil, err

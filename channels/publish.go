@@ -28,15 +28,24 @@ type Receipt struct {
 
 // Publish appends a message to a channel. Members may.
 //
-// Errors: CodeChannelNotFound; CodePermissionDenied for who may read only;
+// Errors: CodeChannelNotFound; CodePermissionDenied for who may read only; CodeChannelClosed;
 // CodeIdempotencyConflict for a key that was used for another message;
 // CodeLimitExceeded past a bound; CodeRateLimited past one in a minute; CodeNotMember and CodeNoRecipient for an address
 // that nobody in the channel has; CodeMessageExpired for a response to a request
 // that has expired; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
+	return s.publishIn(ctx, by, p, nil)
+}
+
+// publishIn publishes in a channel that is there, or in one that is to be made.
+func (s *Service) publishIn(ctx context.Context, by Caller, p Publication, make *Channel) (*Receipt, error) {
 	pub, err := s.publishing(by, p)
 	if err != nil {
 		return nil, err
+	}
+	if pub.make = make; make != nil {
+		s.table.coming.Store(make.ID, s.table.unborn(*make))
+		defer s.table.coming.Delete(make.ID)
 	}
 	meta := by.meta("channels/publish")
 	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
@@ -139,6 +148,7 @@ type publishing struct {
 	message    *Message
 	patches    []kg.Patch
 	implied    []bool     // of the patches
+	make       *Channel   // that is to be made with the message; nil for one that is there
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []kg.Patch // that the message is stored as, but for those of its place
 	hash       string     // of the content, where there is a key
@@ -275,6 +285,9 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 			return true, nil
 		}
 	}
+	if err := p.service.mustBeOpen(tx, &e.Channel); err != nil {
+		return false, err
+	}
 	if p.also != nil {
 		first, err := p.also(tx, &m)
 		if err != nil || first != nil {
@@ -351,6 +364,8 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 	e := p.service.table.get(p.message.Channel).at(tx.Time()).as(p.reader)
 	switch {
+	case e == nil && p.make != nil:
+		return p.makeFirst(tx)
 	case e == nil && p.direct != "":
 		e = p.service.table.directOf(p.author, p.direct).at(tx.Time())
 		if err := e.mustPost(p.author); err != nil {
@@ -360,7 +375,9 @@ func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 		if err != nil || made != nil {
 			return e, err
 		}
-		return e, p.service.makeDirect(tx, p.author, p.direct)
+		n, err := p.service.makeDirect(tx, p.author, p.direct)
+		p.own += n
+		return e, err
 	case p.message.ContentType == Notice && e != nil && !e.deleted: // of koine's own
 		return e, nil
 	default:

@@ -36,6 +36,7 @@ type writer struct {
 	err error
 	// quiet is set where the change is none of those that make another version.
 	quiet bool
+	n     int // patches that were applied
 }
 
 func (w *writer) quad(property, object kg.Term) kg.Quad {
@@ -48,6 +49,7 @@ func (w *writer) quad(property, object kg.Term) kg.Quad {
 func (w *writer) apply(p kg.Patch) {
 	if w.err == nil {
 		w.err = w.tx.ApplyOwn(p)
+		w.n++
 	}
 }
 
@@ -115,6 +117,9 @@ func (w *writer) make(c *Channel) {
 		{propCreated, kg.DateTime(c.CreatedAt)}, {propCreator, kg.IRI(string(c.CreatedBy))}, {propVersion, kg.Typed(strconv.FormatInt(c.Version, 10), kg.XSDInteger)},
 	} {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, p.object)})
+	}
+	if c.ExpireAfter > 0 {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propExpireAfter, kg.Integer(c.ExpireAfter.Milliseconds()))})
 	}
 	if c.Scope != "" {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propScope, c.Scope.Entity())})

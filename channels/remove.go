@@ -191,7 +191,11 @@ func (r *removal) takeOut(tx *kg.Tx, notice *publishing) (wasIn bool, err error)
 			heir.Role = Owner
 			w.member(heir)
 		}
-		if w.err == nil {
+		switch err := r.service.mustBeOpen(tx, c); {
+		case kg.CodeOf(err) == kg.CodeChannelClosed: // nothing is said there any more
+		case err != nil:
+			return err
+		case w.err == nil:
 			_, w.err = notice.publish(tx, "")
 		}
 		return nil

@@ -33,7 +33,7 @@ func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
-	s.table.now = s.options.Clock
+	s.table.now, s.table.lapses = s.options.Clock, newLapses()
 	s.rates = &rates{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &counts{open: map[string]int{}}
 	s.signals = &signals{mostListeners: s.options.MaxListeners, mostPaces: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, paces: map[string]*rate.Limiter{}}
@@ -104,6 +104,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	s.startReceipts()
+	s.startLapses()
 	return nil
 }
 
@@ -115,6 +116,7 @@ func (s *Service) Close() {
 		s.receipts.close()
 		s.expiry.close()
 	}
+	s.table.lapses.close()
 }
 
 // withholds notes, inside of the commit, that the content of a message goes.

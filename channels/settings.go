@@ -22,6 +22,16 @@ func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
 			w.number(limit.property, int64(*limit.of(&c.Limits)))
 		}
 	}
+	if r.ExpireAfter != nil {
+		if err := checkExpireAfter(*r.ExpireAfter); err != nil {
+			return err
+		}
+		if err := s.mustBeOpen(w.tx, c); err != nil {
+			return err
+		}
+		c.ExpireAfter, c.expiresSince = *r.ExpireAfter, w.tx.Time()
+		w.number(propExpireAfter, c.ExpireAfter.Milliseconds())
+	}
 	if r.MaxMembers != nil {
 		if err := s.checkMaxMembers(*r.MaxMembers, len(c.Members)); err != nil {
 			return err

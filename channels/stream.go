@@ -89,7 +89,8 @@ func (st *Stream) Close() {
 }
 
 // Messages yields the messages in the order of their sequence, without a gap, and
-// waits for more. It ends with the context's error; with CodeChannelNotFound when
+// waits for more. It ends with the context's error; with CodeChannelClosed behind the
+// last of a channel that is closed; with CodeChannelNotFound when
 // the agent may not read the channel any more; with CodeClosed and CodeResync as a
 // kg.Watcher does. It is used once, from one goroutine.
 func (st *Stream) Messages() iter.Seq2[*Message, error] {
@@ -126,6 +127,7 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 		if err := st.allowed(); err != nil {
 			return false, err
 		}
+		closed := st.service.isClosed(st.id) // before the messages are read
 		list, err := st.page()
 		if err != nil {
 			return false, err
@@ -139,6 +141,9 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 			}
 		}
 		if len(list) < streamPage {
+			if closed {
+				return false, errChannelClosed()
+			}
 			return true, nil
 		}
 	}
@@ -162,6 +167,9 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		m, err := messageIn(e.Commit, st.id, st.service.reading(st.agent))
 		if err != nil {
 			return false, err
+		}
+		if m == nil && closedIn(e.Commit, st.id) {
+			return false, errChannelClosed()
 		}
 		if m == nil || m.Sequence <= st.last {
 			continue

@@ -56,6 +56,8 @@ type table struct {
 	barred atomic.Pointer[bars] // from the whole server
 	lanes  sync.Map             // lane graph (kg.Term) → its readers ([]kg.AgentID, sorted); never changed
 
+	lapses  *lapses
+	coming  sync.Map // ChannelID → *entry of channels that are made with a first message
 	lately  records.Lately[change]
 	version *atomic.Uint64 // of the Guard; nil if its answers are not kept
 
@@ -175,6 +177,13 @@ func (t *table) put(c *Channel) *entry {
 	now.scope = t.scopes.cell(c.Scope)
 	t.entries.Store(c.ID, now)
 	t.scopes.place(before, now)
+	if now.ExpireAfter > 0 || before != nil && before.ExpireAfter > 0 {
+		at := now.due(time.Time{})
+		if now.deleted {
+			at = time.Time{}
+		}
+		t.lapses.put(c.ID, at)
+	}
 	if before == nil {
 		t.count.Add(1)
 		before = &entry{}

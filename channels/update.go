@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"koine/internal/records"
 	"koine/kg"
@@ -22,6 +23,8 @@ type Revision struct {
 	Rights     *Rights
 	MaxMembers *int
 	Limits     *Limits
+	// ExpireAfter is 0 for never. Owners change it.
+	ExpireAfter *time.Duration
 }
 
 // Update changes what a channel says of itself. Who manages it may, unless it is
@@ -41,7 +44,7 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 		return nil, err
 	}
 	must := (*entry).mustManage
-	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil {
+	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil {
 		must = (*entry).mustOwn
 	}
 	return s.alter(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
@@ -150,6 +153,7 @@ func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method str
 	if err == nil {
 		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
 	}
+	c.settle(s.options.Clock())
 	c.inOrder()
 	return c, nil // gone or changed by others since: this is what was made
 }

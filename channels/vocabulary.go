@@ -10,8 +10,11 @@ var (
 
 // The properties of a channel, in its record.
 var (
-	propScope  = own("channelScope")
-	propPolicy = own("channelMemberPolicy")
+	propScope       = own("channelScope")
+	propPolicy      = own("channelMemberPolicy")
+	propClosed      = own("channelClosedAt")
+	propCloseReason = own("channelCloseReason")
+	propExpireAfter = own("channelExpireAfter") // in milliseconds
 
 	propName       = own("channelName")
 	propTopic      = own("channelTopic")

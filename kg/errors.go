@@ -51,6 +51,7 @@ const (
 	CodeLastOwner           Code = "LAST_OWNER"           // nobody would be left who owns it
 	CodeScopeNotFound       Code = "SCOPE_NOT_FOUND"      // absent, or not to be seen, said of a scope
 	CodeScopeEnded          Code = "SCOPE_ENDED"          // nothing new comes into a scope that has ended
+	CodeChannelClosed       Code = "CHANNEL_CLOSED"       // it is read on, but takes no message any more
 	CodeNameTaken           Code = "NAME_TAKEN"           // another of the same scope has it
 	CodeNotMember           Code = "NOT_MEMBER"           // whom a message is addressed to takes no part in its channel
 	CodeNoRecipient         Code = "NO_RECIPIENT"         // nobody has the role that a message is addressed to

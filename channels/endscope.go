@@ -1,0 +1,78 @@
+package channels
+
+import (
+	"context"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// EndScope ends a scope, with its tasks: in the same commit all of their channels
+// close. Who manages it may.
+//
+// Errors: CodeInvalid for a status that is no end; CodeScopeEnded; those of
+// UpdateScope.
+func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status ScopeStatus, reason string) (*Scope, error) {
+	if status != Completed && status != Abandoned {
+		return nil, kg.Errorf(kg.CodeInvalid, "a scope ends as completed or abandoned, not as %.60q", status).At("status")
+	}
+	if err := checkReason(reason); err != nil {
+		return nil, err
+	}
+	return s.alterScope(ctx, by, id, "scopes/end", func(tx *kg.Tx, sc *Scope) error {
+		if sc.Ended() {
+			return errScopeEnded(sc)
+		}
+		sc.Status, sc.EndedAt, sc.EndReason = status, tx.Time(), reason
+		if err := s.closeAllOf(tx, id); err != nil {
+			return err
+		}
+		for _, task := range s.table.tasksOf(id) {
+			t := s.table.scopes.get(task).clone()
+			if t.Ended() {
+				continue
+			}
+			t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
+			t.Version++
+			if err := records.Write(tx, task.RecordGraph(), task.Entity(), t.record()); err != nil {
+				return err
+			}
+			if err := s.closeAllOf(tx, task); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// closeAllOf closes the open channels of a scope.
+func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
+	for _, channel := range s.table.channelsOf(id) {
+		if e := s.table.get(channel); e.deleted || e.Status() == Closed {
+			continue
+		}
+		_, err := s.change(tx, channel, func(w *writer, c *Channel) error {
+			if err := s.mustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
+				return s.endExpired(w, c) // it was due before
+			} else if err != nil {
+				return err
+			}
+			s.end(w, c, tx.Time(), reasonEnded)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endExpired closes a channel as of the time at which it was due.
+func (s *Service) endExpired(w *writer, c *Channel) error {
+	last, err := lastSent(w.tx, c.ID)
+	if err != nil {
+		return err
+	}
+	s.end(w, c, c.due(last), reasonExpired)
+	return nil
+}

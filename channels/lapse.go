@@ -1,0 +1,217 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// A channel that expires after its last message is closed by itself in what is
+// decided and shown (Channel.due), and then, by a commit that says when it was due,
+// in what is stored. maxLapses bounds the channels that one commit closes; there is
+// one in lapsePause at most.
+const (
+	maxLapses  = 200
+	lapsePause = time.Second
+)
+
+// lapse is a channel that may be due at a time, or later.
+type lapse struct {
+	at      int64 // in milliseconds since the epoch
+	channel ChannelID
+}
+
+// lapses writes down which channels have expired. A channel is in the queue from
+// when it is known to expire on; when its message was last is looked up once it is
+// due by what was known, so that publishing costs nothing. All that it knows comes
+// from the channels' records, so that after a stop it goes on where it was.
+type lapses struct {
+	wake chan struct{}
+	done sync.WaitGroup
+	stop context.CancelFunc
+
+	mu    sync.Mutex // guards what follows
+	queue *btree.BTreeG[lapse]
+	known map[ChannelID]int64 // where a channel is in the queue
+}
+
+func newLapses() *lapses {
+	return &lapses{
+		wake: make(chan struct{}, 1), stop: func() {}, known: map[ChannelID]int64{},
+		queue: btree.NewBTreeG(func(a, b lapse) bool {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.channel, b.channel)) < 0
+		}),
+	}
+}
+
+// put makes known when a channel may be due; the zero time takes it out. It does not
+// block.
+func (l *lapses) put(id ChannelID, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, ok := l.known[id]; ok {
+		l.queue.Delete(lapse{before, id})
+		delete(l.known, id)
+	}
+	if at.IsZero() {
+		return
+	}
+	l.known[id] = at.UnixMilli()
+	l.queue.Set(lapse{at.UnixMilli(), id})
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives up to n channels that may be due, and when the next is: 0 for none.
+func (l *lapses) take(now int64, n int) (list []ChannelID, next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue.Scan(func(at lapse) bool {
+		if at.at > now || len(list) == n {
+			next = at.at
+			return false
+		}
+		list = append(list, at.channel)
+		return true
+	})
+	return list, next
+}
+
+// startLapses begins to close what has expired, until closeLapses.
+func (s *Service) startLapses() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.table.lapses.stop = cancel
+	s.table.lapses.done.Go(func() { s.runLapses(ctx) })
+}
+
+func (l *lapses) close() {
+	l.stop()
+	l.done.Wait()
+}
+
+func (s *Service) runLapses(ctx context.Context) {
+	for {
+		pause := time.Duration(0) // until something comes
+		list, next := s.table.lapses.take(s.options.Clock().UnixMilli(), maxLapses)
+		switch {
+		case len(list) > 0:
+			if err := s.lapse(ctx, list); kg.CodeOf(err) == kg.CodeClosed {
+				return
+			}
+			pause = lapsePause
+		case next > 0: // not for longer than a pause: clocks are set, and machines sleep
+			pause = min(lapsePause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
+		}
+		if !s.table.lapses.rest(ctx, pause, len(list) == 0) {
+			return
+		}
+	}
+}
+
+// rest waits so long, 0 for ever, or, if it may be woken, until something comes.
+func (l *lapses) rest(ctx context.Context, d time.Duration, wakeable bool) bool {
+	var over <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	wake := l.wake
+	if !wakeable {
+		wake = nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-over:
+	case <-wake:
+	}
+	return true
+}
+
+// lapse closes those of the channels that are due, in one commit, and notes when the
+// others are.
+func (s *Service) lapse(ctx context.Context, list []ChannelID) error {
+	later := map[ChannelID]time.Time{} // the zero time for what is due no more
+	now := s.options.Clock()
+	var due []ChannelID
+	look := func(tx *kg.Tx, last func(ChannelID) (time.Time, error)) error {
+		clear(later)
+		due = due[:0]
+		for _, id := range list {
+			e := s.table.get(id)
+			if e == nil || e.deleted || e.due(time.Time{}).IsZero() {
+				later[id] = time.Time{}
+				continue
+			}
+			sent, err := last(id)
+			if err != nil {
+				return err
+			}
+			at := e.due(sent)
+			if tx != nil {
+				now = tx.Time()
+			}
+			if now.Before(at) {
+				later[id] = at
+				continue
+			}
+			due = append(due, id)
+		}
+		return nil
+	}
+	// Most are due later, because there were messages: no commit for these.
+	if err := s.lookAt(ctx, look); err != nil {
+		return err
+	}
+	if len(due) > 0 {
+		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("%d channels had no message for as long as they stay open", len(due))}
+		err := records.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
+			if err := look(tx, func(id ChannelID) (time.Time, error) { return lastSent(tx, id) }); err != nil {
+				return err
+			}
+			for _, id := range due {
+				if _, err := s.change(tx, id, s.endExpired); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for id, at := range later {
+		s.table.lapses.put(id, at)
+	}
+	return nil // those that were closed left the queue with their record
+}
+
+// lookAt reads when the channels' last messages were from a snapshot.
+func (s *Service) lookAt(ctx context.Context, look func(*kg.Tx, func(ChannelID) (time.Time, error)) error) error {
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	return look(nil, func(id ChannelID) (time.Time, error) {
+		n, err := countMessages(snapshot, id)
+		if n == 0 || err != nil {
+			return time.Time{}, err
+		}
+		last, err := readMessages(snapshot, id, n, 1, reading{})
+		if err != nil || len(last) == 0 {
+			return time.Time{}, err
+		}
+		return last[0].Time, nil
+	})
+}
