@@ -56,6 +56,10 @@ type Channel struct {
 	// for never.
 	ExpireAfter  time.Duration
 	expiresSince time.Time // when that was said
+	// KeepMessages is how many messages keep their content, the newest; 0 for all.
+	KeepMessages int64
+	// Audit tells that each message is copied to the events of the scope.
+	Audit bool
 	// ClosedAt and CloseReason are of a channel that takes no message any more; the
 	// zero time for one that is open.
 	ClosedAt    time.Time
@@ -118,6 +122,10 @@ func (c *Channel) take(property, object kg.Term, a *kg.Assertion) {
 		c.ClosedAt, _ = object.DateTimeValue()
 	case propCloseReason:
 		c.CloseReason = object.Value()
+	case propKeep:
+		c.KeepMessages = integer(object)
+	case propAudit:
+		c.Audit = true
 	case propExpireAfter:
 		c.ExpireAfter, c.expiresSince = time.Duration(integer(object))*time.Millisecond, a.Time
 	case propDeleted:
@@ -154,6 +162,12 @@ func (c *Channel) drop(property, object kg.Term) {
 		if c.Topic == object.Value() {
 			c.Topic = ""
 		}
+	case propKeep:
+		if c.KeepMessages == integer(object) {
+			c.KeepMessages = 0
+		}
+	case propAudit:
+		c.Audit = false
 	case propExpireAfter:
 		if c.ExpireAfter.Milliseconds() == integer(object) {
 			c.ExpireAfter = 0

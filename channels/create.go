@@ -21,9 +21,11 @@ type Draft struct {
 	MaxMembers int // 0 for the server's bound
 	Limits     Limits
 	// Members beside the caller, who becomes an owner. Joined is not looked at.
-	Members     []Member
-	Metadata    []byte        // a JSON object, or nil
-	ExpireAfter time.Duration // see Channel
+	Members      []Member
+	Metadata     []byte        // a JSON object, or nil
+	ExpireAfter  time.Duration // see Channel
+	KeepMessages int64
+	Audit        bool // for a channel in a scope
 	// MemberPolicy is for a channel in a scope (CreateIn): Explicit when "".
 	MemberPolicy MemberPolicy
 }
@@ -35,6 +37,9 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	agent, err := by.agent()
 	if err != nil {
 		return nil, err
+	}
+	if d.Audit {
+		return nil, errNoEvents()
 	}
 	if d.MemberPolicy != "" {
 		return nil, kg.Errorf(kg.CodeInvalid, "a channel outside of a scope has no member policy").At("memberPolicy")
@@ -99,6 +104,9 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	if err := checkExpireAfter(d.ExpireAfter); err != nil {
 		return nil, err
 	}
+	if err := checkKeepMessages(d.KeepMessages); err != nil {
+		return nil, err
+	}
 	if err := checkTexts(d.Name, d.Topic); err != nil {
 		return nil, err
 	}
@@ -113,7 +121,7 @@ func (s *Service) draft(agent kg.AgentID, d Draft) (*Channel, error) {
 	c := &Channel{
 		ID: ChannelID(id), Kind: d.Kind, Name: d.Name, Topic: d.Topic, Visibility: d.Visibility,
 		CreatedBy: agent, Metadata: metadata, Rights: d.Rights, MaxMembers: d.MaxMembers, Limits: d.Limits, Version: 1, Members: []Member{{Agent: agent, Role: Owner}},
-		ExpireAfter: d.ExpireAfter,
+		ExpireAfter: d.ExpireAfter, KeepMessages: d.KeepMessages, Audit: d.Audit,
 	}
 	for _, m := range d.Members {
 		m.Agent = kg.CanonicalAgent(string(m.Agent))

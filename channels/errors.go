@@ -22,6 +22,10 @@ func errChannelClosed() *kg.Error {
 	return kg.Errorf(kg.CodeChannelClosed, "the channel is closed").At("channelId")
 }
 
+func errNoEvents() *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, "only a channel in a scope is copied to its events").At("audit")
+}
+
 func errNameTaken() *kg.Error {
 	return kg.Errorf(kg.CodeNameTaken, "another channel of the scope has the name").At("name")
 }

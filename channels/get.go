@@ -32,7 +32,7 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 func (e *entry) outline() *Channel {
 	return &Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
-		ExpireAfter: e.ExpireAfter, expiresSince: e.expiresSince, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
+		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, expiresSince: e.expiresSince, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
 		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
 	}
 }
@@ -59,15 +59,20 @@ func (s *Service) read(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
 
 // countMessages is how many messages were published, without reading any.
 func countMessages(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
+	return countOf(snapshot, id, kg.Sequence)
+}
+
+// countOf is how many messages have a property of which each has one at most.
+func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, error) {
 	graph, known, err := snapshot.ID(id.MessagesGraph())
 	if !known || err != nil {
 		return 0, err
 	}
-	sequence, _, err := snapshot.ID(kg.Sequence)
-	if err != nil {
+	predicate, known, err := snapshot.ID(property)
+	if !known || err != nil {
 		return 0, err
 	}
-	n, _, err := snapshot.Estimate(kg.IDPattern{Graph: graph, Predicate: sequence})
+	n, _, err := snapshot.Estimate(kg.IDPattern{Graph: graph, Predicate: predicate})
 	return int64(n), err
 }
 

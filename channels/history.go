@@ -49,7 +49,8 @@ type HistoryQuery struct {
 // time. next is "" behind the last.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for two lower or upper bounds, and for one
-// by a message that is not of the channel; CodeCursorForeign
+// by a message that is not of the channel; CodePositionGone for what is no longer
+// kept, with the oldest number that is; CodeCursorForeign
 // for a token that is not of this channel, caller and query.
 func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
 	agent, _, err := s.see(by, id)
@@ -165,6 +166,13 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 			return nil, err
 		}
 	}
+	oldest, err := oldestLeft(snapshot, id)
+	if err != nil {
+		return nil, err
+	}
+	if q.SinceSequence > 0 && q.SinceSequence+1 < oldest {
+		return nil, errGone(oldest)
+	}
 	w := &window{low: q.SinceSequence + 1, high: high, descending: q.Descending}
 	if q.BeforeSequence > 0 {
 		w.high = min(w.high, q.BeforeSequence-1)
@@ -174,6 +182,7 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 			return nil, err
 		}
 	}
+	w.low = max(w.low, oldest)
 	w.at = w.low - 1
 	if w.descending {
 		w.at = w.high + 1
@@ -181,6 +190,9 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 	if at != "" {
 		if w.at, err = strconv.ParseInt(at, 10, 64); err != nil {
 			return nil, err
+		}
+		if !w.descending && w.at+1 < oldest {
+			return nil, errGone(oldest)
 		}
 	}
 	return w, nil

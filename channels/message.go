@@ -69,6 +69,10 @@ func (m *Message) take(property, object kg.Term) error {
 		m.ProposalID = object.Value()
 	case propRetracts:
 		m.Retracts = messageOf(object)
+	case propEvicted:
+		if m.Withheld == "" {
+			m.Withheld = Evicted
+		}
 	case propRetractedBy:
 		m.RetractedBy, m.Withheld = messageOf(object), Retracted
 	default:

@@ -356,7 +356,16 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 	if err := write(statement{propSent, kg.DateTime(m.Time)}); err != nil {
 		return false, err
 	}
-	return false, write(statement{kg.Sequence, kg.Integer(m.Sequence)})
+	if err := write(statement{kg.Sequence, kg.Integer(m.Sequence)}); err != nil {
+		return false, err
+	}
+	evicted, err := p.service.evict(tx, e, m.Sequence)
+	if p.own += evicted; err != nil {
+		return false, err
+	}
+	audited, err := e.audit(tx, &m)
+	p.own += audited
+	return false, err
 }
 
 // may refuses an author who may not publish, and makes a direct channel at its

@@ -118,6 +118,12 @@ func (w *writer) make(c *Channel) {
 	} {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(p.property, p.object)})
 	}
+	if c.KeepMessages > 0 {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propKeep, kg.Integer(c.KeepMessages))})
+	}
+	if c.Audit {
+		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propAudit, kg.Boolean(true))})
+	}
 	if c.ExpireAfter > 0 {
 		w.apply(kg.Patch{Op: kg.Add, Quad: w.quad(propExpireAfter, kg.Integer(c.ExpireAfter.Milliseconds()))})
 	}

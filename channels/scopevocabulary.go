@@ -1,7 +1,10 @@
 package channels
 
-// ClassScope is the class of scopes.
-var ClassScope = own("Scope")
+// The classes of scopes and of their events.
+var (
+	ClassScope = own("Scope")
+	ClassEvent = own("ScopeEvent")
+)
 
 // The properties of a scope, in its record.
 var (
@@ -17,4 +20,14 @@ var (
 	propScopeEnded       = own("scopeEndedAt")
 	propScopeReason      = own("scopeEndReason")
 	propScopeVersion     = own("scopeVersion")
+)
+
+// The properties of an event, in the scope's events. Its number is kg.Sequence.
+var (
+	propEventType     = own("eventType")
+	propEventActor    = own("eventActor")
+	propEventAt       = own("eventAt")
+	propEventData     = own("eventData") // JSON
+	propEventPrevious = own("eventPreviousHash")
+	propEventHash     = own("eventHash")
 )

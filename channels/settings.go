@@ -22,6 +22,23 @@ func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
 			w.number(limit.property, int64(*limit.of(&c.Limits)))
 		}
 	}
+	if r.KeepMessages != nil {
+		if err := checkKeepMessages(*r.KeepMessages); err != nil {
+			return err
+		}
+		c.KeepMessages = *r.KeepMessages
+		w.number(propKeep, c.KeepMessages)
+	}
+	if r.Audit != nil && *r.Audit != c.Audit {
+		if c.Scope == "" {
+			return errNoEvents()
+		}
+		if c.Audit = *r.Audit; c.Audit {
+			w.set(propAudit, kg.Boolean(true))
+		} else {
+			w.clear(propAudit)
+		}
+	}
 	if r.ExpireAfter != nil {
 		if err := checkExpireAfter(*r.ExpireAfter); err != nil {
 			return err

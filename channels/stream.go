@@ -26,7 +26,8 @@ type Stream struct {
 // now on. When it returns, nothing behind that can be missed any more.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a sequence that is ahead of the
-// channel; CodeLimitExceeded for one stream too many; those of kg.Store.Watch.
+// channel; CodeLimitExceeded for one stream too many; those of kg.Store.Watch. The
+// stream ends with CodePositionGone when what it begins with is no longer kept.
 func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
 	agent, _, err := s.see(by, id)
 	if err != nil {
@@ -155,6 +156,11 @@ func (st *Stream) page() ([]*Message, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
+	if oldest, err := oldestLeft(snapshot, st.id); err != nil {
+		return nil, err
+	} else if st.last+1 < oldest {
+		return nil, errGone(oldest)
+	}
 	return readMessages(snapshot, st.id, st.last+1, streamPage, st.service.reading(st.agent))
 }
 

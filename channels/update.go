@@ -25,6 +25,10 @@ type Revision struct {
 	Limits     *Limits
 	// ExpireAfter is 0 for never. Owners change it.
 	ExpireAfter *time.Duration
+	// KeepMessages is 0 for all; what is too much goes as messages come. Owners change
+	// it, and Audit.
+	KeepMessages *int64
+	Audit        *bool
 }
 
 // Update changes what a channel says of itself. Who manages it may, unless it is
@@ -44,7 +48,7 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 		return nil, err
 	}
 	must := (*entry).mustManage
-	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil {
+	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil {
 		must = (*entry).mustOwn
 	}
 	return s.alter(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {

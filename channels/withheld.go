@@ -11,6 +11,7 @@ const (
 	Retracted Withheld = "retracted" // its author or an owner took it back
 	Expired   Withheld = "expired"   // it was to be read before a time that has come
 	Addressed Withheld = "addressed" // it is for others
+	Evicted   Withheld = "evicted"   // the channel keeps so many messages only
 )
 
 // payload are the properties that a message loses when its content goes. What it
@@ -20,11 +21,17 @@ var payload = []kg.Term{propParts, propData, propArtifact, propTag, propFormat}
 // dropPayload takes the content of a message away, in whatever graph of the channel
 // it stands.
 func dropPayload(tx *kg.Tx, id ChannelID, m MessageID) error {
+	_, err := dropContent(tx, id, m)
+	return err
+}
+
+// dropContent is dropPayload, and tells of how many statements that was.
+func dropContent(tx *kg.Tx, id ChannelID, m MessageID) (int, error) {
 	var gone []kg.Quad
 	for _, property := range payload {
 		for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.Entity(), Predicate: property}) {
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if of, part := channelOf(st.Graph); of == id && (part == journalPart || part == lanePart) {
 				gone = append(gone, st.Quad)
@@ -33,10 +40,10 @@ func dropPayload(tx *kg.Tx, id ChannelID, m MessageID) error {
 	}
 	for _, q := range gone {
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(gone), nil
 }
 
 // reading is that of an agent, at this moment.
@@ -48,6 +55,8 @@ func (s *Service) reading(agent kg.AgentID) reading {
 func (m *Message) show(to reading) {
 	switch {
 	case m.Withheld == Retracted:
+	case m.Withheld == Evicted:
+		m.withhold(Evicted)
 	case !m.readBy(to.agent):
 		m.withhold(Addressed)
 	case m.Withheld == Expired, m.expired(to.now):

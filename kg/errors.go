@@ -76,7 +76,10 @@ type Error struct {
 	// Oldest is the oldest position that can be had, for codes that end a
 	// reader because the log behind it is gone.
 	Oldest *Position
-	Err    error
+	// OldestSequence is the oldest message that is left, where it is about those of a
+	// channel.
+	OldestSequence int64
+	Err            error
 }
 
 // Errorf makes an Error with a message. A %w verb sets what it wraps.

@@ -1,0 +1,146 @@
+package channels_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Each message of a channel with an audit copy is an event of its scope, in the same
+// commit; the events are a chain, whoever publishes at the same time where.
+func TestAudit(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	var ids []channels.ChannelID
+	for i := range 3 {
+		c, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: fmt.Sprint("c", i), MemberPolicy: channels.ByScope, Audit: i < 2})
+		if err != nil || c.Audit != (i < 2) {
+			t.Fatal(c, err)
+		}
+		ids = append(ids, c.ID)
+	}
+	_, err := s.Create(within(t), as("ann"), channels.Draft{Audit: true})
+	wantCode(t, "a copy without a scope", err, kg.CodeInvalid)
+	const each = 10
+	var done sync.WaitGroup
+	for i := range 12 {
+		done.Go(func() {
+			for n := range each {
+				s.say(t, "bob", ids[i%3], "<%d> & %d", n, i)
+			}
+		})
+	}
+	done.Wait()
+	const events = 8 * each
+	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, channels.MaxEvents)
+	if err != nil || len(page) != events {
+		t.Fatalf("%d events, %v; want %d", len(page), err, events)
+	}
+	previous := ""
+	for i, e := range page {
+		if e.Sequence != int64(i)+1 || e.Previous != previous || e.Type != channels.EventMessage || e.Actor != "agent://bob" || e.Time.IsZero() {
+			t.Fatalf("event %d is %+v", i+1, e)
+		}
+		previous = e.Hash
+	}
+	if !strings.Contains(string(page[0].Data), `"parts":[{"text":"<`) && !strings.Contains(string(page[0].Data), `\u003c`) || !strings.Contains(string(page[0].Data), `"contentHash":"`) {
+		t.Errorf("the first says %s", page[0].Data)
+	}
+	check, err := s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	if err != nil || check.Verified != events || check.Head != previous || check.Next != 0 {
+		t.Errorf("verified: %+v, %v", check, err)
+	}
+	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events-3); err != nil || check.Verified != 4 || check.Head != previous {
+		t.Errorf("verified from near the end: %+v, %v", check, err)
+	}
+	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events+5)
+	wantCode(t, "from behind the end", err, kg.CodeInvalid)
+	for _, by := range []string{"eve"} {
+		_, err = s.ScopeEvents(within(t), as(by), intent.ID, 1, 1)
+		wantCode(t, "an outsider", err, kg.CodeScopeNotFound)
+		_, err = s.VerifyEvents(within(t), as(by), intent.ID, 1)
+		wantCode(t, "an outsider", err, kg.CodeScopeNotFound)
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as(by).Principal, AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := snapshot.Count(kg.Pattern{Graph: intent.ID.EventsGraph()}); n != 0 || err != nil {
+			t.Errorf("an outsider counts %d, %v", n, err)
+		}
+		snapshot.Close()
+	}
+	// Whoever changes one, or leaves one out, is found out.
+	tamper := func(op kg.Op, property string, object kg.Term, n int) {
+		t.Helper()
+		subject := kg.IRI(fmt.Sprintf("urn:koine:event:%s:%d", intent.ID, n))
+		_, err := s.store.Update(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			return tx.ApplyOwn(kg.Patch{Op: op, Quad: kg.Quad{Subject: subject, Predicate: kg.IRI(kg.OwnVocabulary + property), Object: object, Graph: intent.ID.EventsGraph()}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tamper(kg.Replace, "eventActor", kg.IRI("agent://eve"), 40)
+	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	wantCode(t, "one that was changed", err, kg.CodeLogDamaged)
+	if err == nil || !strings.Contains(err.Error(), "event 40 ") {
+		t.Errorf("it says %v", err)
+	}
+	tamper(kg.Replace, "eventActor", kg.IRI("agent://bob"), 40)
+	if _, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1); err != nil {
+		t.Errorf("put right: %v", err)
+	}
+	tamper(kg.Remove, "sequence", kg.Integer(50), 50)
+	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	wantCode(t, "one that is missing", err, kg.CodeLogDamaged)
+}
+
+// The content of a message is copied only where everybody who has access to the
+// scope may read it; its hash is always.
+func TestAuditKeepsSecrets(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	open, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "open", MemberPolicy: channels.ByScope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	explicit, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "explicit", Audit: true, Members: []channels.Member{{Agent: "bob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit := true
+	_, err = s.Update(within(t), as("bob"), open.ID, channels.Revision{ExpectedVersion: 1, Audit: &audit})
+	wantCode(t, "who does not own it", err, kg.CodePermissionDenied)
+	s.say(t, "bob", open.ID, "before")
+	if _, err = s.Update(within(t), as("ann"), open.ID, channels.Revision{ExpectedVersion: 1, Audit: &audit}); err != nil {
+		t.Fatal(err)
+	}
+	s.say(t, "bob", open.ID, "secret: none")
+	s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	s.say(t, "bob", explicit.ID, "among us")
+	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 0, 0)
+	if err != nil || len(page) != 1 {
+		t.Fatalf("%d events, %v", len(page), err)
+	}
+	if page, err = s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, 10); err != nil || len(page) != 3 {
+		t.Fatalf("%d events, %v", len(page), err)
+	}
+	for i, shown := range []bool{true, false, false} {
+		if e := page[i]; bytes.Contains(e.Data, []byte(`"parts"`)) != shown || !bytes.Contains(e.Data, []byte(`"contentHash"`)) {
+			t.Errorf("event %d says %s", i+1, e.Data)
+		}
+	}
+	audit = false
+	if _, err = s.Update(within(t), as("ann"), open.ID, channels.Revision{ExpectedVersion: 2, Audit: &audit}); err != nil {
+		t.Fatal(err)
+	}
+	s.say(t, "bob", open.ID, "after")
+	if check, err := s.VerifyEvents(within(t), as("bob"), intent.ID, 1); err != nil || check.Verified != 3 {
+		t.Errorf("%+v, %v", check, err)
+	}
+}

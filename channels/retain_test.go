@@ -1,0 +1,146 @@
+package channels_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// A channel keeps the content of the newest messages. Numbers, counts and the time of
+// the last stay; what is asked for in front of the oldest that is left is gone, and
+// says which that is.
+func TestKeepMessages(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 3})
+	if err != nil || c.KeepMessages != 3 {
+		t.Fatal(c, err)
+	}
+	keyed := channels.Publication{Channel: c.ID, Parts: text("1"), IdempotencyKey: "k", Metadata: []byte(`{"a":1}`)}
+	first, err := s.Publish(within(t), as("ann"), keyed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := s.Stream(within(t), as("ann"), c.ID, new(int64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer behind.Close()
+	var last *channels.Message
+	for i := 2; i <= 10; i++ {
+		if last = s.say(t, "ann", c.ID, "%d", i); last.Sequence != int64(i) {
+			t.Fatalf("%d has the number %d", i, last.Sequence)
+		}
+	}
+	check := func() {
+		t.Helper()
+		if n, _ := s.contents(t); n != 3 {
+			t.Errorf("%d contents are left", n)
+		}
+		got, err := s.Get(within(t), as("ann"), c.ID)
+		if err != nil || got.Messages != 10 || !got.LastMessageAt.Equal(last.Time) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		for _, row := range []struct {
+			q    channels.HistoryQuery
+			want string
+		}{
+			{channels.HistoryQuery{}, "[8 9 10]"},
+			{channels.HistoryQuery{Descending: true}, "[10 9 8]"},
+			{channels.HistoryQuery{SinceSequence: 7}, "[8 9 10]"},
+			{channels.HistoryQuery{SinceSequence: 8}, "[9 10]"},
+			{channels.HistoryQuery{SinceTime: first.Message.Time.Add(-1)}, "[8 9 10]"},
+			{channels.HistoryQuery{BeforeSequence: 5}, "[]"},
+		} {
+			page, next, err := s.History(within(t), as("ann"), c.ID, row.q)
+			if err != nil || next != "" || fmt.Sprint(sequences(page)) != row.want {
+				t.Errorf("%+v: %v, %q, %v; want %s", row.q, sequences(page), next, err, row.want)
+			}
+		}
+		for _, since := range []channels.HistoryQuery{{SinceSequence: 6}, {SinceMessage: first.Message.ID}} {
+			_, _, err = s.History(within(t), as("ann"), c.ID, since)
+			wantGone(t, "history", err, 8)
+		}
+		gone, err := s.Stream(within(t), as("ann"), c.ID, at(6))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer gone.Close()
+		for _, err := range gone.Messages() {
+			wantGone(t, "a stream", err, 8)
+			break
+		}
+		if again, err := s.Publish(within(t), as("ann"), keyed); err != nil || !again.Replayed || again.Message.ID != first.Message.ID || again.Message.Sequence != 1 {
+			t.Errorf("the key of what is gone: %+v, %v", again, err)
+		}
+	}
+	check()
+	for _, err := range behind.Messages() {
+		wantGone(t, "a stream that is behind", err, 8)
+		break
+	}
+	s.restart(t)
+	check()
+}
+
+func wantGone(t testing.TB, what string, err error, oldest int64) {
+	t.Helper()
+	wantCode(t, what, err, kg.CodePositionGone)
+	var e *kg.Error
+	if errors.As(err, &e); e == nil || e.OldestSequence != oldest {
+		t.Errorf("%s: %+v, want the oldest to be %d", what, e, oldest)
+	}
+}
+
+// A bound that is lowered is reached a few messages at a time; a page that was begun
+// before goes on, or says that it cannot.
+func TestKeepFewerMessages(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	for i := range 20 {
+		s.say(t, "bob", c.ID, "%d", i)
+	}
+	_, token, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{PageSize: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(by string, n int64, want kg.Code) {
+		t.Helper()
+		got, err := s.Get(within(t), as("ann"), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Update(within(t), as(by), c.ID, channels.Revision{ExpectedVersion: got.Version, KeepMessages: &n})
+		wantCode(t, fmt.Sprint(n), err, want)
+	}
+	keep("bob", 1, kg.CodePermissionDenied)
+	keep("ann", -1, kg.CodeInvalid)
+	keep("ann", channels.MaxKeepMessages+1, kg.CodeLimitExceeded)
+	keep("ann", channels.MaxKeepMessages, "")
+	keep("ann", 1, "")
+	if n, _ := s.contents(t); n != 20 {
+		t.Errorf("%d contents before a message comes", n)
+	}
+	s.say(t, "bob", c.ID, "next")
+	if n, _ := s.contents(t); n != 17 {
+		t.Errorf("%d contents after one", n)
+	}
+	if page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{PageSize: 5, PageToken: token}); err != nil || fmt.Sprint(sequences(page)) != "[6 7 8 9 10]" {
+		t.Errorf("the next page: %v, %v", sequences(page), err)
+	}
+	for range 6 {
+		s.say(t, "bob", c.ID, "next")
+	}
+	if n, _ := s.contents(t); n != 1 {
+		t.Errorf("%d contents in the end", n)
+	}
+	_, _, err = s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{PageSize: 5, PageToken: token})
+	wantGone(t, "the next page", err, 27)
+	keep("ann", 0, "")
+	s.say(t, "bob", c.ID, "next")
+	if n, _ := s.contents(t); n != 2 {
+		t.Errorf("%d contents when all are kept again", n)
+	}
+}
