@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"sync"
 
 	"koine/kg"
 )
@@ -49,19 +50,28 @@ type Feed struct {
 	of      selection
 	keep    func(*Message) bool // which messages are told
 	at      kg.Position         // up to where was told
+	release func()
+}
+
+// Close ends the feed.
+func (f *Feed) Close() {
+	if f.release != nil {
+		f.release()
+	}
 }
 
 // StreamAll follows all channels that the caller is a member of from a position on,
 // those that it joins later or that are made later included; nil is from now on, the
 // zero Position from the beginning.
 //
-// Errors: CodePositionGone for a position of another log; those of kg.Store.Watch.
+// Errors: CodePositionGone for a position of another log; CodeLimitExceeded for one
+// stream too many; those of kg.Store.Watch.
 func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
 	agent, err := by.agent()
 	if err != nil {
 		return nil, err
 	}
-	return s.feed(ctx, by, s.channelsOf(by, agent), from, func(*Message) bool { return true })
+	return s.follow(ctx, by, s.channelsOf(by, agent), from, func(*Message) bool { return true })
 }
 
 // StreamInbox is StreamAll of the messages that are for the caller: those that it
@@ -72,7 +82,7 @@ func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position)
 	if err != nil {
 		return nil, err
 	}
-	return s.feed(ctx, by, s.channelsOf(by, agent), from, func(m *Message) bool { return m.isFor(agent) })
+	return s.follow(ctx, by, s.channelsOf(by, agent), from, inbox(agent))
 }
 
 // StreamScope is StreamAll of the channels of a scope that the caller may read.
@@ -89,7 +99,7 @@ func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, fro
 		has:      func(e *entry) bool { return e != nil && e.Scope == scope && e.as(reader).reads(agent) },
 		patterns: []kg.Pattern{{Predicate: propScope, Object: scope.Entity()}},
 	}
-	return s.feed(ctx, by, of, from, func(*Message) bool { return true })
+	return s.follow(ctx, by, of, from, func(*Message) bool { return true })
 }
 
 // InboxQuery says what of an inbox is read.
@@ -105,7 +115,11 @@ type InboxQuery struct {
 //
 // Errors: CodePositionGone for a position of another log.
 func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []Delivery, next kg.Position, more bool, err error) {
-	f, err := s.StreamInbox(ctx, by, &q.After)
+	agent, err := by.agent()
+	if err != nil {
+		return nil, next, false, err
+	}
+	f, err := s.feed(ctx, by, s.channelsOf(by, agent), &q.After, inbox(agent))
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -120,6 +134,28 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 // isFor tells whether the message is for an agent that reads its channel.
 func (m *Message) isFor(agent kg.AgentID) bool {
 	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
+}
+
+// inbox keeps what is for the agent.
+func inbox(agent kg.AgentID) func(*Message) bool {
+	return func(m *Message) bool { return m.isFor(agent) }
+}
+
+// follow makes a feed that goes on, and counts as a stream of the caller's.
+func (s *Service) follow(ctx context.Context, by Caller, of selection, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
+	f, err := s.feed(ctx, by, of, from, keep)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.admitted(); err != nil {
+		return nil, err
+	}
+	release, err := s.openStream(by, "")
+	if err != nil {
+		return nil, err
+	}
+	f.release = sync.OnceFunc(release)
+	return f, nil
 }
 
 func (s *Service) feed(ctx context.Context, by Caller, of selection, from *kg.Position, keep func(*Message) bool) (*Feed, error) {

@@ -121,6 +121,7 @@ func TestInbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer stream.Close()
 	want = nil
 	send(true, "ann", a.ID, channels.Envelope{To: "bob"})
 	if _, err := s.AddMember(within(t), as("ann"), b.ID, "bob", channels.Ordinary); err != nil {
@@ -206,6 +207,7 @@ func TestFeedMeetsLive(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				defer f.Close()
 				stop := 1 + rand.IntN(20)
 				for d, err := range f.Messages() {
 					if err != nil {
@@ -250,6 +252,7 @@ func TestStreamScope(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		defer f.Close()
 		var got []channels.MessageID
 		for d, err := range f.Messages() {
 			if err != nil {
@@ -267,5 +270,24 @@ func TestStreamScope(t *testing.T) {
 	_, absent := s.StreamScope(within(t), as("eve"), "no-such-scope", nil)
 	if err == nil || fmt.Sprint(err) != fmt.Sprint(absent) {
 		t.Errorf("an outsider gets %v, and %v of what is not there", err, absent)
+	}
+}
+
+// A feed counts as a stream of its caller's, until it is closed; a page of an inbox
+// does not.
+func TestFeedsAreStreams(t *testing.T) {
+	s := serve(t, channels.Options{Tier: channels.Tier{Streams: 1}}, kg.Options{})
+	s.make(t, channels.Private, "bob")
+	for range 2 {
+		f, err := s.StreamAll(within(t), as("bob"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.StreamInbox(within(t), as("bob"), nil)
+		wantCode(t, "a second feed", err, kg.CodeLimitExceeded)
+		_, _, _, err = s.Inbox(within(t), as("bob"), channels.InboxQuery{})
+		wantCode(t, "a page", err, "")
+		f.Close()
+		f.Close()
 	}
 }
