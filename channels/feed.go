@@ -182,18 +182,12 @@ func (s *Service) feed(ctx context.Context, by Caller, of selection, from *kg.Po
 // kg.Watcher does. It is used once, from one goroutine.
 func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
-		release, err := f.service.openStream(f.by, "")
-		if err != nil {
-			yield(Delivery{}, err)
-			return
-		}
-		defer release()
 		stopped := false
 		tell := func(d Delivery) bool {
 			stopped = !yield(d, nil)
 			return !stopped
 		}
-		err = f.admitted()
+		var err error
 		for more := true; more && err == nil && !stopped; {
 			more, err = f.replay(maxLookedAt, tell)
 		}

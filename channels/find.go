@@ -76,7 +76,7 @@ func (s *Service) locate(ctx context.Context, by Caller, id MessageID) (_ *kg.Sn
 			p.channel, p.sequence = channel, integer(st.Object)
 		}
 	}
-	if p.channel == "" || !s.table.get(p.channel).reads(p.agent) {
+	if p.channel == "" || !s.table.get(p.channel).as(by.reader(p.agent)).reads(p.agent) {
 		return nil, p, errNoMessage()
 	}
 	snapshot, err := s.store.View(ctx, kg.View{Principal: by.reader(p.agent), AllGraphs: true})
@@ -123,7 +123,8 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 
 // repliesTo are the numbers of the messages that reply to one, in order.
 func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers []int64, err error) {
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propReplyTo, Object: id.Entity(), Graph: channel.MessagesGraph()}) {
+	// Not only in the journal: what is addressed to the caller lies elsewhere.
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: propReplyTo, Object: id.Entity()}) {
 		if err != nil {
 			return nil, err
 		}

@@ -249,3 +249,29 @@ func (s *server) seen(t *testing.T, c *channels.Channel, who string) string {
 	slices.SortStableFunc(lines, cmp.Compare[string]) // ids by chance are in another order
 	return strings.Join(lines, "\n")
 }
+
+// Replies that are addressed are found by those who read them, and a message in a
+// scope by those whose role lets them in.
+func TestAddressedReplies(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	asked := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	answer := s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID, ReplyTo: asked.ID})
+	for who, want := range map[string]int{"ann": 1, "bob": 1, "cleo": 0} {
+		list, _, err := s.Replies(within(t), as(who), asked.ID, 0, "")
+		if err != nil || len(list) != want || want == 1 && (list[0].ID != answer.ID || list[0].Parts == nil) {
+			t.Errorf("%s finds %v, %v", who, list, err)
+		}
+	}
+	if m, err := s.Message(within(t), as("cleo"), asked.ID); err != nil || m.Withheld != channels.Addressed || m.Parts != nil {
+		t.Errorf("cleo finds %+v, %v", m, err)
+	}
+	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"analyst"}}})
+	in := s.makeIn(t, scope.ID, "all", channels.ByScope)
+	m := s.say(t, "ann", in.ID, "to analysts")
+	if _, err := s.Message(within(t), withRole("finn", "analyst"), m.ID); err != nil {
+		t.Errorf("an analyst finds nothing: %v", err)
+	}
+	_, err := s.Message(within(t), as("finn"), m.ID)
+	wantCode(t, "who is none", err, kg.CodeNotFound)
+}
