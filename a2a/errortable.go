@@ -52,6 +52,7 @@ var errorTable = []errorRow{
 	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeGraphNotFound, own, http.StatusNotFound, http.StatusOK},
+	{kg.CodeChannelNotFound, own, http.StatusNotFound, http.StatusOK}, // of messagePublished
 	{kg.CodePermissionDenied, own, http.StatusForbidden, http.StatusOK},
 	{kg.CodeSourceForbidden, own, http.StatusForbidden, http.StatusOK},
 	{kg.CodeNotMember, own, http.StatusForbidden, http.StatusOK},

@@ -53,6 +53,8 @@
 //   - groups: group, group_sources, grouping, members
 //   - budgets: budget, budgeted, cut, feed, closed_page
 //   - subscriptions: subscribe, stream, and for each kind *_event
+//   - channels: channel, message, messages, message_facts, publish; inside, where the
+//     generated code and the engine write in each other; evidence, load_typed
 //   - answers and errors: answer, json, errors, hint, null_variable
 //
 // # Promises
