@@ -16,6 +16,9 @@ type sight interface {
 
 // differs tells whether the reader may read something else than before.
 func (c *change) differs(p kg.Principal) bool {
+	if p.Trusted() { // reads all, whatever changes
+		return false
+	}
 	if c.agent != "" {
 		return c.agent == p.ID
 	}

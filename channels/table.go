@@ -21,6 +21,7 @@ type entry struct {
 	policy  Rights     // all of them
 	scope   *scopeCell // nil outside of a scope
 	in      *table
+	last    *entry        // what a deleted channel was before; nil for one that was deleted before the start
 	time    time.Time     // by which is decided; the zero time for now
 	caller  *kg.Principal // as whom its agent asks; nil for agents as such
 }
@@ -175,6 +176,9 @@ func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
 	now.scope = t.scopes.cell(c.Scope)
+	if now.deleted && before != nil && !before.deleted {
+		now.last = before
+	}
 	t.entries.Store(c.ID, now)
 	t.scopes.place(before, now)
 	if now.ExpireAfter > 0 || before != nil && before.ExpireAfter > 0 {

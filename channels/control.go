@@ -1,0 +1,288 @@
+package channels
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"koine/kg"
+)
+
+// ControlKind says what became of a channel.
+type ControlKind string
+
+// The kinds.
+const (
+	ChannelMade    ControlKind = "created"
+	MemberJoined   ControlKind = "joined"
+	MemberLeft     ControlKind = "left"
+	MemberRole     ControlKind = "role"
+	ChannelUpdated ControlKind = "updated" // name, topic, metadata, rights or bounds
+	ChannelDeleted ControlKind = "deleted" // the last there is
+)
+
+// Control is a change of a channel, as the log has it.
+type Control struct {
+	Channel ChannelID
+	Kind    ControlKind
+	// Agent and Role are of the kinds about members: whom it is about, and what it
+	// is from then on, or was.
+	Agent kg.AgentID
+	Role  Role
+	// By is who made the change.
+	By kg.AgentID
+	// Version is that of the channel from then on.
+	Version  int64
+	Time     time.Time
+	Revision kg.Revision
+}
+
+// Event is a message or a change of a channel.
+type Event struct {
+	Message *Message // nil for a change
+	Control *Control // nil for a message
+	// Position is where to go on behind the event.
+	Position kg.Position
+}
+
+// Events is a channel as it goes on, with its changes between its messages in the
+// order of the log. Close it when done.
+type Events struct {
+	service *Service
+	by      Caller
+	agent   kg.AgentID
+	id      ChannelID
+	ctx     context.Context
+	at      kg.Position // behind what was told
+	watcher *kg.Watcher
+	release func()
+}
+
+// StreamEvents follows a channel like Stream, and tells of its changes too: who
+// joined, left or has another role, and that it was updated or deleted. It goes on
+// behind a position; nil is from now on, the zero Position from the making of the
+// channel.
+//
+// Errors: those of Stream; CodePositionGone for a position of another log, or one
+// behind which the log was cut off.
+func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, from *kg.Position) (*Events, error) {
+	agent, e, err := s.see(by, id)
+	if err != nil {
+		return nil, err
+	}
+	ev := &Events{service: s, by: by, agent: agent, id: id, ctx: ctx}
+	if ev.at, err = s.eventsFrom(ctx, id, from); err != nil {
+		return nil, err
+	}
+	if ev.release, err = s.openStream(by, id); err != nil {
+		return nil, err
+	}
+	if err = ev.start(e); err != nil {
+		ev.release()
+		return nil, err
+	}
+	return ev, nil
+}
+
+// eventsFrom is the position behind which events are told.
+func (s *Service) eventsFrom(ctx context.Context, id ChannelID, from *kg.Position) (kg.Position, error) {
+	head := s.store.Head()
+	switch {
+	case from == nil:
+		return head, nil
+	case *from != (kg.Position{}):
+		return *from, s.store.CheckPosition(*from)
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return head, err
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Predicate: rdfType, Graph: id.RecordGraph()}) {
+		if err != nil {
+			return head, err
+		}
+		return kg.Position{Epoch: head.Epoch, Revision: st.Assertions[0].Revision - 1, Index: kg.EndOfCommit}, nil
+	}
+	return head, nil // a direct one without a message
+}
+
+// start begins to watch. koine itself looks, and asks at each commit whether the
+// agent may have it: who takes part changes here, and ends nothing but for one who
+// goes.
+func (ev *Events) start(e *entry) (err error) {
+	record := ev.id.RecordGraph()
+	patterns := []kg.Pattern{
+		{Predicate: kg.Sequence, Graph: ev.id.MessagesGraph()}, {Graph: record},
+		{Predicate: propBanned, Object: kg.IRI(string(ev.agent)), Graph: kg.SystemGraph},
+	}
+	for sc := e.scope.get(); sc != nil; sc = sc.parent.get() {
+		patterns = append(patterns, kg.Pattern{Graph: sc.ID.RecordGraph()})
+	}
+	// A commit in the middle of which it begins is looked at whole.
+	from := ev.at
+	if from.Index != kg.EndOfCommit && from.Revision > 0 {
+		from = kg.Position{Epoch: from.Epoch, Revision: from.Revision - 1, Index: kg.EndOfCommit}
+	}
+	ev.watcher, err = ev.service.store.Watch(ev.ctx, kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}, from)
+	return err
+}
+
+// Close ends the stream.
+func (ev *Events) Close() {
+	ev.watcher.Close()
+	ev.release()
+}
+
+// All yields the events, and waits for more. It ends as Stream.Messages does. It is
+// used once, from one goroutine.
+func (ev *Events) All() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for seen, err := range ev.watcher.Commits() {
+			more := false
+			if err == nil {
+				more, err = ev.tell(seen[0].Commit, func(e Event) bool { return yield(e, nil) })
+			}
+			if err != nil {
+				yield(Event{}, err)
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// tell yields what a commit says about the channel.
+func (ev *Events) tell(c *kg.Commit, yield func(Event) bool) (more bool, err error) {
+	list, err := ev.in(c)
+	if err != nil {
+		return false, err
+	}
+	for i, e := range list {
+		e.Position = kg.Position{Epoch: ev.at.Epoch, Revision: c.Revision, Index: uint32(i)}
+		if i == len(list)-1 {
+			e.Position.Index = kg.EndOfCommit
+		}
+		if c.Revision == ev.at.Revision && uint32(i) <= ev.at.Index {
+			continue // was told before
+		}
+		deleted := e.Control != nil && e.Control.Kind == ChannelDeleted
+		switch allowed := ev.allowed(); {
+		case allowed != nil && !ev.ends():
+			return false, allowed
+		case allowed != nil && !deleted:
+			continue // it is there no longer
+		case !yield(e):
+			return false, nil
+		}
+		if deleted {
+			return false, errNoChannel()
+		}
+	}
+	if err := ev.allowed(); err != nil && !ev.ends() {
+		return false, err
+	}
+	return true, nil
+}
+
+// allowed asks whether the agent may still read the channel.
+func (ev *Events) allowed() error {
+	_, _, err := ev.service.see(ev.by, ev.id)
+	return err
+}
+
+// ends tells whether the channel was deleted while the agent could read it. It is
+// told that, and nothing of what came before it any more.
+func (ev *Events) ends() bool {
+	e := ev.service.table.get(ev.id)
+	return e != nil && e.deleted && e.last.as(ev.by.reader(ev.agent)).reads(ev.agent)
+}
+
+// in lists what a commit says about the channel: its changes, then its message.
+func (ev *Events) in(c *kg.Commit) (list []Event, err error) {
+	for _, control := range controlsIn(c, ev.id) {
+		list = append(list, Event{Control: &control})
+	}
+	m, err := messageIn(c, ev.id, ev.service.reading(ev.agent))
+	if err == nil && m != nil {
+		if ev.allowed() != nil {
+			return append(list, Event{Message: m}), nil // which is not told
+		}
+		// The log has what was taken back since.
+		if m, err = ev.service.reread(ev.ctx, m, ev.agent); err == nil {
+			list = append(list, Event{Message: m})
+		}
+	}
+	return list, err
+}
+
+// controlsIn lists the changes of a channel that a commit made.
+func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
+	record := Control{Channel: id, By: c.Actor, Time: c.Time, Revision: c.Revision}
+	was, is := map[kg.AgentID]Role{}, map[kg.AgentID]Role{}
+	var agents []kg.AgentID
+	kinds := map[ControlKind]bool{}
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.Quad.Graph != id.RecordGraph() || ch.Quad.Subject != id.Entity() {
+			continue
+		}
+		stands := len(ch.After) > 0
+		switch role := roleOf(ch.Quad.Predicate); {
+		case role != "":
+			agent := kg.AgentID(ch.Quad.Object.Value())
+			if was[agent] == "" && is[agent] == "" {
+				agents = append(agents, agent)
+			}
+			if stands {
+				is[agent] = role
+			} else {
+				was[agent] = role
+			}
+		case ch.Quad.Predicate == rdfType:
+			kinds[ChannelMade] = true
+		case ch.Quad.Predicate == propDeleted:
+			kinds[ChannelDeleted] = true
+		case ch.Quad.Predicate == propVersion && stands:
+			record.Version = integer(ch.Quad.Object)
+		case isSetting(ch.Quad.Predicate):
+			kinds[ChannelUpdated] = true
+		}
+	}
+	add := func(kind ControlKind, agent kg.AgentID, role Role) {
+		one := record
+		one.Kind, one.Agent, one.Role = kind, agent, role
+		list = append(list, one)
+	}
+	if kinds[ChannelDeleted] {
+		add(ChannelDeleted, "", "")
+		return list
+	}
+	if kinds[ChannelMade] {
+		add(ChannelMade, "", "")
+	}
+	for _, agent := range agents {
+		switch {
+		case was[agent] == "":
+			add(MemberJoined, agent, is[agent])
+		case is[agent] == "":
+			add(MemberLeft, agent, was[agent])
+		case is[agent] != was[agent]:
+			add(MemberRole, agent, is[agent])
+		}
+	}
+	if kinds[ChannelUpdated] && !kinds[ChannelMade] {
+		add(ChannelUpdated, "", "")
+	}
+	return list
+}
+
+// isSetting tells whether a property is of what Update changes.
+func isSetting(property kg.Term) bool {
+	switch property {
+	case propName, propTopic, propMetadata, propMaxMembers:
+		return true
+	}
+	return new(Rights).of(property) != nil || new(Limits).of(property) != nil
+}

@@ -1,0 +1,154 @@
+package channels_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// plainly is what an event says, in a few words.
+func plainly(e channels.Event) string {
+	switch {
+	case e.Message != nil:
+		return fmt.Sprint("message ", e.Message.Sequence)
+	case e.Control.Agent != "":
+		return fmt.Sprint(e.Control.Agent, " ", e.Control.Kind, " ", e.Control.Role, " ", e.Control.Version)
+	}
+	return fmt.Sprint(e.Control.Kind, " ", e.Control.Version)
+}
+
+// follow reads n events.
+func (s *server) follow(t testing.TB, by string, id channels.ChannelID, from *kg.Position, n int) (said []string, positions []kg.Position) {
+	t.Helper()
+	events, err := s.StreamEvents(within(t), as(by), id, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	for e, err := range events.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, positions = append(said, plainly(e)), append(positions, e.Position)
+		if len(said) == n {
+			break
+		}
+	}
+	return said, positions
+}
+
+// Changes of a channel stand between its messages in the order of the log, and
+// reading goes on behind any of them without a gap or anything twice. The
+// extension's own stream has messages only.
+func TestEvents(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	plain := s.make(t, channels.Public)
+	stream, err := s.Stream(within(t), as("ann"), plain.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	c := plain
+	s.say(t, "ann", c.ID, "one")
+	role := func(agent string, role channels.Role) {
+		t.Helper()
+		if _, err := s.AddMember(within(t), as("ann"), c.ID, kg.AgentID(agent), role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role("bob", "")
+	s.say(t, "bob", c.ID, "two")
+	role("bob", channels.Moderator)
+	role("bob", channels.Moderator) // says nothing new
+	topic := "cats"
+	if _, err := s.Update(within(t), as("bob"), c.ID, channels.Revision{ExpectedVersion: 4, Topic: &topic, Rights: nil}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Mute(within(t), as("ann"), c.ID, "eve", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	role("cleo", channels.Observer)
+	role("dora", "")
+	if _, err := s.RemoveAgent(within(t), admin("root"), "ann"); err != nil { // with a notice in the same commit
+		t.Fatal(err)
+	}
+	s.say(t, "bob", c.ID, "four")
+	want := []string{
+		"created 1", "agent://ann joined owner 1", "message 1", "agent://bob joined member 2", "message 2", "agent://bob role moderator 3",
+		"updated 5", "agent://cleo joined observer 6", "agent://dora joined member 7",
+		"agent://ann left owner 8", "agent://bob role owner 8", "message 3", "message 4",
+	}
+	said, positions := s.follow(t, "eve", c.ID, new(kg.Position), len(want))
+	if !slices.Equal(said, want) {
+		t.Fatalf("got  %q\nwant %q", said, want)
+	}
+	for i := range want[1:] {
+		if rest, _ := s.follow(t, "eve", c.ID, &positions[i], len(want)-i-1); !slices.Equal(rest, want[i+1:]) {
+			t.Errorf("behind %q:\ngot  %q\nwant %q", want[i], rest, want[i+1:])
+		}
+	}
+	_, err = s.StreamEvents(within(t), as("eve"), c.ID, &kg.Position{Epoch: positions[0].Epoch, Revision: 9999})
+	wantCode(t, "a position that is not there yet", err, kg.CodePositionGone)
+	next := int64(1)
+	for m, err := range stream.Messages() {
+		if err != nil || m.Sequence != next {
+			t.Errorf("the stream tells %+v, %v", m, err)
+		}
+		if next++; next == 5 {
+			break
+		}
+	}
+}
+
+// What comes is told as it comes; who loses the channel learns no more than that,
+// and those who read it to the end that it was deleted.
+func TestEventsEnd(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	next := map[string]func() (channels.Event, error, bool){}
+	for _, who := range []string{"bob", "cleo", "dora", "ann"} {
+		events, err := s.StreamEvents(within(t), as(who), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(events.Close)
+		pull, stop := iter.Pull2(events.All())
+		t.Cleanup(stop)
+		next[who] = pull
+	}
+	_, err := s.StreamEvents(within(t), as("eve"), c.ID, nil)
+	wantCode(t, "an outsider", err, kg.CodeChannelNotFound)
+	want := func(who, says string, code kg.Code) {
+		t.Helper()
+		e, err, _ := next[who]()
+		wantCode(t, who, err, code)
+		if err == nil && plainly(e) != says {
+			t.Errorf("%s: %s, want %s", who, plainly(e), says)
+		}
+	}
+	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	want("bob", "", kg.CodeChannelNotFound)
+	want("cleo", "agent://bob left member 2", "")
+	want("dora", "agent://bob left member 2", "")
+	want("ann", "agent://bob left member 2", "")
+	if err := s.Ban(within(t), admin("root"), channels.AllChannels, "cleo", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	want("cleo", "", kg.CodeChannelNotFound)
+	s.say(t, "dora", c.ID, "hi")
+	want("ann", "message 1", "")
+	if err := s.Delete(within(t), as("ann"), c.ID); err != nil {
+		t.Fatal(err)
+	}
+	want("ann", "deleted 3", "")
+	want("ann", "", kg.CodeChannelNotFound)
+	want("dora", "deleted 3", "") // who was behind reads no message of it any more
+	want("dora", "", kg.CodeChannelNotFound)
+}
