@@ -18,6 +18,7 @@ const (
 	MemberLeft     ControlKind = "left"
 	MemberRole     ControlKind = "role"
 	ChannelUpdated ControlKind = "updated" // name, topic, metadata, rights or bounds
+	ChannelClosed  ControlKind = "closed"  // it takes no message any more
 	ChannelDeleted ControlKind = "deleted" // the last there is
 )
 
@@ -59,7 +60,7 @@ type Events struct {
 }
 
 // StreamEvents follows a channel like Stream, and tells of its changes too: who
-// joined, left or has another role, and that it was updated or deleted. It goes on
+// joined, left or has another role, and that it was updated, closed or deleted. It goes on
 // behind a position; nil is from now on, the zero Position from the making of the
 // channel.
 //
@@ -242,6 +243,8 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 			}
 		case ch.Quad.Predicate == rdfType:
 			kinds[ChannelMade] = true
+		case ch.Quad.Predicate == propClosed && stands:
+			kinds[ChannelClosed] = true
 		case ch.Quad.Predicate == propDeleted:
 			kinds[ChannelDeleted] = true
 		case ch.Quad.Predicate == propVersion && stands:
@@ -274,6 +277,9 @@ func controlsIn(c *kg.Commit, id ChannelID) (list []Control) {
 	}
 	if kinds[ChannelUpdated] && !kinds[ChannelMade] {
 		add(ChannelUpdated, "", "")
+	}
+	if kinds[ChannelClosed] {
+		add(ChannelClosed, "", "")
 	}
 	return list
 }

@@ -152,3 +152,26 @@ func TestEventsEnd(t *testing.T) {
 	want("dora", "deleted 3", "") // who was behind reads no message of it any more
 	want("dora", "", kg.CodeChannelNotFound)
 }
+
+// That a channel was closed is told between its messages, whoever closed it.
+func TestClosingIsAnEvent(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Public)
+	s.say(t, "ann", c.ID, "one")
+	if _, err := s.CloseChannel(within(t), as("ann"), c.ID, "done"); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := s.follow(t, "eve", c.ID, new(kg.Position), 4)
+	if len(said) != 4 || said[2] != "message 1" || said[3] != fmt.Sprintf("closed %d", mustGet(t, s, c.ID).Version) {
+		t.Errorf("got %q", said)
+	}
+}
+
+func mustGet(t testing.TB, s *server, id channels.ChannelID) *channels.Channel {
+	t.Helper()
+	c, err := s.Get(within(t), as("ann"), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
