@@ -43,9 +43,10 @@ func (s *Service) publishIn(ctx context.Context, by Caller, p Publication, make 
 	if err != nil {
 		return nil, err
 	}
-	if pub.make = make; make != nil {
-		s.table.coming.Store(make.ID, s.table.unborn(*make))
-		defer s.table.coming.Delete(make.ID)
+	pub.make = make
+	if coming := pub.coming(); coming != nil {
+		s.table.coming.Store(coming.ID, coming)
+		defer s.table.coming.CompareAndDelete(coming.ID, coming)
 	}
 	meta := by.meta("channels/publish")
 	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
@@ -57,6 +58,18 @@ func (s *Service) publishIn(ctx context.Context, by Caller, p Publication, make 
 		return nil, err
 	}
 	return pub.receipt(receipt), nil
+}
+
+// coming is the channel that is made with the message, as it will be; nil if it is
+// there. Whoever may publish in it writes its facts in the same commit.
+func (p *publishing) coming() *entry {
+	switch t := &p.service.table; {
+	case p.make != nil:
+		return t.unborn(*p.make)
+	case p.direct != "" && t.get(p.message.Channel) == nil:
+		return t.directOf(p.author, p.direct)
+	}
+	return nil
 }
 
 // publishing checks a publication, and makes it ready for the commit.

@@ -300,3 +300,31 @@ func TestDirect(t *testing.T) {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 }
+
+// The first message of a direct channel carries facts like any other, and so does
+// the one that makes a channel by its name; both read them, nobody else.
+func TestFirstMessageWithFacts(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
+	r, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("see"), Patches: []kg.Patch{fact}})
+	if err != nil || r.Message.Sequence != 1 || r.Affected != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for who, want := range map[string]uint64{"ann": 1, "bob": 1, "eve": 0} {
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as(who).Principal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := snapshot.Count(kg.Pattern{Graph: r.Message.Channel.FactsGraph()}); n != want || err != nil {
+			t.Errorf("%s counts %d, %v; want %d", who, n, err, want)
+		}
+		snapshot.Close()
+	}
+	// A direct channel whose first message is refused is not there.
+	bad := fact
+	bad.Quad.Graph = kg.SystemGraph
+	_, err = s.Publish(within(t), as("ann"), channels.Publication{To: "cleo", Parts: text("see"), Patches: []kg.Patch{bad}})
+	wantCode(t, "a reserved graph", err, kg.CodeReserved)
+	_, err = s.Get(within(t), as("ann"), channels.DirectID("agent://ann", "agent://cleo"))
+	wantCode(t, "after that", err, kg.CodeChannelNotFound)
+}
