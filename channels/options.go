@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"time"
 
 	"koine/kg"
@@ -92,28 +93,17 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.rooms()
-	if o.MaxMembers == 0 {
-		o.MaxMembers = DefaultMaxMembers
-	}
-	if o.MaxChannels == 0 {
-		o.MaxChannels = DefaultMaxChannels
-	}
-	if o.MaxAsking == 0 {
-		o.MaxAsking = DefaultMaxAsking
-	}
-	if o.MaxReceipts == 0 {
-		o.MaxReceipts = DefaultMaxReceipts
-	}
-	if o.MaxDue == 0 {
-		o.MaxDue = DefaultMaxDue
-	}
-	if o.MaxScopes == 0 {
-		o.MaxScopes = DefaultMaxScopes
-	}
-	if o.MaxLanes == 0 {
-		o.MaxLanes = DefaultMaxLanes
-	}
+	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
+	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)
+	o.MaxAsking = cmp.Or(o.MaxAsking, DefaultMaxAsking)
+	o.MaxReceipts = cmp.Or(o.MaxReceipts, DefaultMaxReceipts)
+	o.MaxDue = cmp.Or(o.MaxDue, DefaultMaxDue)
+	o.MaxScopes = cmp.Or(o.MaxScopes, DefaultMaxScopes)
+	o.MaxLanes = cmp.Or(o.MaxLanes, DefaultMaxLanes)
+	o.MaxBars = cmp.Or(o.MaxBars, DefaultMaxBars)
+	o.MaxListeners = cmp.Or(o.MaxListeners, DefaultMaxListeners)
+	o.MaxRates = cmp.Or(o.MaxRates, DefaultMaxRates)
+	o.MaxInvitations = cmp.Or(o.MaxInvitations, DefaultMaxInvitations)
 	if o.Agents == nil {
 		o.Agents = func(func(kg.AgentID) bool) {}
 	}
@@ -121,20 +111,4 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	return o
-}
-
-// rooms are the defaults about who is let in and kept out.
-func (o *Options) rooms() {
-	if o.MaxBars == 0 {
-		o.MaxBars = DefaultMaxBars
-	}
-	if o.MaxListeners == 0 {
-		o.MaxListeners = DefaultMaxListeners
-	}
-	if o.MaxRates == 0 {
-		o.MaxRates = DefaultMaxRates
-	}
-	if o.MaxInvitations == 0 {
-		o.MaxInvitations = DefaultMaxInvitations
-	}
 }

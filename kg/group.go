@@ -29,8 +29,8 @@ type group struct {
 	bytes     int      // of frames
 	hash      [32]byte // of the last log entry
 	// system tells that the last commit changes a graph of koine's own by which
-	// something is decided. It ends
-	// the group: the next update is executed under what it says.
+	// something is decided. It ends the group: the next update is executed under
+	// what it says.
 	system bool
 
 	began, executed, appended, applied time.Time
