@@ -20,10 +20,12 @@ type HistoryQuery struct {
 	PageSize  int
 	PageToken string
 	// SinceSequence and SinceTime leave out what is not later; only one of them may
-	// be set. BeforeSequence leaves out what is not earlier; 0 leaves out nothing.
+	// be set. BeforeSequence and BeforeTime leave out what is not earlier, again one of
+	// them; 0 leaves out nothing.
 	SinceSequence  int64
 	SinceTime      time.Time
 	BeforeSequence int64
+	BeforeTime     time.Time
 	// SinceMessage and BeforeMessage are the same bounds by a message of the channel.
 	SinceMessage, BeforeMessage MessageID
 	// Authors, if any, leaves out the messages of others.
@@ -61,7 +63,7 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 		return nil, "", err
 	}
 	token := pageToken{store: s.store, bound: boundTo("channels/history", id, agent, q.SinceSequence, q.SinceTime.UnixMilli(), q.BeforeSequence, q.Authors, q.Descending,
-		q.SinceMessage, q.BeforeMessage, q.Recipient, q.Interaction, q.ContentType, q.Tag, q.Thread, q.Correlation, q.Status)}
+		q.SinceMessage, q.BeforeMessage, q.BeforeTime.UnixMilli(), q.Recipient, q.Interaction, q.ContentType, q.Tag, q.Thread, q.Correlation, q.Status)}
 	at, err := token.open(q.PageToken)
 	if err != nil {
 		return nil, "", err
@@ -106,7 +108,9 @@ func (q *HistoryQuery) check() error {
 		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp exclude each other").At("sinceTimestamp")
 	case q.SinceMessage != "" && (q.SinceSequence > 0 || !q.SinceTime.IsZero()):
 		return kg.Errorf(kg.CodeInvalid, "there is one lower bound").At("sinceMessageId")
-	case q.BeforeMessage != "" && q.BeforeSequence > 0:
+	case q.BeforeSequence > 0 && !q.BeforeTime.IsZero():
+		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeTime")
+	case q.BeforeMessage != "" && (q.BeforeSequence > 0 || !q.BeforeTime.IsZero()):
 		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeMessageId")
 	case len(q.Authors) > MaxAuthorIDs:
 		return errTooMuch("authorIds", "%d authors are more than the %d that can be asked for", len(q.Authors), MaxAuthorIDs)
@@ -177,8 +181,15 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 	if q.BeforeSequence > 0 {
 		w.high = min(w.high, q.BeforeSequence-1)
 	}
+	if !q.BeforeTime.IsZero() {
+		from, err := firstAt(snapshot, id, high, func(at time.Time) bool { return !at.Before(q.BeforeTime) })
+		if err != nil {
+			return nil, err
+		}
+		w.high = from - 1
+	}
 	if !q.SinceTime.IsZero() {
-		if w.low, err = firstAfter(snapshot, id, high, q.SinceTime); err != nil {
+		if w.low, err = firstAt(snapshot, id, high, q.SinceTime.Before); err != nil {
 			return nil, err
 		}
 	}
@@ -198,9 +209,9 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 	return w, nil
 }
 
-// firstAfter is the number of the first message later than a time. Times are in the
-// order of the numbers.
-func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time) (int64, error) {
+// firstAt is the number of the first message at a time for which the test holds, and
+// so for all later ones. Times are in the order of the numbers.
+func firstAt(snapshot *kg.Snapshot, id ChannelID, high int64, test func(time.Time) bool) (int64, error) {
 	var failed error
 	n := sort.Search(int(high), func(i int) bool {
 		if failed != nil {
@@ -211,7 +222,7 @@ func firstAfter(snapshot *kg.Snapshot, id ChannelID, high int64, after time.Time
 			failed = err
 			return true
 		}
-		return list[0].Time.After(after)
+		return test(list[0].Time)
 	})
 	return int64(n) + 1, failed
 }

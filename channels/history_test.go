@@ -76,3 +76,35 @@ func (s *server) walk(t *testing.T, by string, id channels.ChannelID, q channels
 		q.PageToken = next
 	}
 }
+
+// TestHistoryBeforeTime proves that an upper bound in time leaves out what is not
+// earlier, and nothing else.
+func TestHistoryBeforeTime(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	s := serve(t, channels.Options{Clock: clock}, kg.Options{Clock: clock})
+	id := s.make(t, channels.Private).ID
+	var times []time.Time
+	for i := range 6 {
+		times = append(times, s.say(t, "ann", id, "%d", i+1).Time)
+		now = now.Add(time.Minute)
+	}
+	for _, tt := range []struct {
+		q    channels.HistoryQuery
+		want string
+	}{
+		{channels.HistoryQuery{BeforeTime: times[0]}, "[]"},
+		{channels.HistoryQuery{BeforeTime: times[3]}, "[1 2 3]"},
+		{channels.HistoryQuery{BeforeTime: times[3].Add(time.Millisecond)}, "[1 2 3 4]"},
+		{channels.HistoryQuery{BeforeTime: now, Descending: true}, "[6 5 4 3 2 1]"},
+		{channels.HistoryQuery{BeforeTime: times[4], SinceTime: times[1]}, "[3 4]"},
+		{channels.HistoryQuery{BeforeTime: times[1], SinceTime: times[4]}, "[]"},
+	} {
+		list, next, err := s.History(within(t), as("ann"), id, tt.q)
+		if got := fmt.Sprint(sequences(list)); got != tt.want || next != "" || err != nil {
+			t.Errorf("%+v: got %s, %q, %v, want %s", tt.q, got, next, err, tt.want)
+		}
+	}
+	_, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{BeforeTime: now, BeforeSequence: 2})
+	wantCode(t, "two upper bounds", err, kg.CodeInvalid)
+}

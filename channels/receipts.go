@@ -110,15 +110,9 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 		return nil, err
 	}
 	defer snapshot.Close()
-	m, err := readMessage(snapshot.Match, id, message)
+	m, err := s.withReceipts(snapshot, id, message)
 	if err != nil {
 		return nil, err
-	}
-	if m == nil {
-		return nil, errNoMessage()
-	}
-	if m.expired(s.options.Clock()) && m.Withheld == "" {
-		m.Withheld = Expired
 	}
 	agents := m.Recipients
 	if len(agents) == 0 {
@@ -142,6 +136,46 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 		out = append(out, MessageReceipt{agent, state})
 	}
 	return out, nil
+}
+
+// OwnReceipt tells what became of a message at the caller, "" for one that is not for
+// it.
+//
+// Errors: those of Receipts.
+func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, message MessageID) (ReceiptState, error) {
+	agent, _, err := s.see(by, id)
+	if err != nil {
+		return "", err
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer snapshot.Close()
+	m, err := s.withReceipts(snapshot, id, message)
+	if err != nil || !m.isFor(agent) {
+		return "", err
+	}
+	k, err := markersOf(snapshot.Match, id, agent)
+	if err != nil {
+		return "", err
+	}
+	return k.state(m)
+}
+
+// withReceipts reads a message of which receipts are told.
+func (s *Service) withReceipts(snapshot *kg.Snapshot, id ChannelID, message MessageID) (*Message, error) {
+	m, err := readMessage(snapshot.Match, id, message)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, errNoMessage()
+	}
+	if m.expired(s.options.Clock()) && m.Withheld == "" {
+		m.Withheld = Expired
+	}
+	return m, nil
 }
 
 // ReadMarker is the sequence up to which the caller has said that it read the

@@ -215,3 +215,32 @@ func TestUnreadIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnReceipt proves that each is told what became of a message at itself, and of
+// what is not for it, nothing.
+func TestOwnReceipt(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	id := s.make(t, channels.Private, "bob", "cy").ID
+	m := s.say(t, "ann", id, "hello")
+	own := func(who string) channels.ReceiptState {
+		t.Helper()
+		state, err := s.OwnReceipt(within(t), as(who), id, m.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	if got := own("bob"); got != channels.IsPending {
+		t.Errorf("at first it is %q", got)
+	}
+	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: id, UpTo: 1, State: channels.IsRead}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b, c := own("ann"), own("bob"), own("cy"); a != "" || b != channels.IsRead || c != channels.IsPending {
+		t.Errorf("the author %q, who read it %q, the other %q", a, b, c)
+	}
+	_, err := s.OwnReceipt(within(t), as("bob"), id, "01890a5d-ac96-774b-bcce-b302099a8057")
+	wantCode(t, "no message", err, kg.CodeNotFound)
+	_, err = s.OwnReceipt(within(t), as("eve"), id, m.ID)
+	wantCode(t, "for others", err, kg.CodeChannelNotFound)
+}

@@ -25,6 +25,7 @@ const (
 	costTriple         = 20   // each triple of a pattern
 	costAround         = 20   // each step of a neighbourhood's depth
 	costContradictions = 1000 // contradictions: all statements of many properties are compared
+	costReceipts       = 1000 // receipts, unread: up to 1,000 members or messages are looked at
 	costRoute          = 100  // each step that ways between entities may be long
 )
 
@@ -39,7 +40,7 @@ var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true,
-	"Query.violations": true, "Message.facts": true, "Statement.evidence": true,
+	"Query.violations": true, "Message.facts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.
@@ -73,6 +74,8 @@ func (c *costing) weight(f *ast.Field) int {
 		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
 	case "contradictions":
 		n = costContradictions
+	case "receipts", "unread":
+		n = costReceipts
 	case "shortestPaths":
 		n = costRoute * c.number(f, "maxDepth", 6, path.MaxRouteLength)
 	}

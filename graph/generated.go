@@ -68,6 +68,8 @@ type MutationResolver interface {
 	AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error)
 	RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error)
 	PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error)
+	RetractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error)
+	AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
@@ -130,6 +132,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAcknowledgeMessagesInput,
 		ec.unmarshalInputAddChannelMemberInput,
 		ec.unmarshalInputApplyPatchesInput,
 		ec.unmarshalInputBudgetInput,
@@ -154,6 +157,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputMatchAggregate,
 		ec.unmarshalInputMatchGroupKey,
 		ec.unmarshalInputMatchOrder,
+		ec.unmarshalInputMessageFilter,
 		ec.unmarshalInputMetadataPatchInput,
 		ec.unmarshalInputObjectInput,
 		ec.unmarshalInputPatchInput,
@@ -165,6 +169,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputQuarantineAgentInput,
 		ec.unmarshalInputRemoveChannelMemberInput,
 		ec.unmarshalInputResolveContradictionInput,
+		ec.unmarshalInputRetractMessageInput,
 		ec.unmarshalInputRevertCommitInput,
 		ec.unmarshalInputRevisionFilter,
 		ec.unmarshalInputRotateApiKeyInput,
@@ -844,6 +849,24 @@ type Mutation {
     "Where to, and what."
     input: PublishMessageInput!
   ): PublishMessagePayload
+
+  """
+  Takes a message back: a message of its own says so, and the content of the first one is not shown from then on. Its
+  author may, and the channel's owners. To take it back again is to be told of the first time.
+  """
+  retractMessage(
+    "Which one, and what of it."
+    input: RetractMessageInput!
+  ): RetractMessagePayload
+
+  """
+  Says what of a channel you got: messages that are for you arrived, or were read, which includes that. One that says
+  READ is answered when that is durable; one that says DELIVERED at once, and what it says shows up to a second later.
+  """
+  acknowledgeMessages(
+    "Which ones."
+    input: AcknowledgeMessagesInput!
+  ): Channel
 }
 
 "What can be followed. One event per change; ` + "`" + `extensions.position` + "`" + ` tells where to resume from."
@@ -2874,16 +2897,24 @@ type Channel {
   messageCount: Long!
   "When that was. Null when there is none."
   lastMessageAt: DateTime
-  "Its messages. A page may hold fewer than asked for where few are of these authors, and then goes on behind its ` + "`" + `endCursor` + "`" + `."
+  "Its messages. A page may hold fewer than asked for where few are as they are to be, and then goes on behind its ` + "`" + `endCursor` + "`" + `."
   messages(
     "Only those behind this sequence. Either this or ` + "`" + `sinceTime` + "`" + `."
     sinceSequence: Long
     "Only those published later than this. Either this or ` + "`" + `sinceSequence` + "`" + `."
     sinceTime: DateTime
+    "Only those behind this message. In place of ` + "`" + `sinceSequence` + "`" + `."
+    sinceMessageId: ID
     "Only those before this sequence."
     beforeSequence: Long
+    "Only those published before this time. In place of ` + "`" + `beforeSequence` + "`" + `."
+    beforeTime: DateTime
+    "Only those before this message. In place of ` + "`" + `beforeSequence` + "`" + `."
+    beforeMessageId: ID
     "Only those of these agents, 32 at the most."
     authors: [String!]
+    "Only those that all of this holds for. What is about the content leaves out messages whose content is withheld."
+    where: MessageFilter
     "In the order of their sequence (ASC), or the newest first (DESC)."
     order: SortDirection! = ASC
     "How many at most: 25 if not said, 200 at the most."
@@ -2891,6 +2922,10 @@ type Channel {
     "Only those behind this cursor."
     after: Cursor
   ): MessageConnection!
+  "Up to which sequence you have read it: 0 at first. Null when you may not read it."
+  readMarker: Long
+  "How many messages wait for you. Null when you may not read it."
+  unread: UnreadCount
   "The channel as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
   entity: Entity
   "The graph of what its messages assert where they name none; of a public channel that is the default graph."
@@ -3039,6 +3074,10 @@ type Message {
   correlation: Message
   "From when on it is not delivered any more."
   expiresAt: DateTime
+  "What became of it at you. Null of one that is not for you."
+  receiptStatus: ReceiptStatus
+  "What became of it at each of its recipients: of one to everybody, at the members of the channel but for its author."
+  receipts: [MessageReceipt!]!
   "The id of the message that it replies to."
   replyToId: ID
   "The message that it replies to."
@@ -3080,6 +3119,56 @@ enum WithheldReason {
   EXPIRED
   "It is for others."
   ADDRESSED
+  "The channel keeps so many messages only."
+  EVICTED
+}
+
+"What messages are to be like. A member that is not said, or null, holds for all."
+input MessageFilter {
+  "For this agent: addressed to it, to a role that it had then, or to everybody, and not its own."
+  recipient: String
+  "With true, for you in the same sense. In place of ` + "`" + `recipient` + "`" + `."
+  forMe: Boolean
+  "For this."
+  messageType: MessageType
+  "Meant so."
+  contentType: MessageContentType
+  "With this tag."
+  tag: String
+  "Of this thread."
+  threadId: String
+  "In answer to this request."
+  correlationId: ID
+  "For you, and this became of them at you."
+  status: ReceiptStatus
+}
+
+"What became of a message at one of its recipients."
+enum ReceiptStatus {
+  "Nothing was said of it."
+  PENDING
+  "It arrived."
+  DELIVERED
+  "It was read."
+  READ
+  "It expired before it was read."
+  EXPIRED
+}
+
+"What became of a message at one of its recipients."
+type MessageReceipt {
+  "The agent."
+  agent: String!
+  "What became of it there."
+  status: ReceiptStatus!
+}
+
+"How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there."
+type UnreadCount {
+  "How many of the first 1000 behind your read marker."
+  count: Int!
+  "Whether there are messages behind those."
+  more: Boolean!
 }
 
 "What a message is for between its author and its recipients."
@@ -3269,6 +3358,54 @@ type PublishMessagePayload {
   verificationDetails: String
   "The proposal that its facts became, where they wait for review."
   proposalId: ID
+}
+
+"A message that is to be taken back."
+input RetractMessageInput {
+  "Its channel."
+  channelId: ID!
+  "Which one."
+  messageId: ID!
+  "Why: 1024 characters at the most. The message that says so shows it."
+  reason: String
+  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted. That is judged as by ` + "`" + `applyPatches` + "`" + `."
+  withdrawFacts: Boolean
+  "Only tell what would be withdrawn."
+  dryRun: Boolean
+}
+
+"What became of a retraction."
+type RetractMessagePayload {
+  "Whether the message was taken back, or would be. When not, ` + "`" + `verificationStatus` + "`" + ` says why."
+  success: Boolean!
+  "The message that says so. Null of a dry run, and when withdrawing was refused."
+  message: Message
+  "Whether it had been taken back before."
+  replayed: Boolean!
+  "Whether nothing was changed, because that was asked for."
+  dryRun: Boolean!
+  "The assertions that were withdrawn, or would be: the patches that do it, in the form of ` + "`" + `Proposal.patches` + "`" + `."
+  withdrawn: [JSON!]!
+  "How many were withdrawn, or would be."
+  statementsAffected: Long!
+  "\"Verified\", \"Pending Review\" (the message was taken back, and what it asserted waits), or \"Rejected - \" and the reason."
+  verificationStatus: String!
+  "An explanation of the status."
+  verificationDetails: String
+  "The proposal in which the withdrawing waits for review."
+  proposalId: ID
+}
+
+"What you got of a channel. Either ` + "`" + `upToSequence` + "`" + ` or ` + "`" + `messageIds` + "`" + `."
+input AcknowledgeMessagesInput {
+  "The channel."
+  channelId: ID!
+  "Everything up to this sequence that is for you."
+  upToSequence: Long
+  "These messages, 200 at the most. They are for you, and have not expired."
+  messageIds: [ID!]
+  "DELIVERED or READ."
+  status: ReceiptStatus! = READ
 }
 
 "A shape: what is asked of the nodes that it is for."
@@ -3827,6 +3964,10 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 		return ec.fieldContext_Channel_lastMessageAt(ctx, field)
 	case "messages":
 		return ec.fieldContext_Channel_messages(ctx, field)
+	case "readMarker":
+		return ec.fieldContext_Channel_readMarker(ctx, field)
+	case "unread":
+		return ec.fieldContext_Channel_unread(ctx, field)
 	case "entity":
 		return ec.fieldContext_Channel_entity(ctx, field)
 	case "factsGraph":
@@ -4271,6 +4412,10 @@ func (ec *executionContext) childFields_Message(ctx context.Context, field graph
 		return ec.fieldContext_Message_correlation(ctx, field)
 	case "expiresAt":
 		return ec.fieldContext_Message_expiresAt(ctx, field)
+	case "receiptStatus":
+		return ec.fieldContext_Message_receiptStatus(ctx, field)
+	case "receipts":
+		return ec.fieldContext_Message_receipts(ctx, field)
 	case "replyToId":
 		return ec.fieldContext_Message_replyToId(ctx, field)
 	case "replyTo":
@@ -4303,6 +4448,16 @@ func (ec *executionContext) childFields_MessageConnection(ctx context.Context, f
 		return ec.fieldContext_MessageConnection_pageInfo(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MessageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MessageReceipt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_MessageReceipt_agent(ctx, field)
+	case "status":
+		return ec.fieldContext_MessageReceipt_status(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MessageReceipt", field.Name)
 }
 
 func (ec *executionContext) childFields_Neighbourhood(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4527,6 +4682,30 @@ func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourceRecord", field.Name)
 }
 
+func (ec *executionContext) childFields_RetractMessagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "success":
+		return ec.fieldContext_RetractMessagePayload_success(ctx, field)
+	case "message":
+		return ec.fieldContext_RetractMessagePayload_message(ctx, field)
+	case "replayed":
+		return ec.fieldContext_RetractMessagePayload_replayed(ctx, field)
+	case "dryRun":
+		return ec.fieldContext_RetractMessagePayload_dryRun(ctx, field)
+	case "withdrawn":
+		return ec.fieldContext_RetractMessagePayload_withdrawn(ctx, field)
+	case "statementsAffected":
+		return ec.fieldContext_RetractMessagePayload_statementsAffected(ctx, field)
+	case "verificationStatus":
+		return ec.fieldContext_RetractMessagePayload_verificationStatus(ctx, field)
+	case "verificationDetails":
+		return ec.fieldContext_RetractMessagePayload_verificationDetails(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_RetractMessagePayload_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RetractMessagePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RevertCommitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "success":
@@ -4747,6 +4926,16 @@ func (ec *executionContext) childFields_TermCount(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type TermCount", field.Name)
 }
 
+func (ec *executionContext) childFields_UnreadCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_UnreadCount_count(ctx, field)
+	case "more":
+		return ec.fieldContext_UnreadCount_more(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnreadCount", field.Name)
+}
+
 func (ec *executionContext) childFields_ValidationReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "conforms":
@@ -4934,46 +5123,78 @@ func (ec *executionContext) field_Channel_messages_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["sinceTime"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "beforeSequence",
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "sinceMessageId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["sinceMessageId"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "beforeSequence",
 		func(ctx context.Context, v any) (*int64, error) {
 			return ec.unmarshalOLong2ᚖint64(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["beforeSequence"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "authors",
+	args["beforeSequence"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "beforeTime",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["beforeTime"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "beforeMessageId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["beforeMessageId"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "authors",
 		func(ctx context.Context, v any) ([]string, error) {
 			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["authors"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "order",
+	args["authors"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*MessageFilter, error) {
+			return ec.unmarshalOMessageFilter2ᚖkoineᚋgraphᚐMessageFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "order",
 		func(ctx context.Context, v any) (SortDirection, error) {
 			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["order"] = arg4
-	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	args["order"] = arg8
+	arg9, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg5
-	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg9
+	arg10, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*Cursor, error) {
 			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg6
+	args["after"] = arg10
 	return args, nil
 }
 
@@ -5451,6 +5672,20 @@ func (ec *executionContext) field_Message_replies_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_acknowledgeMessages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AcknowledgeMessagesInput, error) {
+			return ec.unmarshalNAcknowledgeMessagesInput2koineᚋgraphᚐAcknowledgeMessagesInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_addChannelMember_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5641,6 +5876,20 @@ func (ec *executionContext) field_Mutation_resolveContradiction_args(ctx context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (ResolveContradictionInput, error) {
 			return ec.unmarshalNResolveContradictionInput2koineᚋgraphᚐResolveContradictionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_retractMessage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RetractMessageInput, error) {
+			return ec.unmarshalNRetractMessageInput2koineᚋgraphᚐRetractMessageInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9146,7 +9395,7 @@ func (ec *executionContext) _Channel_messages(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Messages(ctx, fc.Args["sinceSequence"].(*int64), fc.Args["sinceTime"].(*time.Time), fc.Args["beforeSequence"].(*int64), fc.Args["authors"].([]string), fc.Args["order"].(SortDirection), fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
+			return obj.Messages(ctx, fc.Args["sinceSequence"].(*int64), fc.Args["sinceTime"].(*time.Time), fc.Args["sinceMessageId"].(*string), fc.Args["beforeSequence"].(*int64), fc.Args["beforeTime"].(*time.Time), fc.Args["beforeMessageId"].(*string), fc.Args["authors"].([]string), fc.Args["where"].(*MessageFilter), fc.Args["order"].(SortDirection), fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
@@ -9176,6 +9425,61 @@ func (ec *executionContext) fieldContext_Channel_messages(ctx context.Context, f
 	if fc.Args, err = ec.field_Channel_messages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Channel_readMarker(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_readMarker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadMarker(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_readMarker(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_unread(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_unread(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unread(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UnreadCount) graphql.Marshaler {
+			return ec.marshalOUnreadCount2ᚖkoineᚋgraphᚐUnreadCount(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_unread(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnreadCount(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -13583,6 +13887,61 @@ func (ec *executionContext) fieldContext_Message_expiresAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _Message_receiptStatus(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_receiptStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReceiptStatus(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ReceiptStatus) graphql.Marshaler {
+			return ec.marshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStatus(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Message_receiptStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type ReceiptStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Message_receipts(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_receipts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Receipts(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MessageReceipt) graphql.Marshaler {
+			return ec.marshalNMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_receipts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Message",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MessageReceipt(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Message_replyToId(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14022,6 +14381,52 @@ func (ec *executionContext) _MessagePublished_position(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_MessagePublished_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("MessagePublished", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _MessageReceipt_agent(ctx context.Context, field graphql.CollectedField, obj *MessageReceipt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageReceipt_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageReceipt_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageReceipt", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MessageReceipt_status(ctx context.Context, field graphql.CollectedField, obj *MessageReceipt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageReceipt_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ReceiptStatus) graphql.Marshaler {
+			return ec.marshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageReceipt_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageReceipt", field, false, false, errors.New("field of type ReceiptStatus does not have child fields"))
 }
 
 func (ec *executionContext) _Mutation_quarantineAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -14986,6 +15391,94 @@ func (ec *executionContext) fieldContext_Mutation_publishMessage(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_publishMessage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_retractMessage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_retractMessage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RetractMessage(ctx, fc.Args["input"].(RetractMessageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RetractMessagePayload) graphql.Marshaler {
+			return ec.marshalORetractMessagePayload2ᚖkoineᚋgraphᚐRetractMessagePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_retractMessage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RetractMessagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_retractMessage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_acknowledgeMessages(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_acknowledgeMessages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AcknowledgeMessages(ctx, fc.Args["input"].(AcknowledgeMessagesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_acknowledgeMessages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_acknowledgeMessages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18159,6 +18652,222 @@ func (ec *executionContext) fieldContext_Resync_oldest(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Resync", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
+func (ec *executionContext) _RetractMessagePayload_success(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_success(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Success, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_success(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_message(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RetractMessagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RetractMessagePayload_replayed(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_replayed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Replayed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_replayed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_dryRun(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_dryRun(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DryRun, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_dryRun(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_withdrawn(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_withdrawn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Withdrawn, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_withdrawn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_statementsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_statementsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_verificationStatus(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_verificationStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationStatus, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_verificationStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_verificationDetails(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_verificationDetails(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationDetails, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_verificationDetails(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RetractMessagePayload_proposalId(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _RevertCommitPayload_success(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20337,6 +21046,52 @@ func (ec *executionContext) fieldContext_TermCount_count(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("TermCount", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _UnreadCount_count(ctx context.Context, field graphql.CollectedField, obj *UnreadCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnreadCount_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnreadCount_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnreadCount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UnreadCount_more(ctx context.Context, field graphql.CollectedField, obj *UnreadCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnreadCount_more(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.More, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnreadCount_more(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnreadCount", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _UpToDate_position(ctx context.Context, field graphql.CollectedField, obj *UpToDate) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21914,6 +22669,61 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAcknowledgeMessagesInput(ctx context.Context, obj any) (AcknowledgeMessagesInput, error) {
+	var it AcknowledgeMessagesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["status"]; !present {
+		asMap["status"] = "READ"
+	}
+
+	fieldsInOrder := [...]string{"channelId", "upToSequence", "messageIds", "status"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "upToSequence":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("upToSequence"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpToSequence = data
+		case "messageIds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("messageIds"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MessageIds = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAddChannelMemberInput(ctx context.Context, obj any) (AddChannelMemberInput, error) {
 	var it AddChannelMemberInput
 	if obj == nil {
@@ -23411,6 +24221,85 @@ func (ec *executionContext) unmarshalInputMatchOrder(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputMessageFilter(ctx context.Context, obj any) (MessageFilter, error) {
+	var it MessageFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"recipient", "forMe", "messageType", "contentType", "tag", "threadId", "correlationId", "status"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "recipient":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recipient"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Recipient = data
+		case "forMe":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("forMe"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ForMe = data
+		case "messageType":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("messageType"))
+			data, err := ec.unmarshalOMessageType2ᚖkoineᚋgraphᚐMessageType(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MessageType = data
+		case "contentType":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contentType"))
+			data, err := ec.unmarshalOMessageContentType2ᚖkoineᚋgraphᚐMessageContentType(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContentType = data
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tag = data
+		case "threadId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("threadId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ThreadID = data
+		case "correlationId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("correlationId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CorrelationID = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputMetadataPatchInput(ctx context.Context, obj any) (MetadataPatchInput, error) {
 	var it MetadataPatchInput
 	if obj == nil {
@@ -24149,6 +25038,64 @@ func (ec *executionContext) unmarshalInputResolveContradictionInput(ctx context.
 				return it, err
 			}
 			it.Justification = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRetractMessageInput(ctx context.Context, obj any) (RetractMessageInput, error) {
+	var it RetractMessageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"channelId", "messageId", "reason", "withdrawFacts", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "messageId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("messageId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MessageID = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "withdrawFacts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withdrawFacts"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithdrawFacts = data
 		case "dryRun":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -26606,6 +27553,82 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "readMarker":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_readMarker(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "unread":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_unread(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "entity":
 			field := field
 
@@ -28665,6 +29688,82 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "receiptStatus":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Message_receiptStatus(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "receipts":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Message_receipts(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "replyToId":
 			out.Values[i] = ec._Message_replyToId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -29025,6 +30124,49 @@ func (ec *executionContext) _MessagePublished(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var messageReceiptImplementors = []string{"MessageReceipt"}
+
+func (ec *executionContext) _MessageReceipt(ctx context.Context, sel ast.SelectionSet, obj *MessageReceipt) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messageReceiptImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MessageReceipt")
+		case "agent":
+			out.Values[i] = ec._MessageReceipt_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._MessageReceipt_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -29195,6 +30337,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "publishMessage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_publishMessage(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "retractMessage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_retractMessage(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "acknowledgeMessages":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_acknowledgeMessages(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -30781,6 +31937,84 @@ func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, o
 	return out
 }
 
+var retractMessagePayloadImplementors = []string{"RetractMessagePayload"}
+
+func (ec *executionContext) _RetractMessagePayload(ctx context.Context, sel ast.SelectionSet, obj *RetractMessagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, retractMessagePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RetractMessagePayload")
+		case "success":
+			out.Values[i] = ec._RetractMessagePayload_success(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._RetractMessagePayload_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "replayed":
+			out.Values[i] = ec._RetractMessagePayload_replayed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "dryRun":
+			out.Values[i] = ec._RetractMessagePayload_dryRun(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "withdrawn":
+			out.Values[i] = ec._RetractMessagePayload_withdrawn(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsAffected":
+			out.Values[i] = ec._RetractMessagePayload_statementsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationStatus":
+			out.Values[i] = ec._RetractMessagePayload_verificationStatus(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationDetails":
+			out.Values[i] = ec._RetractMessagePayload_verificationDetails(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._RetractMessagePayload_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var revertCommitPayloadImplementors = []string{"RevertCommitPayload"}
 
 func (ec *executionContext) _RevertCommitPayload(ctx context.Context, sel ast.SelectionSet, obj *RevertCommitPayload) graphql.Marshaler {
@@ -31608,6 +32842,49 @@ func (ec *executionContext) _TermCount(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var unreadCountImplementors = []string{"UnreadCount"}
+
+func (ec *executionContext) _UnreadCount(ctx context.Context, sel ast.SelectionSet, obj *UnreadCount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unreadCountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnreadCount")
+		case "count":
+			out.Values[i] = ec._UnreadCount_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "more":
+			out.Values[i] = ec._UnreadCount_more(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "MessageEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
@@ -32358,6 +33635,11 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) unmarshalNAcknowledgeMessagesInput2koineᚋgraphᚐAcknowledgeMessagesInput(ctx context.Context, v any) (AcknowledgeMessagesInput, error) {
+	res, err := ec.unmarshalInputAcknowledgeMessagesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalNAddChannelMemberInput2koineᚋgraphᚐAddChannelMemberInput(ctx context.Context, v any) (AddChannelMemberInput, error) {
 	res, err := ec.unmarshalInputAddChannelMemberInput(ctx, v)
@@ -33342,6 +34624,26 @@ func (ec *executionContext) marshalNMessageConnection2ᚖkoineᚋgraphᚐMessage
 	return ec._MessageConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx context.Context, sel ast.SelectionSet, v MessageReceipt) graphql.Marshaler {
+	return ec._MessageReceipt(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx context.Context, sel ast.SelectionSet, v []MessageReceipt) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNMoment2koineᚋkgᚐMoment(ctx context.Context, v any) (kg.Moment, error) {
 	res, err := UnmarshalMoment(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -33614,6 +34916,16 @@ func (ec *executionContext) unmarshalNQuarantineAgentInput2koineᚋgraphᚐQuara
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(ctx context.Context, v any) (ReceiptStatus, error) {
+	var res ReceiptStatus
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(ctx context.Context, sel ast.SelectionSet, v ReceiptStatus) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNRemoveChannelMemberInput2koineᚋgraphᚐRemoveChannelMemberInput(ctx context.Context, v any) (RemoveChannelMemberInput, error) {
 	res, err := ec.unmarshalInputRemoveChannelMemberInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -33632,6 +34944,11 @@ func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRe
 		return graphql.Null
 	}
 	return ec._ResourceRecord(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRetractMessageInput2koineᚋgraphᚐRetractMessageInput(ctx context.Context, v any) (RetractMessageInput, error) {
+	res, err := ec.unmarshalInputRetractMessageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRevertCommitInput2koineᚋgraphᚐRevertCommitInput(ctx context.Context, v any) (RevertCommitInput, error) {
@@ -34922,6 +36239,41 @@ func (ec *executionContext) unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrder�
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalOID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNID2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOID2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNID2string(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
 	if v == nil {
 		return nil, nil
@@ -35263,6 +36615,14 @@ func (ec *executionContext) marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ct
 	return ec._MessageEvent(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOMessageFilter2ᚖkoineᚋgraphᚐMessageFilter(ctx context.Context, v any) (*MessageFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMessageFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOMessageType2ᚖkoineᚋgraphᚐMessageType(ctx context.Context, v any) (*MessageType, error) {
 	if v == nil {
 		return nil, nil
@@ -35550,11 +36910,34 @@ func (ec *executionContext) marshalOQuarantinePayload2ᚖkoineᚋgraphᚐQuarant
 	return ec._QuarantinePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStatus(ctx context.Context, v any) (*ReceiptStatus, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(ReceiptStatus)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStatus(ctx context.Context, sel ast.SelectionSet, v *ReceiptStatus) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalOResolveContradictionPayload2ᚖkoineᚋgraphᚐResolveContradictionPayload(ctx context.Context, sel ast.SelectionSet, v *ResolveContradictionPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._ResolveContradictionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORetractMessagePayload2ᚖkoineᚋgraphᚐRetractMessagePayload(ctx context.Context, sel ast.SelectionSet, v *RetractMessagePayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RetractMessagePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORevertCommitPayload2ᚖkoineᚋgraphᚐRevertCommitPayload(ctx context.Context, sel ast.SelectionSet, v *RevertCommitPayload) graphql.Marshaler {
@@ -35894,6 +37277,13 @@ func (ec *executionContext) unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePat
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOUnreadCount2ᚖkoineᚋgraphᚐUnreadCount(ctx context.Context, sel ast.SelectionSet, v *UnreadCount) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UnreadCount(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOValidationReport2ᚖkoineᚋgraphᚐValidationReport(ctx context.Context, sel ast.SelectionSet, v *ValidationReport) graphql.Marshaler {

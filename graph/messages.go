@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,7 +14,8 @@ const messagesAtOnce = 32
 
 // Messages reads messages of the channel.
 func (c *Channel) Messages(
-	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, beforeSequence *int64, authors []string, order SortDirection, first *int, after *Cursor,
+	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, sinceMessageID *string, beforeSequence *int64, beforeTime *time.Time, beforeMessageID *string,
+	authors []string, where *MessageFilter, order SortDirection, first *int, after *Cursor,
 ) (*MessageConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -24,16 +26,37 @@ func (c *Channel) Messages(
 		return nil, kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTime exclude each other").At("sinceTime")
 	}
 	q := channels.HistoryQuery{
-		PageToken: string(deref(after)), SinceSequence: deref(sinceSequence), SinceTime: orZero(sinceTime),
-		BeforeSequence: deref(beforeSequence), Descending: order == SortDirectionDesc,
+		SinceSequence: deref(sinceSequence), SinceTime: orZero(sinceTime), SinceMessage: channels.MessageID(deref(sinceMessageID)),
+		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: channels.MessageID(deref(beforeMessageID)),
+		Descending: order == SortDirectionDesc,
 	}
 	for _, a := range authors {
 		q.Authors = append(q.Authors, kg.AgentID(a))
+	}
+	if err := r.filtered(&q, where); err != nil {
+		return nil, err
 	}
 	return r.messages(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
 		q.PageSize, q.PageToken = n, token
 		return service.History(ctx, by, c.of.ID, q)
 	})
+}
+
+// filtered adds what messages are to be like.
+func (r *run) filtered(q *channels.HistoryQuery, where *MessageFilter) error {
+	if where == nil {
+		return nil
+	}
+	if q.Recipient = kg.AgentID(deref(where.Recipient)); deref(where.ForMe) {
+		if where.Recipient != nil {
+			return kg.Errorf(kg.CodeInvalid, "recipient and forMe exclude each other").At("forMe").At("where")
+		}
+		q.Recipient = cmp.Or(r.request.Actor, r.request.Principal.ID)
+	}
+	q.Interaction, q.ContentType = channels.Interaction(inDomain(deref(where.MessageType))), channels.ContentType(inDomain(deref(where.ContentType)))
+	q.Tag, q.Thread, q.Correlation = deref(where.Tag), deref(where.ThreadID), channels.MessageID(deref(where.CorrelationID))
+	q.Status = channels.ReceiptState(inDomain(deref(where.Status)))
+	return nil
 }
 
 // messages reads a page of messages, a few at a time. channel, where it is known,

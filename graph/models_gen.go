@@ -46,6 +46,18 @@ type Term interface {
 	IsTerm()
 }
 
+// What you got of a channel. Either `upToSequence` or `messageIds`.
+type AcknowledgeMessagesInput struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// Everything up to this sequence that is for you.
+	UpToSequence *int64 `json:"upToSequence"`
+	// These messages, 200 at the most. They are for you, and have not expired.
+	MessageIds []string `json:"messageIds"`
+	// DELIVERED or READ.
+	Status ReceiptStatus `json:"status"`
+}
+
 // An agent that is to become a member of a channel, or to get another role there.
 type AddChannelMemberInput struct {
 	// The channel.
@@ -1004,6 +1016,26 @@ type MessageConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
+// What messages are to be like. A member that is not said, or null, holds for all.
+type MessageFilter struct {
+	// For this agent: addressed to it, to a role that it had then, or to everybody, and not its own.
+	Recipient *string `json:"recipient"`
+	// With true, for you in the same sense. In place of `recipient`.
+	ForMe *bool `json:"forMe"`
+	// For this.
+	MessageType *MessageType `json:"messageType"`
+	// Meant so.
+	ContentType *MessageContentType `json:"contentType"`
+	// With this tag.
+	Tag *string `json:"tag"`
+	// Of this thread.
+	ThreadID *string `json:"threadId"`
+	// In answer to this request.
+	CorrelationID *string `json:"correlationId"`
+	// For you, and this became of them at you.
+	Status *ReceiptStatus `json:"status"`
+}
+
 // A message was published.
 type MessagePublished struct {
 	// The message, as it is shown now.
@@ -1015,6 +1047,14 @@ type MessagePublished struct {
 }
 
 func (MessagePublished) IsMessageEvent() {}
+
+// What became of a message at one of its recipients.
+type MessageReceipt struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// What became of it there.
+	Status ReceiptStatus `json:"status"`
+}
 
 // What is to be different in metadata.
 type MetadataPatchInput struct {
@@ -1441,6 +1481,42 @@ func (Resync) IsEntityEvent() {}
 
 func (Resync) IsMatchEvent() {}
 
+// A message that is to be taken back.
+type RetractMessageInput struct {
+	// Its channel.
+	ChannelID string `json:"channelId"`
+	// Which one.
+	MessageID string `json:"messageId"`
+	// Why: 1024 characters at the most. The message that says so shows it.
+	Reason *string `json:"reason"`
+	// Whether what it asserted is withdrawn as well, as far as that stands as it was asserted. That is judged as by `applyPatches`.
+	WithdrawFacts *bool `json:"withdrawFacts"`
+	// Only tell what would be withdrawn.
+	DryRun *bool `json:"dryRun"`
+}
+
+// What became of a retraction.
+type RetractMessagePayload struct {
+	// Whether the message was taken back, or would be. When not, `verificationStatus` says why.
+	Success bool `json:"success"`
+	// The message that says so. Null of a dry run, and when withdrawing was refused.
+	Message *Message `json:"message"`
+	// Whether it had been taken back before.
+	Replayed bool `json:"replayed"`
+	// Whether nothing was changed, because that was asked for.
+	DryRun bool `json:"dryRun"`
+	// The assertions that were withdrawn, or would be: the patches that do it, in the form of `Proposal.patches`.
+	Withdrawn []json.RawMessage `json:"withdrawn"`
+	// How many were withdrawn, or would be.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// "Verified", "Pending Review" (the message was taken back, and what it asserted waits), or "Rejected - " and the reason.
+	VerificationStatus string `json:"verificationStatus"`
+	// An explanation of the status.
+	VerificationDetails *string `json:"verificationDetails"`
+	// The proposal in which the withdrawing waits for review.
+	ProposalID *string `json:"proposalId"`
+}
+
 // What `revertCommit` takes.
 type RevertCommitInput struct {
 	// The commit's number.
@@ -1847,6 +1923,14 @@ type TriplePattern struct {
 	Datatype *kg.Term `json:"datatype"`
 	// The graph: a variable or an IRI. Without it all graphs are read as one.
 	G *string `json:"g"`
+}
+
+// How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there.
+type UnreadCount struct {
+	// How many of the first 1000 behind your read marker.
+	Count int `json:"count"`
+	// Whether there are messages behind those.
+	More bool `json:"more"`
 }
 
 // Nothing more matches up to here. Sent at the end of an empty snapshot, and from time to time when nothing matches.
@@ -2967,6 +3051,56 @@ func (e Quantifier) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// What became of a message at one of its recipients.
+type ReceiptStatus string
+
+const (
+	// Nothing was said of it.
+	ReceiptStatusPending ReceiptStatus = "PENDING"
+	// It arrived.
+	ReceiptStatusDelivered ReceiptStatus = "DELIVERED"
+	// It was read.
+	ReceiptStatusRead ReceiptStatus = "READ"
+	// It expired before it was read.
+	ReceiptStatusExpired ReceiptStatus = "EXPIRED"
+)
+
+var AllReceiptStatus = []ReceiptStatus{
+	ReceiptStatusPending,
+	ReceiptStatusDelivered,
+	ReceiptStatusRead,
+	ReceiptStatusExpired,
+}
+
+func (e ReceiptStatus) IsValid() bool {
+	switch e {
+	case ReceiptStatusPending, ReceiptStatusDelivered, ReceiptStatusRead, ReceiptStatusExpired:
+		return true
+	}
+	return false
+}
+
+func (e ReceiptStatus) String() string {
+	return string(e)
+}
+
+func (e *ReceiptStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ReceiptStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ReceiptStatus", str)
+	}
+	return nil
+}
+
+func (e ReceiptStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // What a reviewer decides.
 type ReviewDecision string
 
@@ -3183,17 +3317,20 @@ const (
 	WithheldReasonExpired WithheldReason = "EXPIRED"
 	// It is for others.
 	WithheldReasonAddressed WithheldReason = "ADDRESSED"
+	// The channel keeps so many messages only.
+	WithheldReasonEvicted WithheldReason = "EVICTED"
 )
 
 var AllWithheldReason = []WithheldReason{
 	WithheldReasonRetracted,
 	WithheldReasonExpired,
 	WithheldReasonAddressed,
+	WithheldReasonEvicted,
 }
 
 func (e WithheldReason) IsValid() bool {
 	switch e {
-	case WithheldReasonRetracted, WithheldReasonExpired, WithheldReasonAddressed:
+	case WithheldReasonRetracted, WithheldReasonExpired, WithheldReasonAddressed, WithheldReasonEvicted:
 		return true
 	}
 	return false

@@ -29,12 +29,16 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	if err != nil {
 		return nil, placePublishError(err, facts.Of)
 	}
-	position := r.engine.deps.Store.Head()
-	if m := receipt.Message; m != nil && !receipt.Replayed {
-		position = endOf(r.engine.deps.Store, m.Revision)
-	}
-	r.wroteUpTo(position)
+	r.wroteUpTo(r.positionOf(receipt))
 	return published(receipt), nil
+}
+
+// positionOf is the position behind what a publication made.
+func (r *run) positionOf(receipt *channels.Receipt) kg.Position {
+	if m := receipt.Message; m != nil && !receipt.Replayed {
+		return endOf(r.engine.deps.Store, m.Revision)
+	}
+	return r.engine.deps.Store.Head()
 }
 
 // publication reads the input. Nothing in it is checked that the domain checks.

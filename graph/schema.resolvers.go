@@ -121,6 +121,16 @@ func (r *mutationResolver) PublishMessage(ctx context.Context, input PublishMess
 	return publishMessage(ctx, input)
 }
 
+// RetractMessage is the resolver for the retractMessage field.
+func (r *mutationResolver) RetractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
+	return retractMessage(ctx, input)
+}
+
+// AcknowledgeMessages is the resolver for the acknowledgeMessages field.
+func (r *mutationResolver) AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
+	return acknowledgeMessages(ctx, input)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)

@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// ReadMarker is up to where the caller read the channel, nil where it may not.
+func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
+	service, by, err := runOf(ctx).channels()
+	if err != nil {
+		return nil, err
+	}
+	n, err := service.ReadMarker(ctx, by, c.of.ID)
+	return ifRead(&n, err)
+}
+
+// Unread is how many messages wait for the caller, nil where it may not read them.
+func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
+	service, by, err := runOf(ctx).channels()
+	if err != nil {
+		return nil, err
+	}
+	n, err := service.Unread(ctx, by, c.of.ID)
+	return ifRead(&UnreadCount{Count: n.Count, More: n.More}, err)
+}
+
+// ifRead is nil of a channel that the caller may find only, or no longer.
+func ifRead[T any](v *T, err error) (*T, error) {
+	if kg.CodeOf(err) == kg.CodePermissionDenied {
+		return nil, nil
+	}
+	return unlessGone(v, err)
+}
+
+// ReceiptStatus is what became of the message at the caller, nil where it is not for
+// it.
+func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
+	service, by, err := runOf(ctx).channels()
+	if err != nil {
+		return nil, err
+	}
+	state, err := service.OwnReceipt(ctx, by, m.of.Channel, m.of.ID)
+	return unlessGone(enumOrNil[ReceiptStatus](state), err)
+}
+
+// Receipts are what became of the message at its recipients.
+func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	list, err := unlessGone(pointer(service.Receipts(ctx, by, m.of.Channel, m.of.ID)))
+	if err != nil || list == nil {
+		return []MessageReceipt{}, err
+	}
+	out := make([]MessageReceipt, len(*list))
+	for i, receipt := range *list {
+		out[i] = MessageReceipt{Agent: string(receipt.Agent), Status: ReceiptStatus(inSchema(receipt.State))}
+		if err := r.charge(len(receipt.Agent) + sizeOfReceipt); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+const sizeOfReceipt = 48 // beside the agent's name
+
+func pointer[T any](v T, err error) (*T, error) { return &v, err }
+
+// acknowledgeMessages is Mutation.acknowledgeMessages.
+func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	a := channels.Acknowledgement{Channel: channels.ChannelID(input.ChannelID), State: channels.ReceiptState(inDomain(input.Status))}
+	if n := input.UpToSequence; n != nil {
+		if a.UpTo = *n; *n == 0 {
+			return nil, kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("upToSequence").At("input")
+		}
+	}
+	for _, id := range input.MessageIds {
+		a.Messages = append(a.Messages, channels.MessageID(id))
+	}
+	if err := service.Acknowledge(ctx, by, a); err != nil {
+		return nil, inInput(err)
+	}
+	return r.changedChannel(service.Get(ctx, by, a.Channel))
+}

@@ -1,0 +1,170 @@
+package graph_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/channels"
+	"koine/graph"
+	"koine/kg"
+)
+
+// nowhere is no channel, and no message.
+const nowhere = "0192aaaa-0000-7000-8000-000000000000"
+
+// asIfAbsent proves that an operation that names a channel of others answers as for
+// one that is not there.
+func (c *conversing) asIfAbsent(code, query, id string) {
+	c.t.Helper()
+	got, want := c.ask("eve", "%s", strings.ReplaceAll(query, "ID", id)), c.ask("eve", "%s", strings.ReplaceAll(query, "ID", nowhere))
+	if fmt.Sprint(got.Errors) != fmt.Sprint(want.Errors) || len(want.Errors) != 1 || want.Errors[0].Extensions["code"] != code || string(got.Data) != string(want.Data) {
+		c.t.Errorf("%s:\n got %s %v\nwant %s %v", query, got.Data, got.Errors, want.Data, want.Errors)
+	}
+}
+
+// TestReceipts proves that what is acknowledged shows at the message, at the channel
+// and in the filter, and that nobody acknowledges what is not for it.
+func TestReceipts(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	first := c.say("ann", id, "1", "")
+	second := c.say("ann", id, "2", `, recipient: "bob"`)
+	third := c.say("bob", id, "3", "")
+	gone := c.say("ann", id, "4", `, recipient: "bob", messageType: REQUEST, expiresAt: "2026-01-02T00:00:00Z"`)
+
+	shown := `{ channel(id: "` + id + `") { readMarker unread { count more } messages { nodes { receiptStatus } } } }`
+	c.want("at first", c.told("bob", "%s", shown), `{"channel":{"readMarker":0,"unread":{"count":2,"more":false},"messages":{"nodes":[{"receiptStatus":"PENDING"},{"receiptStatus":"PENDING"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
+	c.want("one is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"]}) { readMarker unread { count } } }`, id, second), `{"acknowledgeMessages":{"readMarker":0,"unread":{"count":1}}}`)
+	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients withheld receiptStatus receipts { agent status } } }`, second),
+		`{"message":{"recipients":["agent://bob"],"withheld":"ADDRESSED","receiptStatus":null,"receipts":[{"agent":"agent://bob","status":"READ"}]}}`)
+	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { readMarker unread { count more } } }`, id), `{"acknowledgeMessages":{"readMarker":4,"unread":{"count":0,"more":false}}}`)
+	c.want("then", c.told("bob", "%s", shown), `{"channel":{"readMarker":4,"unread":{"count":0,"more":false},"messages":{"nodes":[{"receiptStatus":"READ"},{"receiptStatus":"READ"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
+	c.want("at one to everybody", c.told("ann", `{ message(id: "%s") { receiptStatus receipts { agent status } } }`, third), `{"message":{"receiptStatus":"PENDING","receipts":[{"agent":"agent://ann","status":"PENDING"},{"agent":"agent://cy","status":"PENDING"}]}}`)
+	c.want("by what became of them", c.told("bob", `{ channel(id: "%s") { read: messages(where: {status: READ}) { nodes { sequence } } expired: messages(where: {status: EXPIRED}) { nodes { sequence } } } }`, id),
+		`{"channel":{"read":{"nodes":[{"sequence":1},{"sequence":2}]},"expired":{"nodes":[{"sequence":4}]}}}`)
+	c.told("cy", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"], status: DELIVERED}) { id } }`, id, first)
+	c.service.Close() // writes what waits
+	c.want("delivered", c.told("cy", `{ message(id: "%s") { receiptStatus } }`, first), `{"message":{"receiptStatus":"DELIVERED"}}`)
+
+	acknowledge := `mutation { acknowledgeMessages(input: {channelId: "` + id + `", %s}) { id } }`
+	for args, want := range map[string]string{
+		`messageIds: ["` + second + `"]`:                            "PERMISSION_DENIED input.messageIds",
+		`messageIds: ["` + nowhere + `"]`:                           "INVALID input.messageIds",
+		`upToSequence: 5`:                                           "INVALID input.upToSequence",
+		`upToSequence: 0`:                                           "INVALID input.upToSequence",
+		`upToSequence: 1, messageIds: ["` + first + `"]`:            "INVALID input.upToSequence",
+		`status: READ`:                                              "INVALID input.upToSequence",
+		`upToSequence: 1, status: PENDING`:                          "INVALID input.status",
+		`messageIds: [` + strings.Repeat(`"`+first+`" `, 201) + `]`: "LIMIT_EXCEEDED input.messageIds",
+	} {
+		c.want(args, c.refused("cy", acknowledge, args), want)
+	}
+	c.want("one that has expired", c.refused("bob", acknowledge, `messageIds: ["`+gone+`"]`), "MESSAGE_EXPIRED input.messageIds")
+	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { acknowledgeMessages(input: {channelId: "ID", upToSequence: 1}) { id } }`, id)
+
+	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { id } }`)
+	c.want("of what one may only find", c.told("eve", `{ channel(id: "%s") { kind readMarker unread { count } } }`, room), `{"channel":{"kind":"ROOM","readMarker":null,"unread":null}}`)
+	if result := c.ask("bob", `{ channels(first: 200) { nodes { messages(first: 200) { nodes { receipts { status } } } } } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "complexity" {
+		t.Errorf("the receipts of very many: %v", result.Errors)
+	}
+}
+
+// TestMessageFilters proves that each bound and each condition is passed on, and
+// refused where it cannot be.
+func TestMessageFilters(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	ids := []string{
+		c.say("ann", id, "1", `, tags: ["red"], threadId: "t", messageType: NOTIFY, contentType: TEXT`),
+		c.say("bob", id, "2", `, threadId: "t", messageType: REQUEST, recipient: "ann", contentType: ACTION`),
+	}
+	ids = append(ids, c.say("ann", id, "3", `, messageType: RESPONSE, correlationId: "`+ids[1]+`"`), c.say("ann", id, "4", `, tags: ["red", "blue"], contentType: STRUCTURED`))
+	at := func(n int) string {
+		return strings.Split(c.told("bob", `{ message(id: "%s") { time } }`, ids[n-1]), `"`)[5]
+	}
+	for args, want := range map[string]string{
+		`where: {}`:                                                            "1 2 3 4",
+		`where: {tag: "red"}`:                                                  "1 4",
+		`where: {tag: "red", threadId: "t"}`:                                   "1",
+		`where: {threadId: "t"}, order: DESC`:                                  "2 1",
+		`where: {messageType: RESPONSE}`:                                       "3",
+		`where: {contentType: STRUCTURED}`:                                     "4",
+		`where: {forMe: true}`:                                                 "1 3 4",
+		`where: {forMe: false}`:                                                "1 2 3 4",
+		`where: {recipient: "ann"}`:                                            "2",
+		`where: {recipient: null, tag: null}`:                                  "1 2 3 4",
+		`where: {status: PENDING}`:                                             "1 3 4",
+		`where: {correlationId: "` + ids[1] + `"}`:                             "3",
+		`sinceMessageId: "` + ids[0] + `"`:                                     "2 3 4",
+		`beforeMessageId: "` + ids[2] + `"`:                                    "1 2",
+		`sinceMessageId: "` + ids[0] + `", beforeMessageId: "` + ids[3] + `"`:  "2 3",
+		`beforeTime: "` + at(3) + `"`:                                          "1 2",
+		`sinceTime: "` + at(1) + `", beforeTime: "` + at(4) + `", order: DESC`: "3 2",
+		`beforeTime: "2000-01-01T00:00:00Z"`:                                   "",
+		`beforeTime: "2100-01-01T00:00:00Z", first: 2, where: {forMe: true}`:   "1 3",
+	} {
+		got := c.told("bob", `{ channel(id: "%s") { messages(%s) { nodes { text } } } }`, id, args)
+		got = strings.Trim(strings.NewReplacer(`{"channel":{"messages":{"nodes":[`, "", `{"text":"`, "", `"},`, " ", `"}`, "", `]}}}`, "").Replace(got), " ")
+		c.want(args, got, want)
+	}
+	messages := `{ channel(id: "` + id + `") { messages(%s) { nodes { id } } } }`
+	for args, want := range map[string]string{
+		`sinceMessageId: "` + nowhere + `"`:                                     "INVALID sinceMessageId",
+		`beforeMessageId: "` + nowhere + `"`:                                    "INVALID beforeMessageId",
+		`sinceMessageId: "` + ids[0] + `", sinceSequence: 1`:                    "INVALID sinceMessageId",
+		`beforeMessageId: "` + ids[0] + `", beforeSequence: 1`:                  "INVALID beforeMessageId",
+		`beforeMessageId: "` + ids[0] + `", beforeTime: "2026-01-01T00:00:00Z"`: "INVALID beforeMessageId",
+		`beforeSequence: 2, beforeTime: "2026-01-01T00:00:00Z"`:                 "INVALID beforeTime",
+		`where: {forMe: true, recipient: "ann"}`:                                "INVALID where.forMe",
+	} {
+		c.want(args, c.refused("bob", messages, args), want)
+	}
+	if result := c.ask("bob", messages, `where: {colour: "red"}`); len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != "GRAPHQL_VALIDATION_FAILED" {
+		t.Errorf("a condition that there is not: %v", result.Errors)
+	}
+}
+
+// TestEvicted proves that a message whose content the channel does not keep says so.
+func TestEvicted(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	by := channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent("ann"), Method: "key"}}
+	made, err := c.service.Create(t.Context(), by, channels.Draft{KeepMessages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := c.say("ann", string(made.ID), "old", "")
+	c.say("ann", string(made.ID), "new", "")
+	c.want("the older one", c.told("ann", `{ message(id: "%s") { sequence text parts withheld } }`, id), `{"message":{"sequence":1,"text":"","parts":[],"withheld":"EVICTED"}}`)
+}
+
+// TestRetractMessage proves that messages are taken back with what they asserted, once,
+// by those who may.
+func TestRetractMessage(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}, graph: "ex:g"}}]`)
+	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author text retracts { id text withheld retractedBy { sequence } } } } }`
+	facts := `{ statements(where: {predicate: {eq: "ex:p"}}) { totalCount } }`
+	withdrawn := `"withdrawn":[{"op":"remove","statement":{"subject":{"id":"https://example.org/s"},"predicate":{"id":"https://example.org/p"},"object":{"value":7,"type":"http://www.w3.org/2001/XMLSchema#integer"},"graph":"https://example.org/g","source":"agent://bob"}}],"statementsAffected":1,"verificationStatus":"Verified","proposalId":null`
+	head := c.store.Head()
+	c.want("what would be", c.told("bob", retract, message, `withdrawFacts: true, dryRun: true`), `{"retractMessage":{"success":true,"replayed":false,"dryRun":true,`+withdrawn+`,"message":null}}`)
+	c.want("the facts stand", c.told("bob", "%s", facts), `{"statements":{"totalCount":1}}`)
+	if c.store.Head() != head {
+		t.Errorf("a dry run has written")
+	}
+	result := c.ask("bob", retract, message, `reason: "it is 8", withdrawFacts: true`)
+	c.want("taken back", string(result.Data), `{"retractMessage":{"success":true,"replayed":false,"dryRun":false,`+withdrawn+`,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheld":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
+	if result.Position != c.store.Head() {
+		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
+	}
+	c.want("the facts are gone", c.told("bob", "%s", facts), `{"statements":{"totalCount":0}}`)
+	c.want("again, by the owner", c.told("ann", retract, message, `withdrawFacts: true`), `{"retractMessage":{"success":true,"replayed":true,"dryRun":false,"withdrawn":[],"statementsAffected":0,"verificationStatus":"Verified","proposalId":null,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheld":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
+
+	own := c.say("ann", id, "mine", "")
+	c.want("not another's", c.refused("bob", retract, own, ""), "PERMISSION_DENIED")
+	c.want("none", c.refused("bob", retract, nowhere, ""), "NOT_FOUND input.messageId")
+	c.want("too long a reason", c.refused("ann", retract, own, `reason: "`+strings.Repeat("x", 1025)+`"`), "LIMIT_EXCEEDED input.reason")
+	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { retractMessage(input: {channelId: "ID", messageId: "`+message+`"}) { success } }`, id)
+}

@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// retractMessage is Mutation.retractMessage.
+func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	receipt, err := service.Retract(ctx, by, channels.Retraction{
+		Channel: channels.ChannelID(input.ChannelID), Message: channels.MessageID(input.MessageID), Reason: deref(input.Reason),
+		WithdrawFacts: deref(input.WithdrawFacts), DryRun: deref(input.DryRun),
+	})
+	if err != nil {
+		return nil, inInput(err)
+	}
+	r.wroteUpTo(r.positionOf(&receipt.Receipt))
+	return retracted(receipt), nil
+}
+
+func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
+	shown := published(&receipt.Receipt)
+	p := &RetractMessagePayload{
+		Success: receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
+		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun,
+		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
+		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: shown.ProposalID,
+	}
+	for i := range receipt.Withdrawn {
+		p.Withdrawn[i] = patchJSON(&receipt.Withdrawn[i])
+	}
+	return p
+}
