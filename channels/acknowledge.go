@@ -38,17 +38,18 @@ type Acknowledgement struct {
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a message or sequence that the channel
 // does not have; CodePermissionDenied for a message that is not for the caller;
-// CodeMessageExpired for one that has expired; CodeOverloaded when too many wait.
+// CodeMessageExpired for one that has expired, and for everything in a channel that
+// has closed; CodeOverloaded when too many wait.
 func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement) error {
-	agent, _, err := s.see(by, a.Channel)
+	agent, e, err := s.see(by, a.Channel)
 	if err != nil {
 		return err
 	}
 	if err := a.check(); err != nil {
 		return err
 	}
-	ack := &acknowledging{Acknowledgement: a, agent: agent, reader: by.reader(agent), done: make(chan error, 1)}
-	if err := s.look(ctx, ack); err != nil {
+	ack := &acknowledging{Acknowledgement: a, service: s, agent: agent, reader: by.reader(agent), done: make(chan error, 1)}
+	if err := s.look(ctx, ack, e); err != nil {
 		return err
 	}
 	if err := s.receipts.add(ack); err != nil || a.State != IsRead {
@@ -78,12 +79,15 @@ func (a *Acknowledgement) check() error {
 
 // look refuses what cannot be acknowledged, and finds the messages that are written
 // down singly.
-func (s *Service) look(ctx context.Context, a *acknowledging) error {
+func (s *Service) look(ctx context.Context, a *acknowledging, e *entry) error {
 	snapshot, err := s.system(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
+	if over, err := s.over(snapshot, e); err != nil || over {
+		return errOr(err, errAllExpired())
+	}
 	if a.UpTo > 0 {
 		head, err := countMessages(snapshot, a.Channel)
 		if err != nil {
@@ -163,11 +167,12 @@ func (k *markers) of(state ReceiptState) int64 {
 // acknowledging is an acknowledgement that waits for its commit.
 type acknowledging struct {
 	Acknowledgement
-	agent  kg.AgentID
-	reader kg.Principal
-	single []MessageID // that are written down by themselves
-	done   chan error
-	err    error // what became of it in the last try
+	service *Service
+	agent   kg.AgentID
+	reader  kg.Principal
+	single  []MessageID // that are written down by themselves
+	done    chan error
+	err     error // what became of it in the last try
 }
 
 // refused says why the message is not acknowledged at a time.
@@ -188,6 +193,12 @@ func (a *acknowledging) write(tx *kg.Tx, e *entry) error {
 	if !e.as(a.reader).reads(a.agent) {
 		a.err = errNoChannel()
 		return nil
+	}
+	if err := a.service.mustBeOpen(tx, &e.Channel); kg.CodeOf(err) == kg.CodeChannelClosed {
+		a.err = errAllExpired()
+		return nil
+	} else if err != nil {
+		return err
 	}
 	graph, properties := a.Channel.ReceiptsGraph(), receiptProperties[a.State]
 	for _, id := range a.single {

@@ -100,6 +100,18 @@ func (a *addressing) respond() error {
 	return nil
 }
 
+// answer marks a request as answered: it expires no more. It tells of how many
+// statements that is.
+func (s *Service) answer(tx *kg.Tx, request *Message, by MessageID) (int, error) {
+	q := kg.Quad{Subject: request.ID.Entity(), Predicate: propAnswered, Object: by.Entity(), Graph: request.contentGraph()}
+	if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil || request.ExpiresAt.IsZero() {
+		return 1, err
+	}
+	s.answered.Store(request.Channel, tx.Revision())
+	q.Predicate, q.Object = propExpires, kg.DateTime(request.ExpiresAt)
+	return 2, tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q})
+}
+
 // expired tells whether the message has expired at a time. A request that was
 // answered does not.
 func (m *Message) expired(at time.Time) bool {

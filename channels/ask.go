@@ -33,7 +33,8 @@ type Answer struct {
 // Ask publishes a request and waits for the first response to it. The same question
 // with the same key waits for the response to the first one.
 //
-// Errors: CodeTimeout when none came in time, with an Answer that has the request;
+// Errors: CodeTimeout when none came in time, and CodeChannelClosed when none can come
+// any more, with an Answer that has the request;
 // CodeOverloaded when too many ask; the context's; those of Publish and Stream. A
 // request whose facts are refused is not published: then there is no error, and no
 // response.
@@ -46,15 +47,19 @@ func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, erro
 }
 
 // AskAll publishes a request and collects the responses to it until the time is up,
-// or each recipient has responded. That there is none is no error.
+// the channel closes, or each recipient has responded. That there is none is no error.
 func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, error) {
-	return s.ask(ctx, by, q, func(a *Answer) bool {
+	a, err := s.ask(ctx, by, q, func(a *Answer) bool {
 		from := map[kg.AgentID]bool{}
 		for _, m := range a.Responses {
 			from[m.Author] = true
 		}
 		return len(from) == len(a.Message.Recipients) || len(a.Responses) == MaxAnswers
 	})
+	if kg.CodeOf(err) == kg.CodeChannelClosed && a.Message != nil {
+		err = nil // closed while it waited
+	}
+	return a, err
 }
 
 // check brings a question into one form.

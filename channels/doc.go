@@ -38,7 +38,8 @@
 // A channel is open until it is closed: by CloseChannel, with its scope, or because
 // nothing was said for as long as it was to stay open. The last holds at once in what
 // is decided and shown; a commit that names the due time follows. Closed is not
-// deleted: all that was said is read on, and nothing is published.
+// deleted: all that was said is read on, and nothing is published. What was not read
+// by then has expired: receipts say so, and requests are answered no more.
 //
 // # Promises
 //

@@ -62,7 +62,7 @@ type Envelope struct {
 	// Correlation is the request that a response answers.
 	Correlation MessageID
 	// ExpiresAt is from when on the message is not delivered any more; the zero time
-	// for never.
+	// for never, as of a request once it is answered.
 	ExpiresAt time.Time
 	ReplyTo   MessageID
 	Thread    string

@@ -22,6 +22,11 @@ func errChannelClosed() *kg.Error {
 	return kg.Errorf(kg.CodeChannelClosed, "the channel is closed").At("channelId")
 }
 
+// errAllExpired is about messages of a channel that has closed.
+func errAllExpired() *kg.Error {
+	return kg.Errorf(kg.CodeMessageExpired, "the channel is closed: what was not read before has expired").At("channelId")
+}
+
 func errNoEvents() *kg.Error {
 	return kg.Errorf(kg.CodeInvalid, "only a channel in a scope is copied to its events").At("audit")
 }

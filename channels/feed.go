@@ -324,7 +324,7 @@ func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
 			continue
 		}
 		m, err := messageIn(c, id, f.service.reading(f.agent))
-		if err == nil && (m.Withheld == Expired || f.service.withheldSince(id, m.Revision)) {
+		if err == nil && f.service.changedSince(m) {
 			m, err = f.service.reread(f.ctx, m, f.agent)
 		}
 		if err != nil {

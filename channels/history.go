@@ -55,7 +55,7 @@ type HistoryQuery struct {
 // kept, with the oldest number that is; CodeCursorForeign
 // for a token that is not of this channel, caller and query.
 func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
-	agent, _, err := s.see(by, id)
+	agent, e, err := s.see(by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -82,6 +82,9 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 	if q.Status != "" {
 		k, err := markersOf(snapshot.Match, id, agent)
 		if err != nil {
+			return nil, "", err
+		}
+		if k.over, err = s.over(snapshot, e); err != nil {
 			return nil, "", err
 		}
 		admits = func(m *Message) (bool, error) {

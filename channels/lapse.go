@@ -203,15 +203,5 @@ func (s *Service) lookAt(ctx context.Context, look func(*kg.Tx, func(ChannelID) 
 		return err
 	}
 	defer snapshot.Close()
-	return look(nil, func(id ChannelID) (time.Time, error) {
-		n, err := countMessages(snapshot, id)
-		if n == 0 || err != nil {
-			return time.Time{}, err
-		}
-		last, err := readMessages(snapshot, id, n, 1, reading{})
-		if err != nil || len(last) == 0 {
-			return time.Time{}, err
-		}
-		return last[0].Time, nil
-	})
+	return look(nil, func(id ChannelID) (time.Time, error) { return lastTold(snapshot, id) })
 }

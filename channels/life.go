@@ -57,8 +57,9 @@ func (c *Channel) settle(now time.Time) {
 }
 
 // CloseChannel ends a channel: it takes no message any more, what it has is read on.
-// Streams of it end when they have told the last. Owners may, who made it, and who
-// runs its scope.
+// What was not read until then is IsExpired for good, and its requests are answered
+// no more. Streams of it end when they have told the last, and so do Ask and AskAll.
+// Owners may, who made it, and who runs its scope.
 //
 // Errors: CodeChannelClosed for one that is closed already; CodeChannelNotFound;
 // CodePermissionDenied; CodeLimitExceeded.
@@ -102,6 +103,36 @@ func (s *Service) end(w *writer, c *Channel, at time.Time, reason string) {
 	c.ClosedAt, c.CloseReason = at, reason
 	w.set(propClosed, kg.DateTime(at))
 	w.text(propCloseReason, reason)
+}
+
+// over tells whether a snapshot has the channel as one that takes no message any
+// more, whether that is written down or not.
+func (s *Service) over(snapshot *kg.Snapshot, e *entry) (bool, error) {
+	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: propClosed, Graph: e.ID.RecordGraph()}) {
+		return err == nil, err
+	}
+	if e.ExpireAfter == 0 {
+		return false, nil
+	}
+	last, err := lastTold(snapshot, e.ID)
+	if err != nil {
+		return false, err
+	}
+	due := e.due(last)
+	return !due.IsZero() && !s.options.Clock().Before(due), nil
+}
+
+// lastTold is lastSent, of a snapshot.
+func lastTold(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
+	n, err := countMessages(snapshot, id)
+	if n == 0 || err != nil {
+		return time.Time{}, err
+	}
+	last, err := readMessages(snapshot, id, n, 1, reading{})
+	if err != nil || len(last) == 0 {
+		return time.Time{}, err
+	}
+	return last[0].Time, nil
 }
 
 // mustBeOpen refuses a channel that is closed, or whose time has come.

@@ -361,8 +361,8 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 		}
 	}
 	if r := address.request; r != nil && r.Answered == "" {
-		p.own++
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: r.ID.Entity(), Predicate: propAnswered, Object: subject, Graph: r.contentGraph()}}); err != nil {
+		n, err := p.service.answer(tx, r, m.ID)
+		if p.own += n; err != nil {
 			return false, err
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // ReceiptState says what became of a message at one of its recipients.
 type ReceiptState string
 
-// The states, in their order. A message that expired before it was read is that.
+// The states, in their order. A message that expired before it was read is that, and
+// so is what was not read when its channel closed, whose content is read on.
 const (
 	IsPending   ReceiptState = "pending"
 	IsDelivered ReceiptState = "delivered"
@@ -47,6 +48,7 @@ type markers struct {
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
+	over            bool // the channel has closed: what is not read has expired
 }
 
 // markersOf reads the markers of an agent; the zero numbers where there are none.
@@ -75,7 +77,7 @@ func (k *markers) state(m *Message) (ReceiptState, error) {
 	if read, err := k.single(m.ID, propReadBy); err != nil || read {
 		return IsRead, err
 	}
-	if m.Withheld == Expired {
+	if m.Withheld == Expired || k.over {
 		return IsExpired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
@@ -110,7 +112,7 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 		return nil, err
 	}
 	defer snapshot.Close()
-	m, err := s.withReceipts(snapshot, id, message)
+	m, err := s.withReceipts(snapshot, e, message)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +145,7 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 //
 // Errors: those of Receipts.
 func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, message MessageID) (ReceiptState, error) {
-	agent, _, err := s.see(by, id)
+	agent, e, err := s.see(by, id)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +154,7 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 		return "", err
 	}
 	defer snapshot.Close()
-	m, err := s.withReceipts(snapshot, id, message)
+	m, err := s.withReceipts(snapshot, e, message)
 	if err != nil || !m.isFor(agent) {
 		return "", err
 	}
@@ -164,18 +166,19 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 }
 
 // withReceipts reads a message of which receipts are told.
-func (s *Service) withReceipts(snapshot *kg.Snapshot, id ChannelID, message MessageID) (*Message, error) {
-	m, err := readMessage(snapshot.Match, id, message)
+func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageID) (*Message, error) {
+	m, err := readMessage(snapshot.Match, e.ID, message)
 	if err != nil {
 		return nil, err
 	}
 	if m == nil {
 		return nil, errNoMessage()
 	}
-	if m.expired(s.options.Clock()) && m.Withheld == "" {
+	over, err := s.over(snapshot, e)
+	if over || m.expired(s.options.Clock()) && m.Withheld == "" {
 		m.Withheld = Expired
 	}
-	return m, nil
+	return m, err
 }
 
 // ReadMarker is the sequence up to which the caller has said that it read the
@@ -209,9 +212,10 @@ type UnreadCount struct {
 }
 
 // Unread counts the messages behind the caller's read marker that are for it, that it
-// did not acknowledge singly, and whose content is still there.
+// did not acknowledge singly, and that wait for it: not those whose content is gone,
+// and none of a channel that has closed.
 func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n UnreadCount, err error) {
-	agent, _, err := s.see(by, id)
+	agent, e, err := s.see(by, id)
 	if err != nil {
 		return n, err
 	}
@@ -220,6 +224,9 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 		return n, err
 	}
 	defer snapshot.Close()
+	if over, err := s.over(snapshot, e); err != nil || over {
+		return n, err
+	}
 	k, err := markersOf(snapshot.Match, id, agent)
 	if err != nil {
 		return n, err

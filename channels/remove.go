@@ -106,13 +106,17 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 	}
 }
 
-// pending lists the requests to the agent that wait for a response.
+// pending lists the requests to the agent that wait for a response: in a channel that
+// has closed none does any more.
 func (r *removal) pending(ctx context.Context) (list []MessageID, err error) {
 	snapshot, err := r.service.system(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
+	if over, err := r.service.over(snapshot, r.service.table.get(r.channel)); err != nil || over {
+		return nil, err
+	}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
 		if err != nil {
 			return nil, err
@@ -141,6 +145,12 @@ func (r *removal) waits(m *Message) bool {
 // expire lets requests expire now, as many as one commit may; left tells that there
 // are more.
 func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) {
+	switch err := r.service.mustBeOpen(tx, &r.service.table.get(r.channel).Channel); {
+	case kg.CodeOf(err) == kg.CodeChannelClosed: // meanwhile
+		return false, nil
+	case err != nil:
+		return false, err
+	}
 	changes, size := 0, 0
 	for i, id := range pending {
 		m, err := readMessage(tx.MatchOwn, r.channel, id)

@@ -26,6 +26,9 @@ type Service struct {
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
 	withheld sync.Map // ChannelID → kg.Revision
+	// answered has, by channel, the newest revision in which a request was answered, or
+	// about to be, that would have expired: what the log has of it is no longer so.
+	answered sync.Map // ChannelID → kg.Revision
 }
 
 // New makes a service.
@@ -126,6 +129,16 @@ func (s *Service) withholds(id ChannelID, r kg.Revision) { s.withheld.Store(id, 
 func (s *Service) withheldSince(id ChannelID, r kg.Revision) bool {
 	last, ok := s.withheld.Load(id)
 	return ok && last.(kg.Revision) > r
+}
+
+// changedSince tells whether a message that the log has may have to be shown in
+// another way by now.
+func (s *Service) changedSince(m *Message) bool {
+	if m.Withheld == Expired || s.withheldSince(m.Channel, m.Revision) {
+		return true
+	}
+	last, ok := s.answered.Load(m.Channel)
+	return ok && m.Interaction == Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
 }
 
 // system reads everything there is.

@@ -186,8 +186,7 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err := st.allowed(); err != nil {
 			return false, err
 		}
-		// What has expired may have been answered before.
-		if m.Withheld == Expired || st.service.withheldSince(st.id, m.Revision) { // the log has what was taken back since
+		if st.service.changedSince(m) { // taken back or answered
 			if m, err = st.service.reread(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}

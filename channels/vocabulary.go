@@ -76,9 +76,9 @@ var (
 	propTo          = own("addressedTo") // as the author said it
 	propRecipient   = own("recipient")   // whom that was when it was published
 	propCorrelation = own("correlation") // the request that is answered
-	propExpires     = own("expiresAt")
-	propExpired     = own("expiredAt")  // in its place, once the content is gone
-	propAnswered    = own("answeredBy") // the first response to a request
+	propExpires     = own("expiresAt")   // until it is answered
+	propExpired     = own("expiredAt")   // in its place, once the content is gone
+	propAnswered    = own("answeredBy")  // the first response to a request
 	propReplyTo     = own("replyTo")
 	propThread      = own("thread")
 	propRetracts    = own("retracts")    // the message that this one takes back

@@ -1,6 +1,10 @@
 package channels
 
-import "koine/kg"
+import (
+	"time"
+
+	"koine/kg"
+)
 
 // Withheld says why a message is shown without its content: every member sees
 // every sequence, and not all of what was said with it.
@@ -51,8 +55,12 @@ func (s *Service) reading(agent kg.AgentID) reading {
 	return reading{agent, s.options.Clock()}
 }
 
-// show takes away what the reader may not see of the message.
+// show takes away what the reader may not see of the message, and what does not hold:
+// a request that was answered does not expire.
 func (m *Message) show(to reading) {
+	if m.Answered != "" {
+		m.ExpiresAt = time.Time{}
+	}
 	switch {
 	case m.Withheld == Retracted:
 	case m.Withheld == Evicted:
