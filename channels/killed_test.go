@@ -345,8 +345,11 @@ func (k *killed) run(name string, seed uint64, ops int, note func(event)) error 
 
 // TestMain lets the test binary be the process that is killed.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(killedVariable); dir != "" {
-		beKilled(dir, os.Getenv(killedVariable+"_NAME"))
+	if dir, name := os.Getenv(killedVariable), os.Getenv(killedVariable+"_NAME"); dir != "" {
+		if name == workersName {
+			beWorking(dir)
+		}
+		beKilled(dir, name)
 	}
 	os.Exit(m.Run())
 }
