@@ -55,7 +55,7 @@ func TestMessagesWithFacts(t *testing.T) {
 		{"nothing new", fact("fine", `,"certainty":0.5`), "", event(2, "") + `,"statementsAffected":0,"verificationStatus":"Verified"}`},
 		{"held", fact("doubtful", ""), "", event(3, "") + `,"statementsAffected":0,"verificationStatus":"Pending Review","verificationDetails":"somebody has to look at it","proposalId":"<uuid>"}`},
 		{"rejected", fact("unlikely", ""), "",
-			`"error":{"code":-32013,"message":"Constraint Violation: nothing is unlikely","data":{"reason":"CONSTRAINT_VIOLATION","domain":"koine","hint":"Nothing was published. Correct the facts, or leave them out.","verificationStatus":"Rejected - Constraint Violation"}}`},
+			`"error":{"code":-32013,"message":"Constraint Violation: nothing is unlikely","data":{"reason":"CONSTRAINT_VIOLATION","domain":"koine","hint":"Nothing was published. Correct the message or its facts, or leave them out.","verificationStatus":"Rejected - Constraint Violation"}}`},
 		{"a violation", fact("forbidden", ""), "",
 			`"error":{"code":-32013,"message":"Forbidden: one does not say that","data":{"reason":"CONSTRAINT_VIOLATION","domain":"koine"}}`},
 		{"a reserved graph", fact("x", "") + "," + strings.Replace(fact("x", `,"graph":"urn:koine:graph:system"`), `"urn:s"`, `"urn:s","type":"urn:C"`, 1), "",

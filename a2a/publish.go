@@ -27,7 +27,7 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 		return nil, inFacts(err, facts.Of)
 	}
 	if receipt.Message == nil {
-		return nil, rejected(receipt.Verdict)
+		return nil, rejected(receipt.Verdict, len(p.Patches) > 0)
 	}
 	return encodePublished(receipt, len(p.Patches) > 0), nil
 }
@@ -65,14 +65,18 @@ func inFacts(err error, of []int) error {
 	return inPatch(&f).At("patches")
 }
 
-// rejected is the error for a message that was not published because of its facts.
-func rejected(v kg.Verdict) *Error {
+// rejected is the error for a message that was not published because of what it says,
+// or because of its facts.
+func rejected(v kg.Verdict, facts bool) *Error {
 	message := v.Reason
 	if v.Details != "" {
 		message += ": " + v.Details
 	}
-	return newError(codeAlignment, message, details{Reason: string(kg.CodeConstraintViolation),
-		Verification: "Rejected - " + v.Reason, Hint: "Nothing was published. Correct the facts, or leave them out."})
+	hint := "Nothing was published. Correct the message."
+	if facts {
+		hint = "Nothing was published. Correct the message or its facts, or leave them out."
+	}
+	return newError(codeAlignment, message, details{Reason: string(kg.CodeConstraintViolation), Verification: "Rejected - " + v.Reason, Hint: hint})
 }
 
 func readPublication(params *object) (p channels.Publication) {

@@ -283,21 +283,23 @@ func messageIn(c *kg.Commit, id ChannelID, by reading) (*Message, error) {
 	if m == nil {
 		return nil, nil
 	}
-	subject := m.ID.Entity()
-	take := func(graph kg.Term) error {
-		for i := range c.Changes {
-			if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
-				if err := m.take(q.Predicate, q.Object); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	err := take(graph)
+	err := m.takeAll(c, graph)
 	if err == nil && m.Private && m.readBy(by.agent) {
-		err = take(m.contentGraph())
+		err = m.takeAll(c, m.contentGraph())
 	}
 	m.show(by)
 	return m, err
+}
+
+// takeAll takes in what a commit says about the message in a graph.
+func (m *Message) takeAll(c *kg.Commit, graph kg.Term) error {
+	subject := m.ID.Entity()
+	for i := range c.Changes {
+		if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
+			if err := m.take(q.Predicate, q.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

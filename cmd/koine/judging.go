@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"koine/channels"
 	"koine/graph"
 	"koine/internal/caller"
 	"koine/internal/operation"
@@ -24,12 +25,12 @@ type rulesFlags struct {
 }
 
 // rules reads the rules; nil without any. A broken file is a mistake in the
-// configuration.
-func (f *rulesFlags) rules(log *slog.Logger) (*rules.File, error) {
+// configuration. Messages are those of the channels.
+func (f *rulesFlags) rules(log *slog.Logger, of *channels.Service) (*rules.File, error) {
 	if f.Policy == "" {
 		return nil, nil
 	}
-	file, err := rules.Open(f.Policy, rules.Options{}, log)
+	file, err := rules.Open(f.Policy, rules.Options{Messages: of.Judged}, log)
 	if err != nil {
 		return nil, usageError{err}
 	}

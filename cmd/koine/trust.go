@@ -38,14 +38,15 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.rules(log)
+	conversations := channels.New(channels.Options{Agents: who.eachAgent})
+	file, err := c.rules(log, conversations)
 	if err != nil {
 		return nil, err
 	}
 	return &trust{
 		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: review.New(review.Options{Standing: who.standing()}), quarantines: new(belief.Quarantines),
-		channels: channels.New(channels.Options{Agents: who.eachAgent}),
+		channels: conversations,
 	}, nil
 }
 

@@ -85,8 +85,8 @@ var law = []layer{
 	{"koine/internal/archtest", []string{}, []string{},
 		"the law stands beside the packages"},
 
-	{"koine/internal/rules", []string{"koine/kg"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
-		"what the operator's rules say is the same for all protocols; only it knows their language"},
+	{"koine/internal/rules", []string{"koine/kg", "koine/channels"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
+		"what the operator's rules say, of facts and of messages, is the same for all protocols; only it knows their language"},
 	{"koine/internal/review", []string{"koine/kg", "koine/internal/records"}, []string{"github.com/google/uuid"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 

@@ -4,55 +4,121 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
+	"koine/channels"
 	"koine/kg"
 )
 
 // Reasons of verdicts that are not a rule's own.
 const reasonUnclear = "Rule Failed"
 
-// Verify judges an update by the rules on updates (kg.Verifier): each change by
-// each rule. The hardest effect counts. Changes of koine's own graphs are not
-// judged, nor is who works on the data directory itself, and a rule that the
-// update's proposal has satisfied does not hold it again.
+// Verify judges an update (kg.Verifier): what it publishes by the rules on messages,
+// and each change by each rule on updates. The hardest effect counts. Changes of
+// koine's own graphs are not judged, nor what koine itself says in a channel, nor who
+// works on the data directory itself, and a rule that the update's proposal has
+// satisfied does not hold it again.
 func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
-	list := s.rules[OnUpdate]
-	if len(list) == 0 || j.Meta.Principal.Trusted() {
+	says, changes := len(s.rules[OnMessage]) > 0 && publishes(&j), len(s.rules[OnUpdate]) > 0 && facts(&j) > 0
+	if !says && !changes || j.Meta.Principal.Trusted() {
 		return kg.Verdict{}, nil
 	}
 	b := s.budget(ctx)
 	defer b.cancel()
-	fixed := shared(j.Meta.Principal, j.Meta.Actor, Call{Method: j.Meta.Method, TaskID: j.Meta.TaskID, SessionID: j.Meta.SessionID, Metadata: j.Meta.Metadata})
-	fixed["justification"] = j.Meta.Justification
-	var sum verdict
-	for i := range j.Changes {
-		c := &j.Changes[i]
+	judging := judging{set: s, budget: b, j: &j, messages: s.messages(b, &j)}
+	if says {
+		if err := judging.said(); err != nil {
+			return kg.Verdict{}, err
+		}
+	}
+	if changes {
+		if err := judging.changed(); err != nil {
+			return kg.Verdict{}, err
+		}
+	}
+	return judging.sum.Verdict, nil
+}
+
+// judging is one judgement of an update on its way.
+type judging struct {
+	set      *Set
+	budget   *budget
+	j        *kg.Judgement
+	messages func() ([]channels.Judged, error)
+	fixed    map[string]any // variables of the update
+	sum      verdict
+}
+
+// vars are the variables that all rules have, for some more to be put in.
+func (g *judging) vars() map[string]any {
+	if g.fixed == nil {
+		m := &g.j.Meta
+		g.fixed = shared(m.Principal, m.Actor, Call{Method: m.Method, TaskID: m.TaskID, SessionID: m.SessionID, Metadata: m.Metadata})
+		g.fixed["justification"] = m.Justification
+	}
+	vars := make(map[string]any, len(g.fixed)+5)
+	maps.Copy(vars, g.fixed)
+	return vars
+}
+
+// ask asks the rules about one thing.
+func (g *judging) ask(list []*Rule, vars map[string]any, about string) error {
+	for _, r := range list {
+		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.has(r) {
+			continue
+		}
+		holds, failed, err := g.budget.holds(r, vars)
+		if err != nil {
+			return err
+		}
+		if holds {
+			g.sum.add(r, about, failed)
+		}
+	}
+	return nil
+}
+
+// said judges what the update publishes.
+func (g *judging) said() error {
+	messages, err := g.messages()
+	if err != nil {
+		return err
+	}
+	for i := range messages {
+		m := &messages[i]
+		if m.Message.ContentType == channels.Notice {
+			continue
+		}
+		g.sum.Depends = append(g.sum.Depends, m.Depends...)
+		vars := g.vars()
+		vars["message"] = messageValue(m, facts(g.j))
+		if err := g.ask(g.set.rules[OnMessage], vars, "the message"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed judges the changes of the update.
+func (g *judging) changed() error {
+	message := g.message()
+	for i := range g.j.Changes {
+		c := &g.j.Changes[i]
 		if kg.Reserved(c.Quad) {
 			continue
 		}
-		vars := make(map[string]any, len(fixed)+4)
-		for k, v := range fixed {
-			vars[k] = v
-		}
+		vars := g.vars()
 		vars["patch"] = patchValue(c)
 		vars["statement"] = statementValue(kg.Statement{Quad: c.Quad, Assertions: c.Before})
-		vars["before"] = before(&j, c)
-		vars["entity"] = entity(&j, c.Quad.Subject)
-		for _, r := range list {
-			if r.Effect == Review && slices.Contains(j.Meta.Reviewed, r.Name) || sum.has(r) {
-				continue
-			}
-			holds, failed, err := b.holds(r, vars)
-			if err != nil {
-				return kg.Verdict{}, err
-			}
-			if holds {
-				sum.add(r, c, failed)
-			}
+		vars["before"] = before(g.j, c)
+		vars["entity"] = entity(g.j, c.Quad.Subject)
+		vars["message"] = message
+		if err := g.ask(g.set.rules[OnUpdate], vars, fmt.Sprintf("%s %s", c.Quad.Subject, c.Quad.Predicate)); err != nil {
+			return err
 		}
 	}
-	return sum.Verdict, nil
+	return nil
 }
 
 // verdict is the sum of what the rules say.
@@ -64,12 +130,13 @@ type verdict struct {
 // has tells whether the rule has spoken: once is enough.
 func (v *verdict) has(r *Rule) bool { return v.spoken[r] }
 
-func (v *verdict) add(r *Rule, c *kg.Change, failed error) {
+// add takes in what a rule says about something.
+func (v *verdict) add(r *Rule, about string, failed error) {
 	if v.spoken == nil {
 		v.spoken = map[*Rule]bool{}
 	}
 	v.spoken[r] = true
-	next := kg.Verdict{Reason: r.text(), Details: fmt.Sprintf("%s: %s %s", r.Name, c.Quad.Subject, c.Quad.Predicate)}
+	next := kg.Verdict{Reason: r.text(), Details: r.Name + ": " + about}
 	switch r.Effect {
 	case Reject:
 		next.Outcome = kg.Rejected

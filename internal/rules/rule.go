@@ -15,6 +15,7 @@ type On string
 // What rules are about.
 const (
 	OnUpdate    On = "update"    // each change that an update makes
+	OnMessage   On = "message"   // a message, before it is published
 	OnQuery     On = "query"     // a query, before it is executed
 	OnSubscribe On = "subscribe" // a subscription, before it begins
 	OnRead      On = "read"      // statements, wherever they are read
@@ -25,7 +26,7 @@ type Effect string
 
 // The effects.
 const (
-	Reject    Effect = "reject"    // the update is refused with a result
+	Reject    Effect = "reject"    // the update is refused with a result; of a message, nothing is published
 	Review    Effect = "review"    // the update is held until others have approved it
 	Violation Effect = "violation" // the update is refused with an error
 	Hide      Effect = "hide"      // the statement is not there for the caller
@@ -35,6 +36,7 @@ const (
 // effects are those that make sense on something.
 var effects = map[On][]Effect{
 	OnUpdate:    {Reject, Review, Violation},
+	OnMessage:   {Reject, Violation},
 	OnQuery:     {Refuse},
 	OnSubscribe: {Refuse},
 	OnRead:      {Hide},

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"gopkg.in/yaml.v3"
 
+	"koine/channels"
 	"koine/kg"
 )
 
@@ -28,6 +30,9 @@ type Options struct {
 	// or subscription.
 	RuleCost, JudgementCost uint64
 	JudgementTime           time.Duration
+	// Messages finds what an update publishes (channels.Service.Judged); nil where
+	// there are no channels.
+	Messages func(context.Context, kg.Judgement) ([]channels.Judged, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -81,7 +86,7 @@ func Parse(text []byte, o Options) (*Set, error) {
 // Rules lists the rules in the order of the file, those on updates first.
 func (s *Set) Rules() []*Rule {
 	var list []*Rule
-	for _, on := range []On{OnUpdate, OnQuery, OnSubscribe, OnRead} {
+	for _, on := range []On{OnUpdate, OnMessage, OnQuery, OnSubscribe, OnRead} {
 		list = append(list, s.rules[on]...)
 	}
 	return list
@@ -167,7 +172,9 @@ func (p *parser) check(r *Rule, line int) error {
 	case p.names[r.Name] != 0:
 		return fmt.Errorf("rule %s: line %d has one of that name", r.Name, p.names[r.Name])
 	case effects[r.On] == nil:
-		return fmt.Errorf("rule %s: on is update, query, subscribe or read, not %q", r.Name, r.On)
+		return fmt.Errorf("rule %s: on is update, message, query, subscribe or read, not %q", r.Name, r.On)
+	case r.On == OnMessage && r.Effect == Review:
+		return fmt.Errorf("rule %s: a message cannot wait for review, its number would be missing: hold its facts with a rule on update that looks at message", r.Name)
 	case !slices.Contains(effects[r.On], r.Effect):
 		return fmt.Errorf("rule %s: on %s the effect is one of %v, not %q", r.Name, r.On, effects[r.On], r.Effect)
 	case r.When == "":

@@ -21,6 +21,7 @@ const (
 	typeEntity    = "koine.Entity"
 	typeQuery     = "koine.Query"
 	typePlace     = "koine.Place"
+	typeMessage   = "koine.Message"
 )
 
 var (
@@ -52,6 +53,15 @@ var records = map[string]record{
 	},
 	typeQuery: {"text": cel.StringType, "operationName": cel.StringType, "fields": stringList},
 	typePlace: {"predicate": cel.StringType, "graph": cel.StringType},
+	typeMessage: {
+		"id": cel.StringType, "channel": cel.StringType, "channelName": cel.StringType, "kind": cel.StringType, "visibility": cel.StringType, "scope": cel.StringType,
+		"author": cel.StringType, "parts": cel.ListType(anything), "text": cel.StringType, "metadata": anything,
+		"artifactRefs": stringList, "size": cel.IntType, "facts": cel.IntType,
+		"interaction": cel.StringType, "contentType": cel.StringType, "format": cel.StringType, "tags": stringList,
+		"to": cel.StringType, "recipients": stringList, "private": cel.BoolType,
+		"correlation": cel.StringType, "replyTo": cel.StringType, "retracts": cel.StringType, "thread": cel.StringType,
+		"expires": cel.BoolType, "expiresAt": cel.TimestampType,
+	},
 }
 
 // provider tells CEL about records; all else is the registry's.
@@ -92,8 +102,9 @@ var variables = map[On]record{
 	OnUpdate: {
 		"patch": cel.ObjectType(typePatch), "statement": cel.ObjectType(typeStatement),
 		"before": cel.ListType(cel.ObjectType(typeStatement)), "entity": cel.ObjectType(typeEntity),
-		"justification": cel.StringType,
+		"justification": cel.StringType, "message": cel.ObjectType(typeMessage),
 	},
+	OnMessage:   {"message": cel.ObjectType(typeMessage), "justification": cel.StringType},
 	OnQuery:     {"query": cel.ObjectType(typeQuery)},
 	OnSubscribe: {"query": cel.ObjectType(typeQuery)},
 	OnRead:      {"caller": cel.ObjectType(typeCaller), "statement": cel.ObjectType(typePlace)},

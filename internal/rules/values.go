@@ -62,8 +62,8 @@ func object(m map[string]any, t kg.Term) map[string]any {
 	return m
 }
 
-// provenance is the JSON object of an assertion; an empty one when it has none.
-func provenance(raw []byte) map[string]any {
+// jsonObject is a JSON object as rules see it; an empty one where there is none.
+func jsonObject(raw []byte) map[string]any {
 	m := map[string]any{}
 	if json.Unmarshal(raw, &m) != nil || m == nil {
 		return map[string]any{}
@@ -76,7 +76,7 @@ func patchValue(c *kg.Change) map[string]any {
 	m := object(map[string]any{
 		"op": c.Op.String(), "subject": text(c.Quad.Subject), "predicate": text(c.Quad.Predicate), "graph": text(c.Quad.Graph),
 		"certainty": c.Assertion.EffectiveCertainty(), "hasCertainty": c.Assertion.HasCertainty,
-		"source": string(c.Assertion.Source), "provenance": provenance(c.Assertion.Provenance),
+		"source": string(c.Assertion.Source), "provenance": jsonObject(c.Assertion.Provenance),
 		"withdrawn": withdrawn(c), "replaced": c.Op == kg.Remove && c.ReplacedBy >= 0,
 	}, c.Quad.Object)
 	if len(c.Replaces) > 0 {
@@ -111,7 +111,7 @@ func statementValue(s kg.Statement) map[string]any {
 		sources = append(sources, string(a.Source))
 		assertions = append(assertions, map[string]any{
 			"source": string(a.Source), "certainty": a.EffectiveCertainty(), "hasCertainty": a.HasCertainty,
-			"recordedAt": a.Time, "provenance": provenance(a.Provenance),
+			"recordedAt": a.Time, "provenance": jsonObject(a.Provenance),
 		})
 	}
 	certainty, _ := s.Certainty()

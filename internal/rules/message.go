@@ -1,0 +1,91 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// publishes tells whether an update publishes anything.
+func publishes(j *kg.Judgement) bool {
+	return slices.ContainsFunc(j.Changes, func(c kg.Change) bool {
+		return c.Op == kg.Add && c.Quad.Predicate == kg.Sequence && kg.IsOwnGraph(c.Quad.Graph)
+	})
+}
+
+// facts counts the changes of an update that are not koine's own.
+func facts(j *kg.Judgement) (n int) {
+	for i := range j.Changes {
+		if !kg.Reserved(j.Changes[i].Quad) {
+			n++
+		}
+	}
+	return n
+}
+
+// messageValue is how rules see a message with so many facts; nil is none, of which
+// everything is empty.
+func messageValue(of *channels.Judged, facts int) map[string]any {
+	m, c := new(channels.Message), new(channels.Channel)
+	if of != nil {
+		m, c = of.Message, of.Channel
+	}
+	size := len(m.Metadata)
+	parts, texts, recipients := []any{}, []string{}, []string{}
+	for _, raw := range m.Parts {
+		part := jsonObject(raw)
+		parts, size = append(parts, part), size+len(raw)
+		if text, ok := part["text"].(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	for _, ref := range m.ArtifactRefs {
+		size += len(ref)
+	}
+	for _, agent := range m.Recipients {
+		recipients = append(recipients, string(agent))
+	}
+	return map[string]any{
+		"id": string(m.ID), "channel": string(c.ID), "channelName": c.Name, "kind": string(c.Kind), "visibility": string(c.Visibility), "scope": string(c.Scope),
+		"author": string(m.Author), "parts": parts, "text": strings.Join(texts, "\n"), "metadata": jsonObject(m.Metadata),
+		"artifactRefs": append([]string{}, m.ArtifactRefs...), "size": size, "facts": facts,
+		"interaction": string(m.Interaction), "contentType": string(m.ContentType), "format": m.Format, "tags": append([]string{}, m.Tags...),
+		"to": m.To, "recipients": recipients, "private": m.Private,
+		"correlation": string(m.Correlation), "replyTo": string(m.ReplyTo), "retracts": string(m.Retracts), "thread": m.Thread,
+		"expires": !m.ExpiresAt.IsZero(), "expiresAt": m.ExpiresAt,
+	}
+}
+
+// messages gives what an update publishes, or whose facts it makes, to rules that
+// ask; it is looked for once.
+func (s *Set) messages(b *budget, j *kg.Judgement) func() ([]channels.Judged, error) {
+	return sync.OnceValues(func() ([]channels.Judged, error) {
+		if s.options.Messages == nil {
+			return nil, nil
+		}
+		return s.options.Messages(b.ctx, *j)
+	})
+}
+
+// message gives the one that the changes of the update come with, to rules that look at
+// it. Of an update that comes with none everything is empty.
+func (g *judging) message() func() ref.Val {
+	return sync.OnceValue(func() ref.Val {
+		all, err := g.messages()
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		var m *channels.Judged
+		if len(all) > 0 {
+			m = &all[0]
+			g.sum.Depends = append(g.sum.Depends, m.Depends...)
+		}
+		return types.DefaultTypeAdapter.NativeToValue(messageValue(m, facts(g.j)))
+	})
+}
