@@ -87,17 +87,17 @@ func errLastOwner() *kg.Error {
 // Delete ends a channel. Its members go, and nobody reads it from then on, at any
 // revision. Owners may.
 func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
-	agent, _, err := s.discover(by, id)
+	agent, e, err := s.discover(by, id)
 	if err != nil {
 		return err
 	}
+	if e.Kind == Direct {
+		return errDenied("a direct channel is that of its two agents, and stays")
+	}
 	return records.Update(ctx, s.store, by.meta("channels/delete"), func(tx *kg.Tx) error {
 		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
-		switch {
-		case !e.discovers(agent):
+		if !e.discovers(agent) {
 			return errNoChannel()
-		case e.Kind == Direct:
-			return errDenied("a direct channel is that of its two agents, and stays")
 		}
 		if err := e.mustOwn(agent); err != nil {
 			return err

@@ -26,7 +26,6 @@ type modelChannel struct {
 	members    map[string]channels.Role
 	metadata   map[string]string
 	version    int64
-	made       bool // false for a direct one before its first message
 	gone       bool
 	messages   []modelMessage
 	keys       map[string]int // of author and key: which message
@@ -95,7 +94,7 @@ func (c *modelChannel) message(i int) string {
 }
 
 func (m *model) create(by, name string, visibility channels.Visibility, members map[string]channels.Role) string {
-	c := &modelChannel{name: name, visibility: visibility, kind: channels.Ordered, members: maps.Clone(members), metadata: map[string]string{}, version: 1, made: true, keys: map[string]int{}}
+	c := &modelChannel{name: name, visibility: visibility, kind: channels.Ordered, members: maps.Clone(members), metadata: map[string]string{}, version: 1, keys: map[string]int{}}
 	c.members[by] = channels.Owner
 	m.channels = append(m.channels, c)
 	return c.text()
@@ -120,7 +119,7 @@ func (m *model) list(by string, visibility channels.Visibility, member string) (
 // may is the code for who may not change the channel, "" for who may.
 func (c *modelChannel) may(by string, roles ...channels.Role) string {
 	switch {
-	case !c.reads(by) || !c.made:
+	case !c.reads(by):
 		return string(kg.CodeChannelNotFound)
 	case c.kind == channels.Direct || !slices.Contains(roles, c.members[by]):
 		return string(kg.CodePermissionDenied)
@@ -202,7 +201,6 @@ func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
 		}
 		c.keys[by+" "+said.key] = len(c.messages)
 	}
-	c.made = true
 	c.messages = append(c.messages, said)
 	return c.message(len(c.messages) - 1)
 }

@@ -126,18 +126,18 @@ func (r *Revision) metadata(old []byte) ([]byte, error) {
 
 // alter changes a channel as an agent whom must does not refuse.
 func (s *Service) alter(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
-	agent, _, err := s.discover(by, id)
+	agent, e, err := s.discover(by, id)
 	if err != nil {
 		return nil, err
+	}
+	if e.Kind == Direct { // whether it has come into being or not
+		return nil, errDenied("a direct channel is that of its two agents, and stays as it is")
 	}
 	var c *Channel
 	err = records.Update(ctx, s.store, by.meta(method), func(tx *kg.Tx) (err error) {
 		e := s.table.get(id).at(tx.Time()).as(by.reader(agent))
-		switch {
-		case !e.discovers(agent):
+		if !e.discovers(agent) {
 			return errNoChannel() // no longer
-		case e.Kind == Direct:
-			return errDenied("a direct channel is that of its two agents, and stays as it is")
 		}
 		if err := must(e, agent); err != nil {
 			return err

@@ -1,0 +1,45 @@
+package channels_test
+
+import (
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// A direct channel is changed by nobody, before its first message as after it: its
+// two agents are refused, for all others it is not there.
+func TestDirectStaysAsItIs(t *testing.T) {
+	known := func(fn func(kg.AgentID) bool) { _ = fn("agent://ann") && fn("agent://bob") && fn("agent://eve") }
+	s := serve(t, channels.Options{Agents: known}, kg.Options{})
+	id := channels.DirectID("agent://ann", "agent://bob")
+	name := "ours"
+	check := func(when string) {
+		t.Helper()
+		for method, call := range map[string]func(channels.Caller) error{
+			"update": func(by channels.Caller) error {
+				_, err := s.Update(within(t), by, id, channels.Revision{ExpectedVersion: 1, Name: &name})
+				return err
+			},
+			"delete":       func(by channels.Caller) error { return s.Delete(within(t), by, id) },
+			"addMember":    func(by channels.Caller) error { _, err := s.AddMember(within(t), by, id, "eve", ""); return err },
+			"removeMember": func(by channels.Caller) error { _, err := s.RemoveMember(within(t), by, id, "bob"); return err },
+			"leave":        func(by channels.Caller) error { return s.Leave(within(t), by, id) },
+			"close":        func(by channels.Caller) error { _, err := s.CloseChannel(within(t), by, id, ""); return err },
+			"invite":       func(by channels.Caller) error { return s.Invite(within(t), by, id, "eve") },
+			"accept":       func(by channels.Caller) error { _, err := s.Accept(within(t), by, id); return err },
+			"join":         func(by channels.Caller) error { _, err := s.Join(within(t), by, id, ""); return err },
+			"mute":         func(by channels.Caller) error { return s.Mute(within(t), by, id, "bob", time.Time{}) },
+		} {
+			for who, want := range map[string]kg.Code{"ann": kg.CodePermissionDenied, "bob": kg.CodePermissionDenied, "eve": kg.CodeChannelNotFound} {
+				wantCode(t, when+": "+who+" "+method, call(as(who)), want)
+			}
+		}
+	}
+	check("before")
+	if _, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("psst")}); err != nil {
+		t.Fatal(err)
+	}
+	check("after")
+}
