@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ type SignalKind string
 // Kinds of signals.
 const (
 	Typing   SignalKind = "typing"
-	Reaction SignalKind = "reaction" // to a message that Data names
+	Reaction SignalKind = "reaction" // to the message that Data names as messageId
 )
 
 // Bounds of signals.
@@ -43,11 +44,12 @@ const (
 )
 
 // Signal tells the readers of a channel something. Members may who are neither
-// muted nor observers, and everybody where everybody may publish.
+// muted nor observers, and everybody where everybody may publish. A Reaction is to a
+// message of the channel whose content the sender may read.
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid;
 // CodeLimitExceeded for too much data; CodeRateLimited past the rate.
-func (s *Service) Signal(_ context.Context, by Caller, id ChannelID, kind SignalKind, data []byte) error {
+func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind SignalKind, data []byte) error {
 	agent, e, err := s.discover(by, id)
 	if err != nil {
 		return err
@@ -71,7 +73,43 @@ func (s *Service) Signal(_ context.Context, by Caller, id ChannelID, kind Signal
 	if err := s.signals.pace(now, string(by.Principal.ID)+"\n"+string(id)); err != nil {
 		return err
 	}
+	if kind == Reaction {
+		if err := s.mayReact(ctx, e, agent, data); err != nil {
+			return err
+		}
+	}
 	s.signals.tell(Signal{Channel: id, From: agent, Kind: kind, Data: data, Time: now.UTC().Truncate(time.Millisecond)})
+	return nil
+}
+
+// mayReact refuses a reaction to what the sender does not read: the same for a
+// message that is not there.
+func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data []byte) error {
+	var to struct {
+		Message MessageID `json:"messageId"`
+	}
+	if len(data) == 0 || json.Unmarshal(data, &to) != nil || to.Message == "" {
+		return kg.Errorf(kg.CodeInvalid, "a reaction names the message that it is to").At("data.messageId")
+	}
+	no := errNoSuchMessage("data.messageId")
+	if !e.reads(agent) || len(to.Message) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(to.Message)) {
+		return no
+	}
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	m, err := readMessage(snapshot.Match, e.ID, to.Message)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return no
+	}
+	if m.show(s.reading(agent)); m.Withheld != "" {
+		return no
+	}
 	return nil
 }
 

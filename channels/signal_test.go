@@ -33,13 +33,13 @@ func (s *server) listen(t testing.TB, ctx context.Context, by channels.Caller, i
 func TestSignals(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, other := s.crew(t, channels.Draft{Visibility: channels.Public}), s.make(t, channels.Public, "bob")
-	before := s.store.Head()
 	bob, eve := s.listen(t, within(t), as("bob"), c.ID), s.listen(t, within(t), as("eve"), c.ID)
 	for who, want := range map[string]kg.Code{"mod": "", "ola": kg.CodePermissionDenied, "eve": kg.CodePermissionDenied} {
 		wantCode(t, who, s.Signal(within(t), as(who), c.ID, channels.Typing, nil), want)
 	}
 	wantCode(t, "elsewhere", s.Signal(within(t), as("bob"), other.ID, channels.Typing, nil), "")
-	data := []byte(`{"messageId":"m","emoji":"+1"}`)
+	data := fmt.Appendf(nil, `{"messageId":"%s","emoji":"+1"}`, s.say(t, "bob", c.ID, "look").ID)
+	before := s.store.Head()
 	wantCode(t, "a reaction", s.Signal(within(t), as("ann"), c.ID, channels.Reaction, data), "")
 	for _, next := range []func() (channels.Signal, error){bob, eve} {
 		one, err := next()
@@ -153,4 +153,44 @@ func TestSignalsEnd(t *testing.T) {
 	}
 	s.Close()
 	wantCode(t, "closed", <-fourth, kg.CodeClosed)
+}
+
+// One reacts to messages of the channel that one reads, and to nothing else; the
+// answer is the same whatever the reason.
+func TestReactions(t *testing.T) {
+	clock := startClock()
+	s := serveAt(t, clock, channels.Options{})
+	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	all, elsewhere := s.say(t, "ann", c.ID, "to all"), s.say(t, "ann", other.ID, "elsewhere")
+	one := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "cleo"})
+	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	back := s.say(t, "ann", c.ID, "not so")
+	react := func(by, data string) error {
+		clock.step(time.Second)
+		return s.Signal(within(t), as(by), c.ID, channels.Reaction, []byte(data))
+	}
+	to := func(m *channels.Message) string { return fmt.Sprintf(`{"messageId":%q}`, m.ID) }
+	for _, m := range []*channels.Message{all, soon, back} {
+		wantCode(t, "a message to all", react("bob", to(m)), "")
+	}
+	wantCode(t, "by its recipient", react("cleo", to(one)), "")
+	wantCode(t, "by its author", react("ann", to(one)), "")
+	if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: back.ID}); err != nil {
+		t.Fatal(err)
+	}
+	clock.step(time.Minute)
+	same := react("bob", `{"messageId":"none"}`)
+	for what, data := range map[string]string{
+		"none": `{"messageId":"none"}`, "of another channel": to(elsewhere), "to another": to(one), "expired": to(soon), "retracted": to(back),
+		"no id": `{"messageId":"a b"}`, "too long": fmt.Sprintf(`{"messageId":%q}`, strings.Repeat("x", channels.MaxIDBytes+1)),
+	} {
+		err := react("bob", data)
+		if wantCode(t, what, err, kg.CodeInvalid); err == nil || err.Error() != same.Error() {
+			t.Errorf("%s: %v, not %v", what, err, same)
+		}
+	}
+	for what, data := range map[string]string{"nothing": ``, "no name": `{"emoji":"+1"}`, "a number": `{"messageId":1}`} {
+		wantCode(t, what, react("bob", data), kg.CodeInvalid)
+	}
+	wantCode(t, "an outsider", react("eve", to(all)), kg.CodeChannelNotFound)
 }
