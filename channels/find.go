@@ -5,18 +5,16 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"koine/kg"
 )
 
 // ChannelOf is the id of the channel that an entity is, "" for another entity.
 func ChannelOf(entity kg.Term) ChannelID {
-	id, ok := strings.CutPrefix(entity.Value(), channelPrefix)
-	if !ok || entity.IsLiteral() {
+	if entity.IsLiteral() {
 		return ""
 	}
-	return ChannelID(id)
+	return idOf[ChannelID](entity, channelPrefix)
 }
 
 // MessageOf is the id of the message that an entity is, "" for another entity.

@@ -17,17 +17,27 @@ type ChannelID string
 // MessageID names a message: a UUID of version 7.
 type MessageID string
 
+// ScopeID names a scope: a UUID.
+type ScopeID string
+
 // MaxIDBytes bounds the ids that are looked at.
 const MaxIDBytes = 256
 
+// What the names of entities and graphs begin with.
 const (
 	channelPrefix = "urn:koine:channel:"
 	messagePrefix = "urn:koine:message:"
-	recordPrefix  = kg.OwnGraphPrefix + "channel:"
-	journalPrefix = kg.JournalGraphPrefix + "messages:"
-	receiptPrefix = kg.JournalGraphPrefix + "receipts:"
-	factsPrefix   = "urn:koine:facts:"
-	directPrefix  = "chan:direct:"
+	scopePrefix   = "urn:koine:scope:"
+	eventPrefix   = "urn:koine:event:"
+
+	recordPrefix      = kg.OwnGraphPrefix + "channel:"
+	journalPrefix     = kg.JournalGraphPrefix + "messages:"
+	receiptPrefix     = kg.JournalGraphPrefix + "receipts:"
+	factsPrefix       = "urn:koine:facts:"
+	scopeRecordPrefix = kg.OwnGraphPrefix + "scope:"
+	eventsPrefix      = kg.JournalGraphPrefix + "events:"
+
+	directPrefix = "chan:direct:"
 )
 
 // Entity is the channel as an entity of the graph.
@@ -76,13 +86,39 @@ func DirectID(a, b kg.AgentID) ChannelID {
 // Entity is the message as an entity of the graph.
 func (m MessageID) Entity() kg.Term { return kg.IRI(messagePrefix + string(m)) }
 
-// messageOf is the id of a message that an entity is, "" for another entity.
-func messageOf(t kg.Term) MessageID {
-	id, ok := strings.CutPrefix(t.Value(), messagePrefix)
+// Entity is the scope as an entity of the graph.
+func (s ScopeID) Entity() kg.Term { return kg.IRI(scopePrefix + string(s)) }
+
+// RecordGraph holds what is known of the scope itself.
+func (s ScopeID) RecordGraph() kg.Term { return kg.IRI(scopeRecordPrefix + string(s)) }
+
+// EventsGraph holds the events of the scope.
+func (s ScopeID) EventsGraph() kg.Term { return kg.IRI(eventsPrefix + string(s)) }
+
+// idOf is the id behind a prefix that a term is named by, "" for another term.
+func idOf[ID ~string](t kg.Term, prefix string) ID {
+	id, ok := strings.CutPrefix(t.Value(), prefix)
 	if !ok {
 		return ""
 	}
-	return MessageID(id)
+	return ID(id)
+}
+
+// messageOf is the id of a message that an entity is, "" for another entity.
+func messageOf(t kg.Term) MessageID { return idOf[MessageID](t, messagePrefix) }
+
+// scopeIn is the scope that an entity is, "" for another entity.
+func scopeIn(t kg.Term) ScopeID { return idOf[ScopeID](t, scopePrefix) }
+
+// scopeOf is the scope that a graph belongs to, and what it is of it.
+func scopeOf(graph kg.Term) (ScopeID, graphPart) {
+	if id := idOf[ScopeID](graph, scopeRecordPrefix); id != "" {
+		return id, recordPart
+	}
+	if id := idOf[ScopeID](graph, eventsPrefix); id != "" {
+		return id, journalPart
+	}
+	return "", 0
 }
 
 // channelOf is the channel that a graph belongs to, and what it is of it.
@@ -130,7 +166,7 @@ const (
 func newID() (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return "", fmt.Errorf("an id for a channel or message: %w", err)
+		return "", fmt.Errorf("an id for a channel, message or scope: %w", err)
 	}
 	return id.String(), nil
 }

@@ -8,9 +8,6 @@ import (
 	"koine/kg"
 )
 
-// ScopeID names a scope: a UUID.
-type ScopeID string
-
 // ScopeStatus says how far the work that a scope is about has come.
 type ScopeStatus string
 
