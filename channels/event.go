@@ -3,6 +3,7 @@ package channels
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,8 +31,9 @@ type ScopeEvent struct {
 	Actor    kg.AgentID
 	Time     time.Time
 	// Data is a JSON object. Of a message it says where it is, what it was for and to
-	// whom, and the hash of its content. The content itself is in it only where
-	// everybody who has access to the scope may read the message.
+	// whom, and the hash of its content. The content itself, and what it answers, is in
+	// it only where everybody who has access to the scope may read the message; where
+	// not, the hash cannot be guessed at: the salt in it is stored with the content.
 	Data json.RawMessage
 	// Previous is the hash of the event before, "" for the first; Hash that of this
 	// one, over all of it.
@@ -110,13 +112,25 @@ func (e *ScopeEvent) append(tx *kg.Tx) (int, error) {
 
 // audit copies a message to the events of the channel's scope, in the same commit,
 // and tells of how many statements that was.
-func (e *entry) audit(tx *kg.Tx, m *Message) (int, error) {
+func (e *entry) audit(tx *kg.Tx, m *Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
 	}
-	content, err := contentHash(m)
+	open := e.MemberPolicy == ByScope && e.policy.Read == Everybody && !m.Private
+	salt := ""
+	if !open {
+		if *made == "" {
+			*made = newSalt()
+		}
+		salt = *made
+		n++
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: m.ID.Entity(), Predicate: propSalt, Object: kg.String(salt), Graph: m.contentGraph()}}); err != nil {
+			return n, err
+		}
+	}
+	content, err := contentHash(m, salt)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
 	data := struct {
 		Channel     ChannelID         `json:"channelId"`
@@ -131,24 +145,35 @@ func (e *entry) audit(tx *kg.Tx, m *Message) (int, error) {
 		Parts       []json.RawMessage `json:"parts,omitempty"`
 		Metadata    json.RawMessage   `json:"metadata,omitempty"`
 	}{
-		Channel: e.ID, Name: e.Name, Message: m.ID, Sequence: m.Sequence, Interaction: m.Interaction, To: m.To, Correlation: m.Correlation,
-		Retracts: m.Retracts, Content: content,
+		Channel: e.ID, Name: e.Name, Message: m.ID, Sequence: m.Sequence, Interaction: m.Interaction, To: m.To, Retracts: m.Retracts, Content: content,
 	}
-	if e.MemberPolicy == ByScope && e.policy.Read == Everybody && !m.Private {
-		data.Parts, data.Metadata = m.Parts, m.Metadata
+	if open {
+		data.Correlation, data.Parts, data.Metadata = m.Correlation, m.Parts, m.Metadata
 	}
 	raw, err := plainJSON(data)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
 	event := ScopeEvent{Scope: e.Scope, Type: EventMessage, Actor: m.Author, Data: raw}
-	return event.append(tx)
+	appended, err := event.append(tx)
+	return n + appended, err
 }
 
-// contentHash is the SHA-256 of a JSON array of the parts and the metadata, without
-// white space that means nothing.
-func contentHash(m *Message) (string, error) {
-	raw, err := plainJSON([]any{m.Parts, json.RawMessage(m.Metadata)})
+// newSalt is 128 random bits as a text.
+func newSalt() string {
+	var bits [16]byte
+	rand.Read(bits[:])
+	return hex.EncodeToString(bits[:])
+}
+
+// contentHash is the SHA-256 of a JSON array of the parts, the metadata and, unless
+// it is "", the salt, without white space that means nothing.
+func contentHash(m *Message, salt string) (string, error) {
+	content := []any{m.Parts, json.RawMessage(m.Metadata)}
+	if salt != "" {
+		content = append(content, salt)
+	}
+	raw, err := plainJSON(content)
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), err
 }

@@ -2,6 +2,8 @@ package channels_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -121,8 +123,8 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "secret: none")
-	s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
-	s.say(t, "bob", explicit.ID, "among us")
+	asked := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	among := s.say(t, "bob", explicit.ID, "among us")
 	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 0, 0)
 	if err != nil || len(page) != 1 {
 		t.Fatalf("%d events, %v", len(page), err)
@@ -135,12 +137,55 @@ func TestAuditKeepsSecrets(t *testing.T) {
 			t.Errorf("event %d says %s", i+1, e.Data)
 		}
 	}
+	// A few words cannot be guessed from their hash; who reads them can check it.
+	for _, m := range []*channels.Message{asked, among} {
+		raw, err := json.Marshal([]any{m.Parts, nil})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guess, salted := fmt.Sprintf("%x", sha256.Sum256(raw)), ""
+		for who, want := range map[string]uint64{"bob": 1, "cleo": 0} {
+			snapshot, err := s.store.View(within(t), kg.View{Principal: as(who).Principal, AllGraphs: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := uint64(0)
+			for st, err := range snapshot.Match(kg.Pattern{Subject: m.ID.Entity(), Predicate: kg.IRI(kg.OwnVocabulary + "contentSalt")}) {
+				if n++; err != nil {
+					t.Fatal(err)
+				}
+				raw, err := json.Marshal([]any{m.Parts, nil, st.Object.Value()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				salted = fmt.Sprintf("%x", sha256.Sum256(raw))
+			}
+			if snapshot.Close(); n != want {
+				t.Errorf("%s reads %d salts of message %d", who, n, m.Sequence)
+			}
+		}
+		if all := fmt.Sprintf("%s%s", page[1].Data, page[2].Data); strings.Contains(all, guess) || salted == "" || !strings.Contains(all, salted) {
+			t.Errorf("neither %s nor not %s in %s", guess, salted, all)
+		}
+	}
+	// What is answered is known to who reads the answer.
+	s.mustSend(t, "bob", open.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
+	s.mustSend(t, "bob", open.ID, channels.Envelope{Interaction: channels.Notification, Correlation: asked.ID})
+	s.mustSend(t, "bob", explicit.ID, channels.Envelope{Interaction: channels.Notification, Correlation: among.ID})
+	if page, err = s.ScopeEvents(within(t), as("cleo"), intent.ID, 4, 10); err != nil || len(page) != 3 {
+		t.Fatalf("%d events, %v", len(page), err)
+	}
+	for i, shown := range []bool{false, true, false} {
+		if e := page[i]; bytes.Contains(e.Data, []byte(`correlationId`)) != shown {
+			t.Errorf("event %d says %s", e.Sequence, e.Data)
+		}
+	}
 	audit = false
 	if _, err = s.Update(within(t), as("ann"), open.ID, channels.Revision{ExpectedVersion: 2, Audit: &audit}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "after")
-	if check, err := s.VerifyEvents(within(t), as("bob"), intent.ID, 1); err != nil || check.Verified != 3 {
+	if check, err := s.VerifyEvents(within(t), as("bob"), intent.ID, 1); err != nil || check.Verified != 6 {
 		t.Errorf("%+v, %v", check, err)
 	}
 }

@@ -165,6 +165,7 @@ type publishing struct {
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []kg.Patch // that the message is stored as, but for those of its place
 	hash       string     // of the content, where there is a key
+	salt       string     // for the event of the scope, the same in each try; "" until there is one
 
 	// also, if set, writes what else is koine's own in the commit of the message. Where
 	// that is done already it gives the message that came with it.
@@ -376,7 +377,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 	if p.own += evicted; err != nil {
 		return false, err
 	}
-	audited, err := e.audit(tx, &m)
+	audited, err := e.audit(tx, &m, &p.salt)
 	p.own += audited
 	return false, err
 }

@@ -69,6 +69,7 @@ var (
 	propKey         = own("idempotencyKey")
 	propOnce        = own("idempotency") // which message a key of an author's made
 	propContent     = own("contentHash") // of what the key was used for
+	propSalt        = own("contentSalt") // that is in the hash of the scope's event
 	propInteraction = own("messageType")
 	propContentType = own("contentType")
 	propFormat      = own("format")
