@@ -6,6 +6,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
+
+	"koine/kg/internal/keys"
 )
 
 // layers are where the index is: in Badger up to a revision, over it a tree that
@@ -47,8 +49,8 @@ func (s *Store) apply(g *group) {
 		s.options.OnSystemChange(g.commits[len(g.commits)-1])
 	}
 	fresh := g.w.dict.fresh
-	for _, t := range fresh.order {
-		s.cache.add(t, fresh.byTerm[t])
+	for i, t := range fresh.order {
+		s.cache.add(t, keys.Numbered(tagOf(t), fresh.first()+uint64(i)))
 	}
 	s.tailer.keep(g.commits)
 	s.mu.Lock()
@@ -150,10 +152,10 @@ var deleted = []byte{1 << 0}
 func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 	const pendingBatches = 4
 	loader := db.NewKVLoader(pendingBatches)
-	version := uint64(m.revision)
+	e := pb.KV{Version: uint64(m.revision)} // Set copies the key
 	var err error
 	t.Scan(func(key string, v memValue) bool {
-		e := pb.KV{Key: []byte(key), Value: v.value, Version: version}
+		e.Key, e.Value, e.Meta = append(e.Key[:0], key...), v.value, nil
 		if v.value == nil {
 			e.Meta = deleted
 		}
@@ -166,7 +168,7 @@ func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 	if err != nil {
 		return err
 	}
-	w := &indexTxn{db: db, at: version}
+	w := &indexTxn{db: db, at: uint64(m.revision)}
 	return w.mark(m, counted)
 }
 

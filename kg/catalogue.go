@@ -124,7 +124,7 @@ func (c *catalogue) eachGraph(kind byte, id ID, fn func(graph ID, count uint64))
 }
 
 func (t tally) encode() []byte {
-	b := binary.AppendUvarint(nil, uint64(t.revision))
+	b := binary.AppendUvarint(make([]byte, 0, 12), uint64(t.revision))
 	return binary.AppendUvarint(b, t.count)
 }
 

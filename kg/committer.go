@@ -276,7 +276,7 @@ func (s *Store) make(g *group, updates []*update) {
 	g.appended = time.Now()
 	s.measures.append.took(g.appended.Sub(g.executed))
 	if err == nil {
-		g.hash, err = s.wal.Hash(uint64(g.revision))
+		g.hash = s.wal.LastHash()
 	}
 	if err == nil && s.options.afterAppend != nil {
 		err = s.options.afterAppend()

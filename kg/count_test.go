@@ -50,7 +50,7 @@ func TestGraphsThatCannotBeNamedAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := newOverlay(snap.kv)
-	lost.delete(keys.Number(graph.Number()))
+	lost.delete(string(keys.Number(graph.Number())))
 	cache, err := newTermCache(16)
 	if err != nil {
 		t.Fatal(err)

@@ -71,25 +71,66 @@ type dictionary struct {
 	kv    kv
 	cache *termCache
 	fresh *freshTerms // terms of unfinished updates; nil for readers
+	// missed are the terms that were looked for last and are not there; nil for
+	// readers.
+	missed *missedTerms
+}
+
+// missedTerms keeps of terms that are about to get a number what they were looked
+// for with: a quad has two that are often new, the subject and the object.
+type missedTerms struct {
+	terms [2]struct {
+		term        Term
+		record, key []byte
+	}
+	next int
+}
+
+func (m *missedTerms) add(t Term, record, key []byte) {
+	at := &m.terms[m.next%len(m.terms)]
+	at.term, at.record, at.key = t, record, key
+	m.next++
+}
+
+// take gives record and key of a term, nil if it is not among them.
+func (m *missedTerms) take(t Term) (record, key []byte) {
+	for i := range m.terms {
+		if at := &m.terms[i]; at.record != nil && at.term == t {
+			record, key = at.record, at.key
+			at.record = nil
+			return record, key
+		}
+	}
+	return nil, nil
 }
 
 // freshTerms are those that unfinished updates have added. They are kept apart
 // from the cache, because such an update may still be undone.
 type freshTerms struct {
-	byTerm   map[Term]ID
-	byNumber map[uint64]Term
-	order    []Term // as they were numbered
-	next     uint64 // number of the next one
+	byTerm map[Term]ID
+	order  []Term // as they were numbered
+	next   uint64 // number of the next one
 }
 
 func newFreshTerms(next uint64) *freshTerms {
-	return &freshTerms{byTerm: make(map[Term]ID), byNumber: make(map[uint64]Term), next: next}
+	return &freshTerms{byTerm: make(map[Term]ID), next: next}
+}
+
+// first is the number of the first of them.
+func (f *freshTerms) first() uint64 { return f.next - uint64(len(f.order)) }
+
+// term is the term with a number, false if it is none of them.
+func (f *freshTerms) term(number uint64) (Term, bool) {
+	if number < f.first() || number >= f.next {
+		return Term{}, false
+	}
+	return f.order[number-f.first()], true
 }
 
 // add gives a term its number.
 func (f *freshTerms) add(t Term) ID {
 	id := keys.Numbered(tagOf(t), f.next)
-	f.byTerm[t], f.byNumber[f.next] = id, t
+	f.byTerm[t] = id
 	f.order = append(f.order, t)
 	f.next++
 	return id
@@ -100,7 +141,6 @@ func (f *freshTerms) truncate(n int) {
 	for _, t := range f.order[n:] {
 		f.next--
 		delete(f.byTerm, t)
-		delete(f.byNumber, f.next)
 	}
 	f.order = f.order[:n]
 }
@@ -141,6 +181,9 @@ func (d dictionary) find(t Term) (ID, bool, error) {
 		return nil
 	})
 	if !found || err != nil {
+		if d.missed != nil && err == nil {
+			d.missed.add(t, record, key)
+		}
 		return ID{}, false, err
 	}
 	// A number ahead of the next one is left over from an apply that was cut
@@ -176,7 +219,7 @@ func (d dictionary) term(id ID) (Term, error) {
 
 func (d dictionary) numbered(number uint64) (Term, error) {
 	if d.fresh != nil {
-		if t, ok := d.fresh.byNumber[number]; ok {
+		if t, ok := d.fresh.term(number); ok {
 			return t, nil
 		}
 	}

@@ -32,12 +32,43 @@ const (
 	entryVersionProposal = 2
 )
 
+// entryWriter encodes commits, one after the other.
 type entryWriter struct {
 	terms   map[Term]uint64
 	agents  map[AgentID]uint64
 	termBuf []byte
 	agntBuf []byte
 	body    []byte
+	record  []byte // of the term at hand
+	entry   []byte
+	// subject and graph are those of the change before: most are about the same.
+	subject, graph numberedInEntry
+}
+
+type numberedInEntry struct {
+	term   Term
+	number uint64
+}
+
+func newEntryWriter() *entryWriter {
+	return &entryWriter{terms: make(map[Term]uint64), agents: make(map[AgentID]uint64)}
+}
+
+// maxEntryKept is the size of an entry up to which its writer keeps what it was
+// made in.
+const maxEntryKept = 256 << 10
+
+// write encodes a commit. What it gives is valid until the next call.
+func (w *entryWriter) write(c *Commit) []byte {
+	if cap(w.entry)+cap(w.body) > maxEntryKept {
+		*w = *newEntryWriter()
+	}
+	clear(w.terms)
+	clear(w.agents)
+	w.termBuf, w.agntBuf, w.body = w.termBuf[:0], w.agntBuf[:0], w.body[:0]
+	w.subject, w.graph = numberedInEntry{}, numberedInEntry{}
+	w.entry = w.append(w.entry[:0], c)
+	return w.entry
 }
 
 func (w *entryWriter) term(t Term) uint64 {
@@ -45,12 +76,21 @@ func (w *entryWriter) term(t Term) uint64 {
 	if !ok {
 		i = uint64(len(w.terms))
 		w.terms[t] = i
-		w.termBuf = codec.AppendBytes(w.termBuf, appendTerm(nil, t))
+		w.record = appendTerm(w.record[:0], t)
+		w.termBuf = codec.AppendBytes(w.termBuf, w.record)
 	}
 	return i
 }
 
-func (w *entryWriter) assertion(a Assertion) {
+// same is term of one that is often the same as the last.
+func (w *entryWriter) same(last *numberedInEntry, t Term) uint64 {
+	if last.term != t {
+		*last = numberedInEntry{t, w.term(t)}
+	}
+	return last.number
+}
+
+func (w *entryWriter) assertion(a *Assertion) {
 	i, ok := w.agents[a.Source]
 	if !ok {
 		i = uint64(len(w.agents))
@@ -58,22 +98,23 @@ func (w *entryWriter) assertion(a Assertion) {
 		w.agntBuf = codec.AppendString(w.agntBuf, string(a.Source))
 	}
 	w.body = binary.AppendUvarint(w.body, i)
-	w.body = appendAssertion(w.body, a)
+	w.body = appendAssertion(w.body, *a)
 }
 
 func (w *entryWriter) change(c *Change) {
 	w.body = append(w.body, byte(c.Op))
-	for _, t := range [...]Term{c.Quad.Subject, c.Quad.Predicate, c.Quad.Object, c.Quad.Graph} {
-		w.body = binary.AppendUvarint(w.body, w.term(t))
-	}
+	w.body = binary.AppendUvarint(w.body, w.same(&w.subject, c.Quad.Subject))
+	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Predicate))
+	w.body = binary.AppendUvarint(w.body, w.term(c.Quad.Object))
+	w.body = binary.AppendUvarint(w.body, w.same(&w.graph, c.Quad.Graph))
 	if c.Op == Add {
-		w.assertion(c.Assertion)
+		w.assertion(&c.Assertion)
 	} else {
 		w.body = binary.AppendUvarint(w.body, withdrawn(c))
 	}
 	w.body = binary.AppendUvarint(w.body, uint64(len(c.Before)))
-	for _, a := range c.Before {
-		w.assertion(a)
+	for i := range c.Before {
+		w.assertion(&c.Before[i])
 	}
 	if len(c.Before) > 0 {
 		w.body = binary.AppendUvarint(w.body, uint64(c.Since))
@@ -103,8 +144,9 @@ func withdrawn(c *Change) uint64 {
 }
 
 // appendEntry encodes a commit.
-func appendEntry(dst []byte, c *Commit) []byte {
-	w := &entryWriter{terms: make(map[Term]uint64), agents: make(map[AgentID]uint64)}
+func appendEntry(dst []byte, c *Commit) []byte { return newEntryWriter().append(dst, c) }
+
+func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 	for i := range c.Changes {
 		w.change(&c.Changes[i])
 	}

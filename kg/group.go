@@ -27,6 +27,7 @@ type group struct {
 	commits   []*Commit
 	frames    []wal.Prepared
 	bytes     int      // of frames
+	scratch   *scratch // the committer's
 	hash      [32]byte // of the last log entry
 	// system tells that the last commit changes a graph of koine's own by which
 	// something is decided. It ends the group: the next update is executed under
@@ -43,7 +44,29 @@ func (s *Store) newGroup() *group {
 	snapshot := newBadgerKV(s.db, s.layers.flushed)
 	g := s.startGroup(s.head.Load(), s.layers.over(snapshot, s.layers.mem))
 	g.snapshot, g.began = snapshot, began
+	g.scratch, g.w.met = &s.scratch, &s.met
 	return g
+}
+
+// scratch is what the committer makes commits in, one after the other.
+type scratch struct {
+	changes []Change
+	entry   *entryWriter
+}
+
+// maxScratchChanges is up to how many changes the place for them is kept.
+const maxScratchChanges = 1 << 10
+
+// done takes an update's changes back and gives those that are kept.
+func (s *scratch) done(changes []Change) []Change {
+	kept := slices.Clone(changes)
+	if cap(changes) > maxScratchChanges {
+		s.changes = nil
+		return kept
+	}
+	clear(changes)
+	s.changes = changes[:0]
+	return kept
 }
 
 func (s *Store) startGroup(h *head, base kv) *group {
@@ -108,6 +131,12 @@ func (g *group) run(u *update) (*Tx, error) {
 		tx.touched = make(map[subjectInGraph]Revision)
 	}
 	tx.keep = g.s.judges() && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
+	switch {
+	case u.judged != nil:
+		tx.changes = make([]Change, 0, len(u.judged.changes))
+	case !g.s.judges() && g.scratch != nil:
+		tx.changes = g.scratch.changes
+	}
 	if g.s.judges() {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
 	}
@@ -172,10 +201,13 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
 		ProposalID: m.ProposalID,
 	}
+	if !g.s.judges() {
+		c.Changes = g.scratch.done(tx.changes)
+	}
 	if u.held != nil {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
-	payload := appendEntry(nil, c)
+	payload := g.scratch.entry.write(c)
 	if len(payload) > MaxCommitBytes {
 		tx.undo()
 		return Receipt{}, errCommitTooLarge()

@@ -29,6 +29,39 @@ type indexWriter struct {
 	// subject and graph are those that were resolved last: patches about the same
 	// come one after the other.
 	subject, graph resolved
+	met            *metTerms // the committer's, nil without
+	keys           quadKeys  // of the quad at hand
+	scratch        []byte
+}
+
+// quadKeys are the keys of a quad in keys.Orders, "" in an order that does not hold
+// it. They are parts of one string: each is kept, and as long as the others.
+type quadKeys struct {
+	ids IDQuad
+	all [len(keys.Orders)]string
+}
+
+// keysOf gives the keys of a quad, which is looked up and then written.
+func (w *indexWriter) keysOf(ids IDQuad) *[len(keys.Orders)]string {
+	k := &w.keys
+	if k.ids == ids {
+		return &k.all
+	}
+	k.ids = ids
+	b := w.scratch[:0]
+	var ends [len(keys.Orders)]int
+	for i, o := range keys.Orders {
+		if o.Holds(ids) {
+			b = o.Append(b, ids)
+		}
+		ends[i] = len(b)
+	}
+	w.scratch = b
+	text, from := string(b), 0
+	for i, end := range ends {
+		k.all[i], from = text[from:end], end
+	}
+	return &k.all
 }
 
 // resolved is a term of the store with its id.
@@ -54,7 +87,7 @@ func (e *encoded) is(s *state) bool {
 func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *indexWriter {
 	return &indexWriter{
 		o:      o,
-		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber)},
+		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber), missed: new(missedTerms)},
 		deltas: make(deltas),
 		unused: nextNumber,
 	}
@@ -70,11 +103,12 @@ func (w *indexWriter) undone() {
 
 // get reads a key of a statement or subject. Where its term is new, it asks the
 // overlay alone.
-func (w *indexWriter) get(subject ID, key []byte, fn func([]byte) error) (bool, error) {
+func (w *indexWriter) get(subject ID, key string, fn func([]byte) error) (bool, error) {
 	if subject.IsNumbered() && subject.Number() >= w.unused && !w.o.unsure {
 		return w.o.getWritten(key, fn)
 	}
-	return w.o.get(key, fn)
+	w.scratch = append(w.scratch[:0], key...)
+	return w.o.get(w.scratch, fn)
 }
 
 // quadParts pairs the terms of a quad with where their ids go.
@@ -93,27 +127,40 @@ func quadParts(q *Quad, ids *IDQuad) [4]struct {
 func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
 	known = true
 	for _, part := range [...]struct {
-		term Term
+		term *Term
 		id   *ID
 		last *resolved
-	}{{q.Subject, &ids.Subject, &w.subject}, {q.Predicate, &ids.Predicate, nil}, {q.Object, &ids.Object, nil}, {q.Graph, &ids.Graph, &w.graph}} {
-		if part.last != nil && part.last.term == part.term {
+	}{{&q.Subject, &ids.Subject, &w.subject}, {&q.Predicate, &ids.Predicate, w.met.of(&q.Predicate)}, {&q.Object, &ids.Object, nil}, {&q.Graph, &ids.Graph, &w.graph}} {
+		if part.last != nil && part.last.term == *part.term {
 			*part.id = part.last.id
 			continue
 		}
-		id, ok, err := w.dict.id(part.term)
+		id, ok, err := w.dict.id(*part.term)
 		if err != nil {
 			return ids, false, err
 		}
 		if ok {
 			*part.id = id
-			if part.last != nil {
-				*part.last = resolved{part.term, id}
+			if part.last != nil && (part.last == &w.subject || part.last == &w.graph || id.Number() < w.unused) {
+				*part.last = resolved{*part.term, id}
 			}
 		}
 		known = known && ok
 	}
 	return ids, known, nil
+}
+
+// metTerms are predicates that the committer has met, each in its place: there are
+// few, in commits one after the other. Only those stay whose commit is in the store.
+type metTerms [64]resolved
+
+// of is the place of a term, nil where there are none.
+func (m *metTerms) of(t *Term) *resolved {
+	n := len(t.value)
+	if m == nil || n == 0 {
+		return nil
+	}
+	return &m[(n*31+int(t.value[n-1])*7+int(t.value[n/2]))%len(m)]
 }
 
 // assign numbers the terms whose ids resolve left zero. The numbers follow from
@@ -150,12 +197,15 @@ func (w *indexWriter) create(t Term) ID {
 		return id // it stands twice in one quad
 	}
 	id := w.dict.fresh.add(t)
-	record := appendTerm(nil, t)
-	key, _ := keys.Term(record, hash16)
-	w.o.put(key, binary.AppendUvarint(nil, id.Number()))
-	w.o.put(keys.Number(id.Number()), record)
+	record, key := w.dict.missed.take(t)
+	if record == nil {
+		record = appendTerm(nil, t)
+		key, _ = keys.Term(record, hash16)
+	}
+	w.o.put(string(key), binary.AppendUvarint(nil, id.Number()))
+	w.o.put(string(keys.Number(id.Number())), record)
 	if key := literalKindKey(t); key != nil {
-		w.o.put(key, nil)
+		w.o.put(string(key), nil)
 	}
 	return id
 }
@@ -175,7 +225,7 @@ func literalKindKey(t Term) []byte {
 // state reads what stands of a statement now; no assertions when it is absent.
 func (w *indexWriter) state(ids IDQuad) (state, error) {
 	var s state
-	_, err := w.get(ids.Subject, keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
+	_, err := w.get(ids.Subject, w.keysOf(ids)[0], func(v []byte) (err error) {
 		s, err = parseState(v, w.dict.agent)
 		return err
 	})
@@ -185,13 +235,21 @@ func (w *indexWriter) state(ids IDQuad) (state, error) {
 // change writes the keys of one change, whose ids are given. It fails only when
 // the dictionary cannot be read.
 func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
+	all := w.keysOf(ids)
 	switch {
 	case len(c.Before) == 0:
-		w.orders(ids, w.o.putNew)
+		for _, key := range all[1:] {
+			if key != "" {
+				w.o.putNew(key, nil)
+			}
+		}
 		w.deltas.count(&c.Quad, ids, 1)
 	case len(c.After) == 0:
-		w.orders(ids, func(key, _ []byte) { w.o.delete(key) })
-		w.o.delete(keys.SPOG.Append(nil, ids))
+		for _, key := range all {
+			if key != "" {
+				w.o.delete(key)
+			}
+		}
 		w.deltas.count(&c.Quad, ids, -1)
 	}
 	if len(c.After) > 0 {
@@ -199,11 +257,11 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 		if err != nil {
 			return err
 		}
-		put := w.o.put
 		if len(c.Before) == 0 {
-			put = w.o.putNew
+			w.o.putNew(all[0], value)
+		} else {
+			w.o.put(all[0], value)
 		}
-		put(keys.SPOG.Append(nil, ids), value)
 	}
 	if err := w.past(c, ids, revision); err != nil {
 		return err
@@ -212,20 +270,10 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 		return err
 	}
 	if t := (subjectInGraph{ids.Graph, ids.Subject}); t != w.noted {
-		w.o.put(keys.Last(ids.Graph, ids.Subject), binary.AppendUvarint(nil, uint64(revision)))
+		w.o.put(string(keys.Last(ids.Graph, ids.Subject)), binary.AppendUvarint(nil, uint64(revision)))
 		w.noted = t
 	}
 	return nil
-}
-
-// orders calls set for the keys of a quad in all orders but SPOG, whose value
-// is written by itself.
-func (w *indexWriter) orders(ids IDQuad, set func(key, value []byte)) {
-	for _, o := range keys.Orders[1:] {
-		if o.Holds(ids) {
-			set(o.Append(nil, ids), nil)
-		}
-	}
 }
 
 // past keeps what stood until this revision, unless it came in the same one.
@@ -238,10 +286,10 @@ func (w *indexWriter) past(c *Change, ids IDQuad, revision Revision) error {
 		return err
 	}
 	from, to := uint64(c.Since), uint64(revision)
-	w.o.put(keys.SPOG.AppendPast(nil, ids, from, to), value)
+	w.o.put(string(keys.SPOG.AppendPast(nil, ids, from, to)), value)
 	for _, o := range keys.Orders[1:] {
 		if o.Holds(ids) {
-			w.o.put(o.AppendPast(nil, ids, from, to), nil)
+			w.o.put(string(o.AppendPast(nil, ids, from, to)), nil)
 		}
 	}
 	return nil
@@ -270,7 +318,7 @@ func (w *indexWriter) encode(s state) ([]byte, error) {
 // finish writes what a whole commit adds: its counts and, where it carries an
 // idempotency key, the row that remembers it.
 func (w *indexWriter) finish(c *Commit, cat *catalogue) {
-	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put([]byte(key), t.encode()) })
+	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put(key, t.encode()) })
 	clear(w.deltas)
 	w.noted = subjectInGraph{}
 	if c.IdempotencyKey != "" {
@@ -278,7 +326,7 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 		if c.Held {
 			row.proposal = c.ProposalID
 		}
-		w.o.put(idempotencyKey(c.Principal, c.IdempotencyKey), row.encode())
+		w.o.put(string(idempotencyKey(c.Principal, c.IdempotencyKey)), row.encode())
 	}
 }
 
@@ -375,7 +423,7 @@ func parseMarker(value []byte) (m marker, err error) {
 // lastChange is the revision that last changed the subject in the graph, 0 when
 // none did.
 func (w *indexWriter) lastChange(t subjectInGraph) (r Revision, err error) {
-	_, err = w.get(t.subject, keys.Last(t.graph, t.subject), func(v []byte) error {
+	_, err = w.get(t.subject, string(keys.Last(t.graph, t.subject)), func(v []byte) error {
 		c := codec.NewReader(v)
 		r = Revision(c.Uvarint())
 		return c.Close()

@@ -2,6 +2,7 @@ package kg
 
 import (
 	"strings"
+	"unicode/utf8"
 )
 
 // ParseIRI checks that text is an absolute IRI (RFC 3987, section 2.2, as far
@@ -26,14 +27,31 @@ func validIRI(s string) error {
 	if rest == "" {
 		return Errorf(CodeInvalid, "%q is not an absolute IRI: nothing follows the scheme", clip(s))
 	}
-	for _, r := range rest {
-		// The characters that an IRIREF cannot hold (N-Triples grammar, [8]).
-		if r <= ' ' || strings.ContainsRune("<>\"{}|^`\\", r) || r == '\u007f' || r == '\ufffd' {
-			return Errorf(CodeInvalid, "%q is not an IRI: it holds the character %q", clip(s), r)
+	ascii := true
+	for i := 0; i < len(rest); i++ {
+		c := rest[i]
+		if notInIRI[c] {
+			return Errorf(CodeInvalid, "%q is not an IRI: it holds the character %q", clip(s), c)
 		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	if !ascii && strings.ContainsRune(rest, utf8.RuneError) { // or what is no UTF-8
+		return Errorf(CodeInvalid, "%q is not an IRI: it holds the character %q", clip(s), utf8.RuneError)
 	}
 	return nil
 }
+
+// notInIRI are the ASCII characters that an IRIREF cannot hold (N-Triples grammar,
+// [8]).
+var notInIRI = func() (not [256]bool) {
+	for c := range ' ' + 1 {
+		not[c] = true
+	}
+	for _, c := range "<>\"{}|^`\\\u007f" {
+		not[c] = true
+	}
+	return not
+}()
 
 func validScheme(s string) bool {
 	for i := 0; i < len(s); i++ {

@@ -65,33 +65,34 @@ func (o *overlay) rollback() {
 }
 
 // put writes a value, which may be empty and is kept.
-func (o *overlay) put(key, value []byte) { o.set(key, value, false) }
+func (o *overlay) put(key string, value []byte) { o.set(key, value, false) }
 
 // putNew is put for a key that does not exist.
-func (o *overlay) putNew(key, value []byte) { o.set(key, value, !o.unsure) }
+func (o *overlay) putNew(key string, value []byte) { o.set(key, value, !o.unsure) }
 
-func (o *overlay) set(key, value []byte, fresh bool) {
+// noValue is that of a key without one; nil says that it was deleted.
+var noValue = []byte{}
+
+func (o *overlay) set(key string, value []byte, fresh bool) {
 	if value == nil {
-		value = []byte{}
+		value = noValue
 	}
-	k := string(key)
-	old, had := o.written.Set(k, memValue{value, fresh})
+	old, had := o.written.Set(key, memValue{value, fresh})
 	if had && old.fresh != fresh {
 		// What is below has not changed by writing the key again.
-		o.written.Set(k, memValue{value, old.fresh})
+		o.written.Set(key, memValue{value, old.fresh})
 	}
-	o.wrote(k, old, had, len(value))
+	o.wrote(key, old, had, len(value))
 }
 
-func (o *overlay) delete(key []byte) {
-	k := string(key)
-	old, had := o.written.Get(k)
+func (o *overlay) delete(key string) {
+	old, had := o.written.Get(key)
 	if had && old.fresh {
-		o.written.Delete(k)
+		o.written.Delete(key)
 	} else {
-		o.written.Set(k, memValue{})
+		o.written.Set(key, memValue{})
 	}
-	o.wrote(k, old, had, 0)
+	o.wrote(key, old, had, 0)
 }
 
 func (o *overlay) wrote(key string, old memValue, had bool, size int) {
@@ -103,18 +104,20 @@ func (o *overlay) wrote(key string, old memValue, had bool, size int) {
 // mergeInto writes a finished overlay into the tree right below it.
 func (o *overlay) mergeInto(t *memTree) (bytes int) {
 	o.written.Scan(func(k string, v memValue) bool {
-		old, had := t.Get(k)
-		switch {
-		case v.value == nil && had && old.fresh:
-			t.Delete(k)
-			bytes -= len(k) + len(old.value)
-			return true
-		case had:
-			v.fresh = old.fresh
-			bytes -= len(k) + len(old.value)
-		}
-		t.Set(k, v)
 		bytes += len(k) + len(v.value)
+		old, had := t.Set(k, v)
+		if !had {
+			return true
+		}
+		bytes -= len(k) + len(old.value)
+		switch {
+		case v.value == nil && old.fresh:
+			t.Delete(k)
+			bytes -= len(k)
+		case v.fresh != old.fresh:
+			v.fresh = old.fresh // what is below has not changed
+			t.Set(k, v)
+		}
 		return true
 	})
 	return bytes
@@ -131,8 +134,8 @@ func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
 }
 
 // getWritten is get of what was written here.
-func (o *overlay) getWritten(key []byte, fn func([]byte) error) (bool, error) {
-	if v, ok := o.written.Get(string(key)); ok && v.value != nil {
+func (o *overlay) getWritten(key string, fn func([]byte) error) (bool, error) {
+	if v, ok := o.written.Get(key); ok && v.value != nil {
 		return true, fn(v.value)
 	}
 	return false, nil

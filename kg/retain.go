@@ -271,7 +271,7 @@ func (s *Store) forgetNow(step []keyValue) error {
 			}
 		}
 		if same {
-			o.delete(k.key)
+			o.delete(string(k.key))
 		}
 	}
 	s.mu.Lock()

@@ -50,7 +50,9 @@ type Store struct {
 	checkpointing sync.Mutex // held while a checkpoint is written
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
-	recently recently // the committer's alone
+	recently recently // the committer's alone, as the next two
+	scratch  scratch
+	met      metTerms
 	measures measures // observed by the committer, read by Stats
 
 	mu     sync.Mutex // guards what follows
@@ -109,6 +111,7 @@ func Open(dir string, o Options) (*Store, error) {
 		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
+		scratch:   scratch{entry: newEntryWriter()},
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())

@@ -37,6 +37,7 @@ type Tx struct {
 	own     bool
 
 	changes []Change
+	alone   []Assertion // the list of a plain assertion alone, that was made last
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.
 	touched map[subjectInGraph]Revision
@@ -70,9 +71,9 @@ func (tx *Tx) Apply(p Patch) error {
 		tx.patches = append(tx.patches, p)
 	}
 	if err == nil && p.Op != Add && tx.unseen(&p.Quad) {
-		return tx.applyUnseen(p)
+		return tx.applyUnseen(&p)
 	}
-	return tx.apply(p, err)
+	return tx.apply(&p, err)
 }
 
 // unseen tells whether statements like this one are hidden from the caller in a
@@ -87,7 +88,7 @@ func (tx *Tx) unseen(q *Quad) bool {
 // applyUnseen does what a patch comes to where the caller sees nothing of what
 // stands: there is nothing to remove, and nothing to replace. Otherwise the number
 // of changes would tell who guesses what is hidden, and dry runs are for free.
-func (tx *Tx) applyUnseen(p Patch) error {
+func (tx *Tx) applyUnseen(p *Patch) error {
 	if p.Op == Replace {
 		p.Op = Add
 		return tx.apply(p, nil)
@@ -106,11 +107,11 @@ func (tx *Tx) applyUnseen(p Patch) error {
 // belongs to: they have decided already who may do what.
 func (tx *Tx) ApplyOwn(p Patch) error {
 	tx.own = true
-	return tx.apply(p, p.Normalise(tx.meta.actor()))
+	return tx.apply(&p, p.Normalise(tx.meta.actor()))
 }
 
 // apply executes a patch unless there is an error already.
-func (tx *Tx) apply(p Patch, err error) error {
+func (tx *Tx) apply(p *Patch, err error) error {
 	if err == nil {
 		switch p.Op {
 		case Add:
@@ -179,7 +180,7 @@ func (tx *Tx) holds(graph Term) (bool, error) {
 }
 
 // add makes an assertion; replaces holds the changes that made room for it.
-func (tx *Tx) add(p Patch, replaces []uint32) error {
+func (tx *Tx) add(p *Patch, replaces []uint32) error {
 	ids, known, err := tx.w.resolve(&p.Quad)
 	if err != nil {
 		return err
@@ -208,13 +209,25 @@ func (tx *Tx) add(p Patch, replaces []uint32) error {
 	for _, i := range replaces {
 		tx.changes[i].ReplacedBy = len(tx.changes)
 	}
-	return tx.record(Change{
+	return tx.record(&Change{
 		Op: Add, Quad: p.Quad, Assertion: a, ReplacedBy: -1, Replaces: replaces,
-		Before: before.assertions, After: withAssertion(before.assertions, a), Since: before.since,
+		Before: before.assertions, After: tx.after(before.assertions, &a), Since: before.since,
 	}, ids)
 }
 
-func (tx *Tx) remove(p Patch) error {
+// after is what backs a statement once the assertion is made. Most statements of an
+// update are new and have the same one: they share the list, which nobody writes to.
+func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
+	if len(before) > 0 || !a.plain() {
+		return withAssertion(before, *a)
+	}
+	if len(tx.alone) == 0 || tx.alone[0].Source != a.Source {
+		tx.alone = []Assertion{*a}
+	}
+	return tx.alone
+}
+
+func (tx *Tx) remove(p *Patch) error {
 	ids, known, err := tx.w.resolve(&p.Quad)
 	if err != nil {
 		return err
@@ -229,7 +242,7 @@ func (tx *Tx) remove(p Patch) error {
 	if err != nil || len(before.assertions) == 0 {
 		return err
 	}
-	c := Change{Op: Remove, Quad: p.Quad, Assertion: before.assertions[0], Before: before.assertions, Since: before.since, ReplacedBy: -1}
+	c := &Change{Op: Remove, Quad: p.Quad, Assertion: before.assertions[0], Before: before.assertions, Since: before.since, ReplacedBy: -1}
 	if p.Source != "" {
 		a, had := findSource(before.assertions, p.Source)
 		if !had {
@@ -243,16 +256,16 @@ func (tx *Tx) remove(p Patch) error {
 // replace removes the other statements with the same subject, predicate and
 // graph, and adds this one. Where this one stands already, other sources that
 // back it go on doing so.
-func (tx *Tx) replace(p Patch) error {
+func (tx *Tx) replace(p *Patch) error {
 	var replaces []uint32
-	others, err := tx.others(p.Quad)
+	others, err := tx.others(&p.Quad)
 	if err != nil {
 		return err
 	}
 	for _, object := range others {
 		q := p.Quad
 		q.Object = object
-		if err := tx.remove(Patch{Op: Remove, Quad: q}); err != nil {
+		if err := tx.remove(&Patch{Op: Remove, Quad: q}); err != nil {
 			return err
 		}
 		replaces = append(replaces, uint32(len(tx.changes)-1))
@@ -262,7 +275,7 @@ func (tx *Tx) replace(p Patch) error {
 
 // others lists the objects that the subject has for the predicate in the graph,
 // but this quad's own, in an order that does not depend on the index.
-func (tx *Tx) others(q Quad) ([]Term, error) {
+func (tx *Tx) others(q *Quad) ([]Term, error) {
 	var pattern IDQuad
 	for _, part := range [...]struct {
 		t  Term
@@ -298,7 +311,7 @@ func (tx *Tx) others(q Quad) ([]Term, error) {
 }
 
 // record takes a change into the update.
-func (tx *Tx) record(c Change, ids IDQuad) error {
+func (tx *Tx) record(c *Change, ids IDQuad) error {
 	if len(tx.changes) >= MaxChanges {
 		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
 	}
@@ -312,10 +325,10 @@ func (tx *Tx) record(c Change, ids IDQuad) error {
 	if err := tx.touch(ids); err != nil {
 		return err
 	}
-	if err := tx.w.change(&c, ids, tx.revision); err != nil {
+	if err := tx.w.change(c, ids, tx.revision); err != nil {
 		return err
 	}
-	tx.changes = append(tx.changes, c)
+	tx.changes = append(tx.changes, *c)
 	return nil
 }
 
@@ -408,9 +421,19 @@ func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement
 // subjects lists the subjects of the changes in order, each once.
 func subjects(changes []Change) []Term {
 	var out []Term
-	seen := make(map[Term]bool, len(changes))
+	var seen map[Term]bool // made with the second subject
 	for i := range changes {
-		if t := changes[i].Quad.Subject; !seen[t] {
+		t := changes[i].Quad.Subject
+		switch {
+		case len(out) == 0:
+			out = []Term{t}
+			continue
+		case t == out[len(out)-1]:
+			continue
+		case seen == nil:
+			seen = map[Term]bool{out[0]: true}
+		}
+		if !seen[t] {
 			seen[t] = true
 			out = append(out, t)
 		}
