@@ -15,7 +15,13 @@ import (
 // startServer runs the program with a data directory of its own.
 func startServer(t *testing.T, args ...string) (s *server, url string) {
 	t.Helper()
-	cmd := exec.Command("koine", append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir()}, args...)...)
+	return startServerOn(t, t.TempDir(), args...)
+}
+
+// startServerOn runs it with this data directory.
+func startServerOn(t *testing.T, dir string, args ...string) (s *server, url string) {
+	t.Helper()
+	cmd := exec.Command("koine", append([]string{"serve", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", dir}, args...)...)
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
