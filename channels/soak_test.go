@@ -90,15 +90,21 @@ func TestSoak(t *testing.T) {
 	if n := s.store.Stats().Watchers; n != watchers {
 		t.Errorf("there are %d watchers, and were %d", n, watchers)
 	}
-	// Caches have their bounds, and what was published is on disk.
-	if grown := held() - memory; grown > soakMemory {
-		t.Errorf("%d MiB are held, %d more than before", (memory+grown)>>20, grown>>20)
+	// Caches have their bounds, and what was published is on disk, or on its way there:
+	// what takes memory for that gives it back when it is done.
+	grown := held() - memory
+	for deadline := time.Now().Add(time.Minute); grown > soakMemory && time.Now().Before(deadline); grown = held() - memory {
+		time.Sleep(time.Second)
+	}
+	t.Logf("%d MiB are held, %d more than before", (memory+grown)>>20, grown>>20)
+	if grown > soakMemory {
+		t.Errorf("%d MiB more than before are held, more than %d", grown>>20, soakMemory>>20)
 	}
 }
 
 // soakMemory is what the store may keep of what was published: the newest commits,
-// terms, and keys on their way to disk.
-const soakMemory = 256 << 20
+// terms, and the index of what is on disk.
+const soakMemory = 128 << 20
 
 // overhear follows a channel from somewhere on for some messages.
 func (s *server) overhear(ctx context.Context, id channels.ChannelID, until time.Time) (n int64, err error) {
