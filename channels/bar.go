@@ -104,16 +104,31 @@ func (s *Service) Unmute(ctx context.Context, by Caller, id ChannelID, agent kg.
 	return s.bar(ctx, by, id, Bar{Agent: agent, Muted: true}, false)
 }
 
-// Bars lists those of the whole server that have not ended. Administrators may.
-func (s *Service) Bars(by Caller) ([]Bar, error) {
-	if _, err := by.agent(); err != nil {
-		return nil, err
-	}
-	if err := mustAdminister(by.Principal); err != nil {
-		return nil, err
+// Bars lists those of a channel, or of all, that have not ended: of a channel for
+// who reads or manages it, of the whole server for administrators.
+//
+// Errors: CodeChannelNotFound; CodePermissionDenied.
+func (s *Service) Bars(by Caller, id ChannelID) ([]Bar, error) {
+	list := s.table.everywhere()
+	if id == AllChannels {
+		if _, err := by.agent(); err != nil {
+			return nil, err
+		}
+		if err := mustAdminister(by.Principal); err != nil {
+			return nil, err
+		}
+	} else {
+		agent, e, err := s.discover(by, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.mustRead(agent); err != nil && !e.managedBy(agent) {
+			return nil, err
+		}
+		list = e.Bars
 	}
 	now := s.table.now()
-	return slices.DeleteFunc(slices.Clone(s.table.everywhere()), func(b Bar) bool { return !b.holds(now) }), nil
+	return slices.DeleteFunc(slices.Clone(list), func(b Bar) bool { return !b.holds(now) }), nil
 }
 
 func (s *Service) bar(ctx context.Context, by Caller, id ChannelID, b Bar, stands bool) error {

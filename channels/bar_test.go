@@ -102,7 +102,7 @@ func TestBar(t *testing.T) {
 			}
 			_, err = s.Publish(within(t), as("mod"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a muted one whispers", err, kg.CodePermissionDenied)
-			if list, err := s.Bars(by); err != nil || len(list) != 2 {
+			if list, err := s.Bars(by, channels.AllChannels); err != nil || len(list) != 2 {
 				t.Errorf("the bars are %v, %v", list, err)
 			}
 		}
@@ -138,7 +138,7 @@ func TestWhoBars(t *testing.T) {
 	} {
 		wantCode(t, row.what, row.err, row.want)
 	}
-	if _, err := s.Bars(as("ann")); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := s.Bars(as("ann"), channels.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("an owner lists the server's: %v", err)
 	}
 }
@@ -238,4 +238,42 @@ func TestBarInScope(t *testing.T) {
 	_, err = s.Get(within(t), as("cleo"), c.ID)
 	wantCode(t, "cleo", err, kg.CodeChannelNotFound)
 	wantCode(t, "unbanned by cleo", s.Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
+}
+
+// Who reads or manages a channel knows who is kept out of it and who is invited; who
+// only finds it knows of its own invitation.
+func TestWhoIsToldOfBars(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	scope, err := s.CreateScope(within(t), as("run"), channels.ScopeDraft{Access: channels.ScopeAccess{Everybody: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.CreateIn(within(t), as("ann"), scope.ID, channels.Draft{Name: "lab", Members: []channels.Member{{Agent: "bob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), s.Ban(within(t), as("ann"), c.ID, "eve", time.Time{}),
+		s.Invite(within(t), as("ann"), c.ID, "cy"), s.Invite(within(t), as("ann"), c.ID, "dee"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		who           string
+		bars, invited int
+		listed, told  kg.Code
+	}{
+		{"ann", 2, 2, "", ""}, {"bob", 2, 2, "", ""}, {"run", 2, 2, "", ""},
+		{"cy", 0, 1, kg.CodePermissionDenied, ""}, {"fay", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound}, {"eve", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound},
+	} {
+		bars, err := s.Bars(as(row.who), c.ID)
+		wantCode(t, "the bars, for "+row.who, err, row.listed)
+		invited, err := s.Invitations(as(row.who), c.ID)
+		wantCode(t, "the invitations, for "+row.who, err, row.told)
+		if len(bars) != row.bars || len(invited) != row.invited {
+			t.Errorf("%s is told of %v and %v", row.who, bars, invited)
+		}
+	}
 }

@@ -52,6 +52,19 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 	return err
 }
 
+// Invitations lists who is invited to a channel. Who neither reads nor manages it is
+// told of its own invitation only.
+//
+// Errors: CodeChannelNotFound.
+func (s *Service) Invitations(by Caller, id ChannelID) ([]Invitation, error) {
+	agent, e, err := s.discover(by, id)
+	if err != nil {
+		return nil, err
+	}
+	all := e.reads(agent) || e.managedBy(agent)
+	return slices.DeleteFunc(slices.Clone(e.Invited), func(i Invitation) bool { return !all && i.Agent != agent }), nil
+}
+
 // Withdraw takes an invitation back. Whoever may invite may.
 //
 // Errors: CodeNotFound without one; CodePermissionDenied.

@@ -63,15 +63,21 @@ func (s *Service) mayHaveTask(parent ScopeID, reader kg.Principal) error {
 	up := s.table.scopes.get(parent)
 	switch {
 	case !up.admits(reader):
-		return errNoScope().At("parent")
+		return ofParent(errNoScope())
 	case up.Parent != "":
 		return kg.Errorf(kg.CodeInvalid, "a task has no tasks of its own").At("parent")
 	case up.Ended():
-		return errScopeEnded(&up.Scope)
+		return ofParent(errScopeEnded(&up.Scope))
 	case len(s.table.tasksOf(parent)) >= MaxScopeTasks:
 		return errTooMuch("parent", "a scope has at most %d tasks", MaxScopeTasks)
 	}
 	return nil
+}
+
+// ofParent says that an error is about the parent, and not the scope itself.
+func ofParent(err *kg.Error) error {
+	err.Field = "parent"
+	return err
 }
 
 // GetScope gives a scope that the caller has access to.

@@ -90,6 +90,9 @@ func (o *Options) tierOf(p kg.Principal) Tier {
 	return *widest
 }
 
+// TierOf is the tier of who asks.
+func (s *Service) TierOf(by Caller) Tier { return s.options.tierOf(by.Principal) }
+
 // or is the wider of each bound.
 func (t Tier) or(other Tier) Tier {
 	wider := func(a, b int) int {

@@ -36,6 +36,7 @@ func readMe(ctx context.Context) (*Me, error) {
 	if most := int(r.engine.deps.Store.MaxBacked()); most > 0 && !p.Trusted() {
 		me.MaxStatements = &most
 	}
+	me.Tier = r.tier()
 	return me, nil
 }
 

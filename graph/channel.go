@@ -42,7 +42,7 @@ func shownChannel(c *channels.Channel, err error) (*Channel, error) {
 // unlessGone is nil for what is not there for the caller, or no longer.
 func unlessGone[T any](v *T, err error) (*T, error) {
 	switch kg.CodeOf(err) {
-	case kg.CodeChannelNotFound, kg.CodeNotFound:
+	case kg.CodeChannelNotFound, kg.CodeScopeNotFound, kg.CodeNotFound:
 		return nil, nil
 	}
 	return v, err
@@ -52,9 +52,12 @@ func unlessGone[T any](v *T, err error) (*T, error) {
 var asked = map[string]string{"sinceTimestamp": "sinceTime", "authorIds": "authors", "pageToken": "after", "channelId": "id", "messageId": "id"}
 
 // asAsked places an error in the argument that it is about.
-func asAsked(err error) error {
+func asAsked(err error) error { return renamed(err, asked) }
+
+// renamed calls what an error is about as the schema does.
+func renamed(err error, names map[string]string) error {
 	e := kg.AsError(err)
-	name, ok := asked[e.Field]
+	name, ok := names[e.Field]
 	if !ok {
 		return err
 	}
@@ -64,18 +67,21 @@ func asAsked(err error) error {
 }
 
 // readChannels answers Query.channels.
-func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string) (*ChannelConnection, error) {
-	r := runOf(ctx)
+func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scope *string) (*ChannelConnection, error) {
+	l := channels.Listing{Member: kg.AgentID(deref(member)), Invited: invited, Scope: channels.ScopeID(deref(scope))}
+	l.Visibility = channels.Visibility(inDomain(deref(visibility)))
+	return runOf(ctx).listChannels(ctx, first, after, l)
+}
+
+func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channels.Listing) (*ChannelConnection, error) {
 	service, by, err := r.channels()
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.channelPage(first)
-	if err != nil {
+	if l.PageSize, err = r.channelPage(first); err != nil {
 		return nil, err
 	}
-	l := channels.Listing{PageSize: n, PageToken: string(deref(after)), Member: kg.AgentID(deref(member))}
-	l.Visibility = channels.Visibility(inDomain(deref(visibility)))
+	l.PageToken = string(deref(after))
 	list, next, err := service.List(ctx, by, l)
 	if err != nil {
 		return nil, asAsked(err)

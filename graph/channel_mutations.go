@@ -12,11 +12,14 @@ import (
 // behind what it did.
 func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(renamed(err, inInputs))
 	}
 	r.wroteUpTo(r.engine.deps.Store.Head())
 	return &Channel{c}, nil
 }
+
+// inInputs are the members of inputs that the domain calls otherwise.
+var inInputs = map[string]string{"expireAfter": "expireAfterSeconds", "parent": "parentId"}
 
 // wroteUpTo notes the position behind what a mutation made.
 func (r *run) wroteUpTo(p kg.Position) {
@@ -34,11 +37,16 @@ func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, err
 	d := channels.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata}
 	d.Visibility = channels.Visibility(inDomain(deref(input.Visibility)))
 	d.Kind, d.MaxMembers = channels.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
+	d.KeepMessages, d.Audit, d.MemberPolicy = deref(input.KeepMessages), input.Audit, channels.MemberPolicy(inDomain(deref(input.MemberPolicy)))
+	d.Limits, d.ExpireAfter = deref(limitsIn(input.Limits)), deref(staying(input.ExpireAfterSeconds))
 	if rights := rightsIn(input.Rights); rights != nil {
 		d.Rights = *rights
 	}
 	for _, m := range input.Members {
 		d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(m.PrincipalID), Role: roleIn(m.Role)})
+	}
+	if input.ScopeID != nil {
+		return r.changedChannel(service.CreateIn(ctx, by, channels.ScopeID(*input.ScopeID), d))
 	}
 	return r.changedChannel(service.Create(ctx, by, d))
 }
@@ -61,6 +69,7 @@ func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, err
 		return nil, err
 	}
 	change := channels.Revision{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
+	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), staying(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove
 		if err := json.Unmarshal(orNull(p.Set), &change.Set); err != nil {

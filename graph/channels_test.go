@@ -24,8 +24,13 @@ type conversing struct {
 
 func newConversing(t testing.TB, limits graph.Limits) *conversing {
 	t.Helper()
+	return newConversingWith(t, limits, channels.Options{})
+}
+
+func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *conversing {
+	t.Helper()
 	var reviews *review.Service
-	service := channels.New(channels.Options{})
+	service := channels.New(o)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		reviews = review.New(review.Options{Clock: o.Clock})
 		o.Verifier, o.Holder = payHeld{}, reviews

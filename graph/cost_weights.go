@@ -27,13 +27,14 @@ const (
 	costContradictions = 1000 // contradictions: all statements of many properties are compared
 	costReceipts       = 1000 // receipts, unread: up to 1,000 members or messages are looked at
 	costRoute          = 100  // each step that ways between entities may be long
+	costVerify         = 1000 // verifyEvents: thousands of events are read and hashed
 )
 
 // lookedUp are what a field gives that has to be looked up.
 var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 
 // readWhole are what a field gives that is read from its own graph.
-var readWhole = map[string]bool{"Channel": true, "Message": true}
+var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true}
 
 // scanFields are those that read an index and are no connection.
 var scanFields = map[string]bool{
@@ -76,6 +77,8 @@ func (c *costing) weight(f *ast.Field) int {
 		n = costContradictions
 	case "receipts", "unread":
 		n = costReceipts
+	case "verifyEvents":
+		n = costVerify
 	case "shortestPaths":
 		n = costRoute * c.number(f, "maxDepth", 6, path.MaxRouteLength)
 	}

@@ -67,6 +67,21 @@ type MutationResolver interface {
 	DeleteChannel(ctx context.Context, channelID string) (*DeletedChannel, error)
 	AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error)
 	RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error)
+	CloseChannel(ctx context.Context, input CloseChannelInput) (*Channel, error)
+	JoinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error)
+	LeaveChannel(ctx context.Context, channelID string) (*LeftChannel, error)
+	InviteMember(ctx context.Context, input InvitationInput) (*Channel, error)
+	WithdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error)
+	AcceptInvitation(ctx context.Context, channelID string) (*Channel, error)
+	DeclineInvitation(ctx context.Context, channelID string) (*LeftChannel, error)
+	BanAgent(ctx context.Context, input BarInput) (*BarPayload, error)
+	UnbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error)
+	MuteAgent(ctx context.Context, input BarInput) (*BarPayload, error)
+	UnmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error)
+	RemoveAgent(ctx context.Context, principalID string) (*RemovedAgent, error)
+	CreateScope(ctx context.Context, input CreateScopeInput) (*Scope, error)
+	UpdateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error)
+	EndScope(ctx context.Context, input EndScopeInput) (*Scope, error)
 	PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error)
 	RetractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error)
 	AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error)
@@ -95,7 +110,10 @@ type QueryResolver interface {
 	Revision(ctx context.Context) (*kg.Revision, error)
 	Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error)
 	Channel(ctx context.Context, id string) (*Channel, error)
-	Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string) (*ChannelConnection, error)
+	Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error)
+	Scope(ctx context.Context, id string) (*Scope, error)
+	Scopes(ctx context.Context, first *int, after *Cursor, parentID *string, status *ScopeStatus) (*ScopeConnection, error)
+	ChannelBars(ctx context.Context) ([]ChannelBar, error)
 	Message(ctx context.Context, id string) (*Message, error)
 	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
 	Shapes(ctx context.Context) ([]Shape, error)
@@ -135,14 +153,19 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAcknowledgeMessagesInput,
 		ec.unmarshalInputAddChannelMemberInput,
 		ec.unmarshalInputApplyPatchesInput,
+		ec.unmarshalInputBarInput,
 		ec.unmarshalInputBudgetInput,
+		ec.unmarshalInputChannelLimitsInput,
 		ec.unmarshalInputChannelMemberInput,
 		ec.unmarshalInputChannelRightsInput,
+		ec.unmarshalInputCloseChannelInput,
 		ec.unmarshalInputCreateApiKeyInput,
 		ec.unmarshalInputCreateChannelInput,
 		ec.unmarshalInputCreateGraphInput,
+		ec.unmarshalInputCreateScopeInput,
 		ec.unmarshalInputDateTimeFilter,
 		ec.unmarshalInputDeleteGraphInput,
+		ec.unmarshalInputEndScopeInput,
 		ec.unmarshalInputEntityAggregate,
 		ec.unmarshalInputEntityFilter,
 		ec.unmarshalInputEntityGroupKey,
@@ -152,6 +175,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputGroupCondition,
 		ec.unmarshalInputGroupOrder,
 		ec.unmarshalInputIRIFilter,
+		ec.unmarshalInputInvitationInput,
+		ec.unmarshalInputJoinChannelInput,
 		ec.unmarshalInputLiftQuarantineInput,
 		ec.unmarshalInputLongFilter,
 		ec.unmarshalInputMatchAggregate,
@@ -173,6 +198,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRevertCommitInput,
 		ec.unmarshalInputRevisionFilter,
 		ec.unmarshalInputRotateApiKeyInput,
+		ec.unmarshalInputScopeAccessInput,
 		ec.unmarshalInputSetGraphPolicyInput,
 		ec.unmarshalInputStatementAggregate,
 		ec.unmarshalInputStatementFilter,
@@ -184,8 +210,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSubjectInput,
 		ec.unmarshalInputTimeSpanInput,
 		ec.unmarshalInputTriplePattern,
+		ec.unmarshalInputUnbarInput,
 		ec.unmarshalInputUpdateAgentInput,
 		ec.unmarshalInputUpdateChannelInput,
+		ec.unmarshalInputUpdateScopeInput,
 		ec.unmarshalInputValueFilter,
 		ec.unmarshalInputVariableFilter,
 		ec.unmarshalInputViewInput,
@@ -631,7 +659,10 @@ type Query {
     id: ID!
   ): Channel
 
-  "The channels that you are a member of, and the public ones, but no direct ones, in the order in which they were made."
+  """
+  The channels that you are a member of or invited to, and the public ones, or those of a scope, but no direct ones, in
+  the order in which they were made.
+  """
   channels(
     "How many at most: 25 if not said, 200 at the most."
     first: Int
@@ -641,7 +672,32 @@ type Query {
     visibility: ChannelVisibility
     "Only those that this agent is a member of."
     member: String
+    "Only those that you are invited to."
+    invited: Boolean! = false
+    "All those of this scope that you may find. Those that you take part in without being a member are not listed otherwise."
+    scopeId: ID
   ): ChannelConnection
+
+  "A scope. An error SCOPE_NOT_FOUND when there is none that you have access to."
+  scope(
+    "Its id."
+    id: ID!
+  ): Scope
+
+  "The scopes that you have access to, in the order in which they were made."
+  scopes(
+    "How many at most: 25 if not said, 200 at the most."
+    first: Int
+    "Only those behind this cursor. A page may be short or empty before the last."
+    after: Cursor
+    "Only tasks of this intent."
+    parentId: ID
+    "Only those of this status."
+    status: ScopeStatus
+  ): ScopeConnection
+
+  "Who is banned or muted in all channels of this server. For administrators."
+  channelBars: [ChannelBar!]
 
   "A message. An error NOT_FOUND when there is none that you may read."
   message(
@@ -839,6 +895,106 @@ type Mutation {
     "Whom, and where."
     input: RemoveChannelMemberInput!
   ): Channel
+
+  "Closes a channel: it takes no message any more and is read on. Its owners may, who made it, and who runs its scope."
+  closeChannel(
+    "Which one, and why."
+    input: CloseChannelInput!
+  ): Channel
+
+  "Makes you a member of a channel that you may find: where everybody may join, or with an invitation."
+  joinChannel(
+    "Which one, and as what."
+    input: JoinChannelInput!
+  ): Channel
+
+  "Takes you out of a channel. Its last owner stays."
+  leaveChannel(
+    "Which one."
+    channelId: ID!
+  ): LeftChannel
+
+  """
+  Lets an agent find a channel and become a member. Who lets agents in may; members, where everybody may join. An agent
+  that is invited or a member already stays so.
+  """
+  inviteMember(
+    "Whom, and where."
+    input: InvitationInput!
+  ): Channel
+
+  "Takes an invitation back. Who may invite may."
+  withdrawInvitation(
+    "Whose, and where."
+    input: InvitationInput!
+  ): Channel
+
+  "Makes you a member of a channel that you are invited to."
+  acceptInvitation(
+    "Which one."
+    channelId: ID!
+  ): Channel
+
+  "Says no to an invitation."
+  declineInvitation(
+    "Which channel it is to."
+    channelId: ID!
+  ): LeftChannel
+
+  """
+  Keeps an agent out of a channel, or of all: it finds nothing there, and its membership stays for when the ban ends. Who
+  manages the channel bans those of a lesser role; administrators everybody from the whole server.
+  """
+  banAgent(
+    "Whom, where, and until when."
+    input: BarInput!
+  ): BarPayload
+
+  "Ends a ban. One that is not there is no error."
+  unbanAgent(
+    "Whose, and where."
+    input: UnbarInput!
+  ): BarPayload
+
+  "Keeps an agent from publishing in a channel, or in all: it reads on. Who may ban may."
+  muteAgent(
+    "Whom, where, and until when."
+    input: BarInput!
+  ): BarPayload
+
+  "Ends a mute. One that is not there is no error."
+  unmuteAgent(
+    "Whose, and where."
+    input: UnbarInput!
+  ): BarPayload
+
+  """
+  Takes an agent out of all channels, for good: its memberships and invitations go, requests that nobody else could
+  answer expire, and where it was the last owner another member becomes one. An agent itself may, and administrators.
+  It may be repeated: what is done already is not done again.
+  """
+  removeAgent(
+    "Whom."
+    principalId: String!
+  ): RemovedAgent
+
+  "Makes a scope, which you run: an intent, or with ` + "`" + `parentId` + "`" + ` a task of one that you have access to."
+  createScope(
+    "What it is to be like."
+    input: CreateScopeInput!
+  ): Scope
+
+  "Changes a scope. Who made or coordinates it may, or the intent that it is a task of."
+  updateScope(
+    "Which one, and what is to be different."
+    input: UpdateScopeInput!
+  ): Scope
+
+  "Ends a scope with its tasks: all of their channels close with it. Who may change it may."
+  endScope(
+    "Which one, and how."
+    input: EndScopeInput!
+  ): Scope
 
   """
   Appends a message to a channel. Who may post there may. Facts that come with it are judged as by ` + "`" + `applyPatches` + "`" + `, and
@@ -2891,6 +3047,30 @@ type Channel {
   rights: ChannelRights!
   "How many members it may have. Null for as many as channels of this server may."
   maxMembers: Int
+  "What it bounds of its own."
+  limits: ChannelLimits!
+  "Whether it takes messages."
+  status: ChannelStatus!
+  "When it was closed. Null of one that is open."
+  closedAt: DateTime
+  "Why it was closed. Null where nothing was said."
+  closedReason: String
+  "How many seconds after its last message it closes by itself, rounded up. Null for never."
+  expireAfterSeconds: Long
+  "How many messages keep their content, the newest. Null for all."
+  keepMessages: Long
+  "What it belongs to. Null of a channel that belongs to nothing."
+  scope: Scope
+  "The id of that scope."
+  scopeId: ID
+  "Who takes part in it, of a channel in a scope. Null of others."
+  memberPolicy: ChannelMemberPolicy
+  "Whether each message is copied to the events of the scope."
+  audit: Boolean!
+  "Who is invited and has not answered. Who neither reads nor manages the channel is told of its own invitation only."
+  invitations: [ChannelInvitation!]!
+  "Who is banned or muted there and when that ends. Null for who neither reads nor manages the channel."
+  bars: [ChannelBar!]
   "1 at first, and one more with each change of name, topic, metadata, rights or membership."
   version: Long!
   "How many messages were ever published, which is the sequence of the last."
@@ -2942,7 +3122,7 @@ type ChannelRights {
   read: ChannelWho!
   "Publish."
   post: ChannelWho!
-  "Change its name, topic and metadata."
+  "Change its name, topic and metadata, mute and ban."
   manage: ChannelWho!
 }
 
@@ -2956,7 +3136,7 @@ input ChannelRightsInput {
   read: ChannelWho
   "Publish."
   post: ChannelWho
-  "Change its name, topic and metadata."
+  "Change its name, topic and metadata, mute and ban."
   manage: ChannelWho
 }
 
@@ -2996,7 +3176,7 @@ enum ChannelVisibility {
 enum ChannelRole {
   "Everything."
   OWNER
-  "What members may, and change name, topic and metadata."
+  "What members may, and change name, topic and metadata, mute and ban."
   MODERATOR
   "Publish."
   MEMBER
@@ -3234,6 +3414,18 @@ input CreateChannelInput {
   rights: ChannelRightsInput
   "How many members it may have. As many as channels of this server may, if not said."
   maxMembers: Int
+  "What it bounds of its own: nothing if not said."
+  limits: ChannelLimitsInput
+  "How many seconds after its last message it closes by itself, ten years at the most. Never if not said."
+  expireAfterSeconds: Long
+  "How many messages keep their content, the newest. All if not said."
+  keepMessages: Long
+  "The scope that it is to belong to. Such a channel needs a name that no other of the scope has, and is not public."
+  scopeId: ID
+  "Who takes part in it. For a channel in a scope: EXPLICIT if not said."
+  memberPolicy: ChannelMemberPolicy
+  "Whether each message is copied to the events of the scope."
+  audit: Boolean! = false
 }
 
 "A member of a channel that is to be made."
@@ -3260,6 +3452,14 @@ input UpdateChannelInput {
   rights: ChannelRightsInput
   "How many members it may have; 0 for as many as channels of this server may. For owners."
   maxMembers: Int
+  "What it bounds of its own: takes the place of all that it does. For owners."
+  limits: ChannelLimitsInput
+  "How many seconds after its last message it closes by itself; 0 for never. For owners."
+  expireAfterSeconds: Long
+  "How many messages keep their content, the newest; 0 for all. What is too much goes as messages come. For owners."
+  keepMessages: Long
+  "Whether each message is copied to the events of the scope. For owners."
+  audit: Boolean
 }
 
 "What is to be different in metadata."
@@ -3294,12 +3494,360 @@ type DeletedChannel {
   id: ID!
 }
 
+"A channel that you left, or that you will not join."
+type LeftChannel {
+  "Its id."
+  id: ID!
+  "The channel. Null when it is no longer there for you."
+  channel: Channel
+}
+
+"Whether a channel takes messages."
+enum ChannelStatus {
+  "It does."
+  OPEN
+  "It is read on, and never opens again."
+  CLOSED
+}
+
+"Who takes part in a channel of a scope."
+enum ChannelMemberPolicy {
+  "Its members who also have access to the scope."
+  EXPLICIT
+  "Whoever has access to the scope."
+  SCOPE
+}
+
+"What a channel bounds of its own."
+type ChannelLimits {
+  "How many messages each author may publish in any minute. Null for no bound."
+  messagesPerMinute: Int
+  "How many streams of it may be open at once. Null for no bound."
+  streams: Int
+  "How large a message may be, in bytes of parts, metadata and references. Null for no bound of its own."
+  messageBytes: Int
+}
+
+"What a channel is to bound of its own. What is not said, or 0, is not bounded."
+input ChannelLimitsInput {
+  "How many messages each author may publish in any minute: 6000 at the most."
+  messagesPerMinute: Int
+  "How many streams of it may be open at once."
+  streams: Int
+  "How large a message may be, in bytes of parts, metadata and references."
+  messageBytes: Int
+}
+
+"What one principal may do in channels, whichever they are and however many agents it acts for. Null is no bound."
+type ChannelTier {
+  "What the operator calls it. Of several, all are named."
+  name: String
+  "How many messages it may publish in any minute."
+  messagesPerMinute: Int
+  "How many streams of channels it may have open at once."
+  streams: Int
+  "How many channels an agent of its may be in. Direct ones do not count."
+  channels: Int
+  "How large a message may be, in bytes of parts, metadata and references."
+  messageBytes: Int
+}
+
+"That an agent may find a channel and become a member."
+type ChannelInvitation {
+  "The agent."
+  agent: String!
+  "Who invited it."
+  by: String!
+  "When."
+  at: DateTime!
+}
+
+"That an agent is kept from a channel, or from all of them."
+type ChannelBar {
+  "The agent."
+  agent: String!
+  "What it may not do."
+  kind: ChannelBarKind!
+  "Since when."
+  from: DateTime!
+  "When it ends by itself. Null for never."
+  until: DateTime
+}
+
+"What one may not do who is barred."
+enum ChannelBarKind {
+  "Find the channel."
+  BAN
+  "Publish."
+  MUTE
+}
+
+"A channel that is to be closed."
+input CloseChannelInput {
+  "Which one."
+  channelId: ID!
+  "Why, for those who read it later: 1024 characters at the most."
+  reason: String
+}
+
+"A channel that you are to be a member of."
+input JoinChannelInput {
+  "Which one."
+  channelId: ID!
+  "MEMBER if not said, or OBSERVER."
+  role: ChannelRole
+}
+
+"An agent that is invited to a channel."
+input InvitationInput {
+  "The channel."
+  channelId: ID!
+  "The agent."
+  principalId: String!
+}
+
+"An agent that is to be banned or muted."
+input BarInput {
+  "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
+  channelId: ID
+  "In all channels, direct ones included. For administrators. Either this or ` + "`" + `channelId` + "`" + `."
+  everywhere: Boolean! = false
+  "The agent."
+  principalId: String!
+  "When it ends by itself. Never if not said."
+  until: DateTime
+}
+
+"An agent that is to be banned or muted no longer."
+input UnbarInput {
+  "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
+  channelId: ID
+  "In all channels: ends what was said of all, and nothing that was said of one."
+  everywhere: Boolean! = false
+  "The agent."
+  principalId: String!
+}
+
+"What became of a ban or mute."
+type BarPayload {
+  "The channel. Null where it is about all, or when it is no longer there for you."
+  channel: Channel
+  "Who is banned or muted there now."
+  bars: [ChannelBar!]!
+}
+
+"An agent that was taken out of all channels."
+type RemovedAgent {
+  "Its id."
+  agent: String!
+  "How many channels it was taken out of."
+  channels: Int!
+}
+
+"What channels may belong to: an intent, or a task within one."
+type Scope {
+  "Its id."
+  id: ID!
+  "Whether it is an intent or a task."
+  kind: ScopeKind!
+  "The intent that a task belongs to. Null of an intent."
+  parent: Scope
+  "The id of that intent."
+  parentId: ID
+  "What people call it."
+  title: String
+  "How far the work has come."
+  status: ScopeStatus!
+  "Who may see it and take part in it, beside those who run it. Of a task, only who has access to its intent counts."
+  access: ScopeAccess!
+  "The agent that runs it together with who made it. Null for none."
+  coordinator: String
+  "When it was made."
+  createdAt: DateTime!
+  "The agent that made it."
+  createdBy: String!
+  "When it ended. Null of one that has not."
+  endedAt: DateTime
+  "Why it ended. Null where nothing was said."
+  endReason: String
+  "1 at first, and one more with each change."
+  version: Long!
+  "Its tasks, in the order in which they were made, as far as you have access to them."
+  tasks(
+    "How many at most: 25 if not said, 200 at the most."
+    first: Int
+    "Only those behind this cursor. A page may be short or empty before the last."
+    after: Cursor
+    "Only those of this status."
+    status: ScopeStatus
+  ): ScopeConnection!
+  "Its channels that you may find, in the order in which they were made."
+  channels(
+    "How many at most: 25 if not said, 200 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+  ): ChannelConnection!
+  "What was copied here of the messages of its channels, as they were published. Nothing is ever taken out."
+  events(
+    "Only those behind this number."
+    sinceSequence: Long
+    "How many at most: 25 if not said, 200 at the most."
+    first: Int
+    "Only those behind this cursor."
+    after: Cursor
+  ): ScopeEventConnection!
+  """
+  Checks its events from a number on, 10,000 of them: that none is missing, and that each has the hash that its content
+  and the event before give. The error LOG_DAMAGED names the first that is not as it was written.
+  """
+  verifyEvents(
+    "Where to begin: with the first, if not said."
+    fromSequence: Long! = 1
+  ): ScopeEventCheck
+  "The scope as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
+  entity: Entity
+}
+
+"What a scope is."
+enum ScopeKind {
+  "Something that is to be reached."
+  INTENT
+  "A part of the work for an intent."
+  TASK
+}
+
+"How far the work has come that a scope is about."
+enum ScopeStatus {
+  "It goes on."
+  ACTIVE
+  "It is done."
+  COMPLETED
+  "It was given up."
+  ABANDONED
+}
+
+"Who may see a scope and take part in it."
+type ScopeAccess {
+  "Everybody who is let in by the server."
+  everybody: Boolean!
+  "These agents."
+  agents: [String!]!
+  "Who has one of these roles."
+  roles: [String!]!
+}
+
+"Who is to see a scope and take part in it, beside those who run it."
+input ScopeAccessInput {
+  "Everybody who is let in by the server."
+  everybody: Boolean! = false
+  "These agents: 1000 at the most."
+  agents: [String!]
+  "Who has one of these roles: 64 at the most."
+  roles: [String!]
+}
+
+"A page of scopes."
+type ScopeConnection {
+  "The scopes."
+  nodes: [Scope!]!
+  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  pageInfo: PageInfo!
+}
+
+"An entry in the log of a scope. Each carries the hash of the one before."
+type ScopeEvent {
+  "Its number in the scope: 1, 2, 3 … without a gap."
+  sequence: Long!
+  "What happened: ` + "`" + `channel_message` + "`" + `."
+  type: String!
+  "The agent that did it."
+  actor: String!
+  "When."
+  time: DateTime!
+  """
+  What it was. Of a message: where it is, what it was for and to whom, and the hash of its content; the content itself
+  only where everybody who has access to the scope may read it.
+  """
+  data: JSON!
+  "The message that it is a copy of. Null when there is none that you may read."
+  message: Message
+  "The hash of the event before. Null of the first."
+  previousHash: String
+  """
+  The SHA-256, in hexadecimal, of the JSON array of the scope's id, ` + "`" + `sequence` + "`" + `, ` + "`" + `type` + "`" + `, ` + "`" + `actor` + "`" + `, the milliseconds of ` + "`" + `time` + "`" + `,
+  ` + "`" + `data` + "`" + ` as a text, and ` + "`" + `previousHash` + "`" + ` ("" for none).
+  """
+  hash: String!
+}
+
+"A page of events of a scope."
+type ScopeEventConnection {
+  "The events."
+  nodes: [ScopeEvent!]!
+  "Where this page stands in the whole. ` + "`" + `endCursor` + "`" + ` is null behind the last page."
+  pageInfo: PageInfo!
+}
+
+"What a check of the events of a scope found: all that were looked at are as they were written."
+type ScopeEventCheck {
+  "How many were looked at."
+  verified: Long!
+  "The hash of the last of them. Null where there was none."
+  head: String
+  "Where to go on. Null at the end of the log."
+  next: Long
+}
+
+"A scope that is to be made."
+input CreateScopeInput {
+  "The intent that it is to be a task of. Tasks have no tasks."
+  parentId: ID
+  "What people call it: 128 characters at the most."
+  title: String
+  "Who may see it and take part in it, beside those who run it. Nobody if not said."
+  access: ScopeAccessInput
+  "An agent that is to run it together with you."
+  coordinator: String
+}
+
+"What is to be different of a scope. What is not said stays."
+input UpdateScopeInput {
+  "Which one."
+  scopeId: ID!
+  "The version that you know: another one is the error VERSION_CONFLICT."
+  expectedVersion: Long!
+  "What people call it; \"\" for nothing."
+  title: String
+  "Who may see it and take part in it: takes the place of all that was said."
+  access: ScopeAccessInput
+  "The agent that runs it together with who made it; \"\" for none."
+  coordinator: String
+}
+
+"A scope that is to end."
+input EndScopeInput {
+  "Which one."
+  scopeId: ID!
+  "How: COMPLETED or ABANDONED."
+  status: ScopeStatus!
+  "Why, for those who read it later: 1024 characters at the most."
+  reason: String
+}
+
 "A message that is to be published."
 input PublishMessageInput {
   "The channel. Either this or ` + "`" + `to` + "`" + `."
   channelId: ID
   "The other agent of a direct channel. Either this or ` + "`" + `channelId` + "`" + `."
   to: String
+  """
+  The scope of the channel that has the name ` + "`" + `channelName` + "`" + `, in place of ` + "`" + `channelId` + "`" + ` and ` + "`" + `to` + "`" + `. Where there is none of the
+  name, it is made with the message, for whoever has access to the scope.
+  """
+  scopeId: ID
+  "The name of the channel. With ` + "`" + `scopeId` + "`" + `."
+  channelName: String
   "What it says: 1 to 32 JSON objects, such as ` + "`" + `{type: \"text\", text: \"hello\"}` + "`" + `, 256 KiB together."
   parts: [JSON!]!
   "The ids of artifacts that it refers to."
@@ -3548,6 +4096,8 @@ type Me {
   statements: Int!
   "How many it may be a source of. Null for no limit."
   maxStatements: Int
+  "What it may do in channels. Null where there are none."
+  tier: ChannelTier
 }
 
 "What is known of an agent that has been here."
@@ -3910,6 +4460,16 @@ func (ec *executionContext) childFields_Backing(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Backing", field.Name)
 }
 
+func (ec *executionContext) childFields_BarPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "channel":
+		return ec.fieldContext_BarPayload_channel(ctx, field)
+	case "bars":
+		return ec.fieldContext_BarPayload_bars(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BarPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -3956,6 +4516,30 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 		return ec.fieldContext_Channel_rights(ctx, field)
 	case "maxMembers":
 		return ec.fieldContext_Channel_maxMembers(ctx, field)
+	case "limits":
+		return ec.fieldContext_Channel_limits(ctx, field)
+	case "status":
+		return ec.fieldContext_Channel_status(ctx, field)
+	case "closedAt":
+		return ec.fieldContext_Channel_closedAt(ctx, field)
+	case "closedReason":
+		return ec.fieldContext_Channel_closedReason(ctx, field)
+	case "expireAfterSeconds":
+		return ec.fieldContext_Channel_expireAfterSeconds(ctx, field)
+	case "keepMessages":
+		return ec.fieldContext_Channel_keepMessages(ctx, field)
+	case "scope":
+		return ec.fieldContext_Channel_scope(ctx, field)
+	case "scopeId":
+		return ec.fieldContext_Channel_scopeId(ctx, field)
+	case "memberPolicy":
+		return ec.fieldContext_Channel_memberPolicy(ctx, field)
+	case "audit":
+		return ec.fieldContext_Channel_audit(ctx, field)
+	case "invitations":
+		return ec.fieldContext_Channel_invitations(ctx, field)
+	case "bars":
+		return ec.fieldContext_Channel_bars(ctx, field)
 	case "version":
 		return ec.fieldContext_Channel_version(ctx, field)
 	case "messageCount":
@@ -3976,6 +4560,20 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Channel", field.Name)
 }
 
+func (ec *executionContext) childFields_ChannelBar(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_ChannelBar_agent(ctx, field)
+	case "kind":
+		return ec.fieldContext_ChannelBar_kind(ctx, field)
+	case "from":
+		return ec.fieldContext_ChannelBar_from(ctx, field)
+	case "until":
+		return ec.fieldContext_ChannelBar_until(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelBar", field.Name)
+}
+
 func (ec *executionContext) childFields_ChannelConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -3984,6 +4582,30 @@ func (ec *executionContext) childFields_ChannelConnection(ctx context.Context, f
 		return ec.fieldContext_ChannelConnection_pageInfo(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ChannelConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ChannelInvitation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_ChannelInvitation_agent(ctx, field)
+	case "by":
+		return ec.fieldContext_ChannelInvitation_by(ctx, field)
+	case "at":
+		return ec.fieldContext_ChannelInvitation_at(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelInvitation", field.Name)
+}
+
+func (ec *executionContext) childFields_ChannelLimits(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "messagesPerMinute":
+		return ec.fieldContext_ChannelLimits_messagesPerMinute(ctx, field)
+	case "streams":
+		return ec.fieldContext_ChannelLimits_streams(ctx, field)
+	case "messageBytes":
+		return ec.fieldContext_ChannelLimits_messageBytes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelLimits", field.Name)
 }
 
 func (ec *executionContext) childFields_ChannelMember(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4012,6 +4634,22 @@ func (ec *executionContext) childFields_ChannelRights(ctx context.Context, field
 		return ec.fieldContext_ChannelRights_manage(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ChannelRights", field.Name)
+}
+
+func (ec *executionContext) childFields_ChannelTier(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ChannelTier_name(ctx, field)
+	case "messagesPerMinute":
+		return ec.fieldContext_ChannelTier_messagesPerMinute(ctx, field)
+	case "streams":
+		return ec.fieldContext_ChannelTier_streams(ctx, field)
+	case "channels":
+		return ec.fieldContext_ChannelTier_channels(ctx, field)
+	case "messageBytes":
+		return ec.fieldContext_ChannelTier_messageBytes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelTier", field.Name)
 }
 
 func (ec *executionContext) childFields_Commit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4264,6 +4902,16 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Group", field.Name)
 }
 
+func (ec *executionContext) childFields_LeftChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_LeftChannel_id(ctx, field)
+	case "channel":
+		return ec.fieldContext_LeftChannel_channel(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LeftChannel", field.Name)
+}
+
 func (ec *executionContext) childFields_MatchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "columns":
@@ -4356,6 +5004,8 @@ func (ec *executionContext) childFields_Me(ctx context.Context, field graphql.Co
 		return ec.fieldContext_Me_statements(ctx, field)
 	case "maxStatements":
 		return ec.fieldContext_Me_maxStatements(ctx, field)
+	case "tier":
+		return ec.fieldContext_Me_tier(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Me", field.Name)
 }
@@ -4652,6 +5302,16 @@ func (ec *executionContext) childFields_QuarantinePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type QuarantinePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemovedAgent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_RemovedAgent_agent(ctx, field)
+	case "channels":
+		return ec.fieldContext_RemovedAgent_channels(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemovedAgent", field.Name)
+}
+
 func (ec *executionContext) childFields_ResolveContradictionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "success":
@@ -4730,6 +5390,114 @@ func (ec *executionContext) childFields_RevertCommitPayload(ctx context.Context,
 		return ec.fieldContext_RevertCommitPayload_proposalId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RevertCommitPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Scope(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Scope_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Scope_kind(ctx, field)
+	case "parent":
+		return ec.fieldContext_Scope_parent(ctx, field)
+	case "parentId":
+		return ec.fieldContext_Scope_parentId(ctx, field)
+	case "title":
+		return ec.fieldContext_Scope_title(ctx, field)
+	case "status":
+		return ec.fieldContext_Scope_status(ctx, field)
+	case "access":
+		return ec.fieldContext_Scope_access(ctx, field)
+	case "coordinator":
+		return ec.fieldContext_Scope_coordinator(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Scope_createdAt(ctx, field)
+	case "createdBy":
+		return ec.fieldContext_Scope_createdBy(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_Scope_endedAt(ctx, field)
+	case "endReason":
+		return ec.fieldContext_Scope_endReason(ctx, field)
+	case "version":
+		return ec.fieldContext_Scope_version(ctx, field)
+	case "tasks":
+		return ec.fieldContext_Scope_tasks(ctx, field)
+	case "channels":
+		return ec.fieldContext_Scope_channels(ctx, field)
+	case "events":
+		return ec.fieldContext_Scope_events(ctx, field)
+	case "verifyEvents":
+		return ec.fieldContext_Scope_verifyEvents(ctx, field)
+	case "entity":
+		return ec.fieldContext_Scope_entity(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Scope", field.Name)
+}
+
+func (ec *executionContext) childFields_ScopeAccess(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "everybody":
+		return ec.fieldContext_ScopeAccess_everybody(ctx, field)
+	case "agents":
+		return ec.fieldContext_ScopeAccess_agents(ctx, field)
+	case "roles":
+		return ec.fieldContext_ScopeAccess_roles(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScopeAccess", field.Name)
+}
+
+func (ec *executionContext) childFields_ScopeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ScopeConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ScopeConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScopeConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ScopeEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sequence":
+		return ec.fieldContext_ScopeEvent_sequence(ctx, field)
+	case "type":
+		return ec.fieldContext_ScopeEvent_type(ctx, field)
+	case "actor":
+		return ec.fieldContext_ScopeEvent_actor(ctx, field)
+	case "time":
+		return ec.fieldContext_ScopeEvent_time(ctx, field)
+	case "data":
+		return ec.fieldContext_ScopeEvent_data(ctx, field)
+	case "message":
+		return ec.fieldContext_ScopeEvent_message(ctx, field)
+	case "previousHash":
+		return ec.fieldContext_ScopeEvent_previousHash(ctx, field)
+	case "hash":
+		return ec.fieldContext_ScopeEvent_hash(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScopeEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_ScopeEventCheck(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "verified":
+		return ec.fieldContext_ScopeEventCheck_verified(ctx, field)
+	case "head":
+		return ec.fieldContext_ScopeEventCheck_head(ctx, field)
+	case "next":
+		return ec.fieldContext_ScopeEventCheck_next(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScopeEventCheck", field.Name)
+}
+
+func (ec *executionContext) childFields_ScopeEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ScopeEventConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ScopeEventConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScopeEventConnection", field.Name)
 }
 
 func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5672,6 +6440,20 @@ func (ec *executionContext) field_Message_replies_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_acceptInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_acknowledgeMessages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5706,6 +6488,34 @@ func (ec *executionContext) field_Mutation_applyPatches_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (ApplyPatchesInput, error) {
 			return ec.unmarshalNApplyPatchesInput2koineᚋgraphᚐApplyPatchesInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_banAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (BarInput, error) {
+			return ec.unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_closeChannel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CloseChannelInput, error) {
+			return ec.unmarshalNCloseChannelInput2koineᚋgraphᚐCloseChannelInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5756,6 +6566,34 @@ func (ec *executionContext) field_Mutation_createGraph_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createScope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateScopeInput, error) {
+			return ec.unmarshalNCreateScopeInput2koineᚋgraphᚐCreateScopeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_declineInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteChannel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5784,12 +6622,82 @@ func (ec *executionContext) field_Mutation_deleteGraph_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_endScope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (EndScopeInput, error) {
+			return ec.unmarshalNEndScopeInput2koineᚋgraphᚐEndScopeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_inviteMember_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (InvitationInput, error) {
+			return ec.unmarshalNInvitationInput2koineᚋgraphᚐInvitationInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_joinChannel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (JoinChannelInput, error) {
+			return ec.unmarshalNJoinChannelInput2koineᚋgraphᚐJoinChannelInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_leaveChannel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_liftQuarantine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (LiftQuarantineInput, error) {
 			return ec.unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_muteAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (BarInput, error) {
+			return ec.unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5823,6 +6731,20 @@ func (ec *executionContext) field_Mutation_quarantineAgent_args(ctx context.Cont
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "principalId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["principalId"] = arg0
 	return args, nil
 }
 
@@ -6022,6 +6944,34 @@ func (ec *executionContext) field_Mutation_setShapes_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_unbanAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UnbarInput, error) {
+			return ec.unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unmuteAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UnbarInput, error) {
+			return ec.unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6042,6 +6992,34 @@ func (ec *executionContext) field_Mutation_updateChannel_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (UpdateChannelInput, error) {
 			return ec.unmarshalNUpdateChannelInput2koineᚋgraphᚐUpdateChannelInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateScope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateScopeInput, error) {
+			return ec.unmarshalNUpdateScopeInput2koineᚋgraphᚐUpdateScopeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_withdrawInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (InvitationInput, error) {
+			return ec.unmarshalNInvitationInput2koineᚋgraphᚐInvitationInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6349,6 +7327,22 @@ func (ec *executionContext) field_Query_channels_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["member"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "invited",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["invited"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "scopeId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["scopeId"] = arg5
 	return args, nil
 }
 
@@ -6722,6 +7716,58 @@ func (ec *executionContext) field_Query_proposals_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_scope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_scopes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "parentId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["parentId"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) (*ScopeStatus, error) {
+			return ec.unmarshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_shortestPaths_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6923,6 +7969,102 @@ func (ec *executionContext) field_Query_why_args(ctx context.Context, rawArgs ma
 		return nil, err
 	}
 	args["view"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Scope_channels_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Scope_events_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "sinceSequence",
+		func(ctx context.Context, v any) (*int64, error) {
+			return ec.unmarshalOLong2ᚖint64(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["sinceSequence"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Scope_tasks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Cursor, error) {
+			return ec.unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) (*ScopeStatus, error) {
+			return ec.unmarshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Scope_verifyEvents_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "fromSequence",
+		func(ctx context.Context, v any) (int64, error) {
+			return ec.unmarshalNLong2int64(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["fromSequence"] = arg0
 	return args, nil
 }
 
@@ -8894,6 +10036,70 @@ func (ec *executionContext) fieldContext_Backing_message(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _BarPayload_channel(ctx context.Context, field graphql.CollectedField, obj *BarPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BarPayload_channel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channel, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BarPayload_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BarPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BarPayload_bars(ctx context.Context, field graphql.CollectedField, obj *BarPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BarPayload_bars(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bars, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+			return ec.marshalNChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BarPayload_bars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BarPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelBar(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9316,6 +10522,318 @@ func (ec *executionContext) fieldContext_Channel_maxMembers(_ context.Context, f
 	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Channel_limits(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_limits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limits(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelLimits) graphql.Marshaler {
+			return ec.marshalNChannelLimits2ᚖkoineᚋgraphᚐChannelLimits(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_limits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelLimits(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Channel_status(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelStatus) graphql.Marshaler {
+			return ec.marshalNChannelStatus2koineᚋgraphᚐChannelStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type ChannelStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_closedAt(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_closedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClosedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_closedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_closedReason(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_closedReason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClosedReason(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_closedReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_expireAfterSeconds(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_expireAfterSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpireAfterSeconds(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_expireAfterSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_keepMessages(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_keepMessages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KeepMessages(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_keepMessages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_scope(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Channel_scopeId(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_scopeId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ScopeID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_scopeId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_memberPolicy(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_memberPolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemberPolicy(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelMemberPolicy) graphql.Marshaler {
+			return ec.marshalOChannelMemberPolicy2ᚖkoineᚋgraphᚐChannelMemberPolicy(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_memberPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type ChannelMemberPolicy does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_audit(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_audit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Audit(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_audit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_invitations(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_invitations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Invitations(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelInvitation) graphql.Marshaler {
+			return ec.marshalNChannelInvitation2ᚕkoineᚋgraphᚐChannelInvitationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_invitations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelInvitation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Channel_bars(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_bars(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bars(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+			return ec.marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_bars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelBar(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Channel_version(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9539,6 +11057,98 @@ func (ec *executionContext) fieldContext_Channel_factsGraph(_ context.Context, f
 	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type IRI does not have child fields"))
 }
 
+func (ec *executionContext) _ChannelBar_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelBar_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelBar_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelBar_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelBar_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelBarKind) graphql.Marshaler {
+			return ec.marshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelBar_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type ChannelBarKind does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelBar_from(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelBar_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelBar_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelBar_until(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelBar_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelBar_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _ChannelConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ChannelConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9601,6 +11211,144 @@ func (ec *executionContext) fieldContext_ChannelConnection_pageInfo(_ context.Co
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ChannelInvitation_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelInvitation_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelInvitation_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelInvitation_by(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelInvitation_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelInvitation_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelInvitation_at(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelInvitation_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelInvitation_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelLimits_messagesPerMinute(ctx context.Context, field graphql.CollectedField, obj *ChannelLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelLimits_messagesPerMinute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MessagesPerMinute, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelLimits_messagesPerMinute(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelLimits_streams(ctx context.Context, field graphql.CollectedField, obj *ChannelLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelLimits_streams(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Streams, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelLimits_streams(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelLimits", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelLimits_messageBytes(ctx context.Context, field graphql.CollectedField, obj *ChannelLimits) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelLimits_messageBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MessageBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelLimits_messageBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelLimits", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelMember_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelMember) (ret graphql.Marshaler) {
@@ -9785,6 +11533,121 @@ func (ec *executionContext) _ChannelRights_manage(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_ChannelRights_manage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelTier_name(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelTier_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelTier_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelTier", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelTier_messagesPerMinute(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelTier_messagesPerMinute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MessagesPerMinute, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelTier_messagesPerMinute(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelTier", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelTier_streams(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelTier_streams(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Streams, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelTier_streams(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelTier", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelTier_channels(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelTier_channels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelTier_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelTier", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelTier_messageBytes(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelTier_messageBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MessageBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelTier_messageBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelTier", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Commit_id(ctx context.Context, field graphql.CollectedField, obj *Commit) (ret graphql.Marshaler) {
@@ -12122,6 +13985,61 @@ func (ec *executionContext) fieldContext_Group_count(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _LeftChannel_id(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftChannel_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LeftChannel_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeftChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _LeftChannel_channel(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftChannel_channel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channel, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LeftChannel_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LeftChannel",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Literal_value(ctx context.Context, field graphql.CollectedField, obj *Literal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13265,6 +15183,38 @@ func (ec *executionContext) _Me_maxStatements(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Me_maxStatements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Me_tier(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Me_tier(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tier, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelTier) graphql.Marshaler {
+			return ec.marshalOChannelTier2ᚖkoineᚋgraphᚐChannelTier(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Me_tier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Me",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelTier(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Message_id(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
@@ -15347,6 +17297,666 @@ func (ec *executionContext) fieldContext_Mutation_removeChannelMember(ctx contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_removeChannelMember_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_closeChannel(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_closeChannel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CloseChannel(ctx, fc.Args["input"].(CloseChannelInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_closeChannel(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_closeChannel_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_joinChannel(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_joinChannel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().JoinChannel(ctx, fc.Args["input"].(JoinChannelInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_joinChannel(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_joinChannel_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_leaveChannel(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_leaveChannel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().LeaveChannel(ctx, fc.Args["channelId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
+			return ec.marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_leaveChannel(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LeftChannel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_leaveChannel_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_inviteMember(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_inviteMember(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().InviteMember(ctx, fc.Args["input"].(InvitationInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_inviteMember(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_inviteMember_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_withdrawInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_withdrawInvitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().WithdrawInvitation(ctx, fc.Args["input"].(InvitationInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_withdrawInvitation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_withdrawInvitation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_acceptInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_acceptInvitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AcceptInvitation(ctx, fc.Args["channelId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_acceptInvitation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_acceptInvitation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_declineInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_declineInvitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeclineInvitation(ctx, fc.Args["channelId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
+			return ec.marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_declineInvitation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LeftChannel(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_declineInvitation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_banAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_banAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().BanAgent(ctx, fc.Args["input"].(BarInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
+			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_banAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BarPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_banAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unbanAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unbanAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnbanAgent(ctx, fc.Args["input"].(UnbarInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
+			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unbanAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BarPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unbanAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_muteAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_muteAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().MuteAgent(ctx, fc.Args["input"].(BarInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
+			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_muteAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BarPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_muteAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unmuteAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unmuteAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnmuteAgent(ctx, fc.Args["input"].(UnbarInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
+			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unmuteAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BarPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unmuteAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveAgent(ctx, fc.Args["principalId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RemovedAgent) graphql.Marshaler {
+			return ec.marshalORemovedAgent2ᚖkoineᚋgraphᚐRemovedAgent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemovedAgent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createScope(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateScope(ctx, fc.Args["input"].(CreateScopeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createScope(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createScope_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateScope(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateScope(ctx, fc.Args["input"].(UpdateScopeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateScope(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateScope_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_endScope(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_endScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EndScope(ctx, fc.Args["input"].(EndScopeInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_endScope(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_endScope_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18125,7 +20735,7 @@ func (ec *executionContext) _Query_channels(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Channels(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["visibility"].(*ChannelVisibility), fc.Args["member"].(*string))
+			return ec.Resolvers.Query().Channels(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["visibility"].(*ChannelVisibility), fc.Args["member"].(*string), fc.Args["invited"].(bool), fc.Args["scopeId"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
@@ -18155,6 +20765,126 @@ func (ec *executionContext) fieldContext_Query_channels(ctx context.Context, fie
 	if fc.Args, err = ec.field_Query_channels_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_scope(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Scope(ctx, fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_scope(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_scope_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_scopes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_scopes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Scopes(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["parentId"].(*string), fc.Args["status"].(*ScopeStatus))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
+			return ec.marshalOScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_scopes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_scopes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_channelBars(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_channelBars(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ChannelBars(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+			return ec.marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_channelBars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelBar(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -18397,6 +21127,52 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RemovedAgent_agent(ctx context.Context, field graphql.CollectedField, obj *RemovedAgent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemovedAgent_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemovedAgent_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemovedAgent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RemovedAgent_channels(ctx context.Context, field graphql.CollectedField, obj *RemovedAgent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemovedAgent_channels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemovedAgent_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemovedAgent", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ResolveContradictionPayload_success(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
@@ -19105,6 +21881,990 @@ func (ec *executionContext) _RevertCommitPayload_proposalId(ctx context.Context,
 }
 func (ec *executionContext) fieldContext_RevertCommitPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RevertCommitPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_id(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_kind(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ScopeKind) graphql.Marshaler {
+			return ec.marshalNScopeKind2koineᚋgraphᚐScopeKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type ScopeKind does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_parent(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_parent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Parent(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Scope) graphql.Marshaler {
+			return ec.marshalOScope2ᚖkoineᚋgraphᚐScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_parent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_parentId(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_parentId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ParentID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_parentId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_title(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_status(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ScopeStatus) graphql.Marshaler {
+			return ec.marshalNScopeStatus2koineᚋgraphᚐScopeStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type ScopeStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_access(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_access(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Access(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ScopeAccess) graphql.Marshaler {
+			return ec.marshalNScopeAccess2ᚖkoineᚋgraphᚐScopeAccess(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_access(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeAccess(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_coordinator(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_coordinator(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Coordinator(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_coordinator(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_createdAt(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_createdBy(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_createdBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedBy(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_createdBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_endedAt(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_endedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_endReason(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_endReason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndReason(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_endReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_version(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Scope", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Scope_tasks(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_tasks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Tasks(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["status"].(*ScopeStatus))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
+			return ec.marshalNScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_tasks(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Scope_tasks_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_channels(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_channels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Channels(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
+			return ec.marshalNChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_channels(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Scope_channels_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_events(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_events(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Events(ctx, fc.Args["sinceSequence"].(*int64), fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ScopeEventConnection) graphql.Marshaler {
+			return ec.marshalNScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_events(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeEventConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Scope_events_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_verifyEvents(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_verifyEvents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.VerifyEvents(ctx, fc.Args["fromSequence"].(int64))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ScopeEventCheck) graphql.Marshaler {
+			return ec.marshalOScopeEventCheck2ᚖkoineᚋgraphᚐScopeEventCheck(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_verifyEvents(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeEventCheck(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Scope_verifyEvents_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Scope_entity(ctx context.Context, field graphql.CollectedField, obj *Scope) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Scope_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Entity) graphql.Marshaler {
+			return ec.marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Scope_entity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Scope",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Entity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScopeAccess_everybody(ctx context.Context, field graphql.CollectedField, obj *ScopeAccess) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeAccess_everybody(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Everybody, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeAccess_everybody(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeAccess", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeAccess_agents(ctx context.Context, field graphql.CollectedField, obj *ScopeAccess) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeAccess_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agents, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeAccess_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeAccess", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeAccess_roles(ctx context.Context, field graphql.CollectedField, obj *ScopeAccess) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeAccess_roles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Roles, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeAccess_roles(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeAccess", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ScopeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Scope) graphql.Marshaler {
+			return ec.marshalNScope2ᚕkoineᚋgraphᚐScopeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScopeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Scope(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScopeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ScopeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScopeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScopeEvent_sequence(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_sequence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sequence(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_sequence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_type(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_actor(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_actor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Actor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_time(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_time(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Time(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_time(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_data(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_data(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Data(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_data(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_message(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScopeEvent",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScopeEvent_previousHash(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_previousHash(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreviousHash(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_previousHash(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEvent_hash(ctx context.Context, field graphql.CollectedField, obj *ScopeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEvent_hash(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Hash(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEvent_hash(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEventCheck_verified(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEventCheck_verified(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Verified, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEventCheck_verified(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEventCheck_head(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEventCheck_head(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Head, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEventCheck_head(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEventCheck_next(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEventCheck_next(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Next, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEventCheck_next(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ScopeEventConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ScopeEventConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEventConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ScopeEvent) graphql.Marshaler {
+			return ec.marshalNScopeEvent2ᚕkoineᚋgraphᚐScopeEventᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEventConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScopeEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScopeEvent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScopeEventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ScopeEventConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScopeEventConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkoineᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScopeEventConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScopeEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
@@ -22847,6 +26607,61 @@ func (ec *executionContext) unmarshalInputApplyPatchesInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBarInput(ctx context.Context, obj any) (BarInput, error) {
+	var it BarInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["everywhere"]; !present {
+		asMap["everywhere"] = false
+	}
+
+	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId", "until"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "everywhere":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Everywhere = data
+		case "principalId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PrincipalID = data
+		case "until":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("until"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Until = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputBudgetInput(ctx context.Context, obj any) (BudgetInput, error) {
 	var it BudgetInput
 	if obj == nil {
@@ -22886,6 +26701,50 @@ func (ec *executionContext) unmarshalInputBudgetInput(ctx context.Context, obj a
 				return it, err
 			}
 			it.MaxStatements = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputChannelLimitsInput(ctx context.Context, obj any) (ChannelLimitsInput, error) {
+	var it ChannelLimitsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"messagesPerMinute", "streams", "messageBytes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "messagesPerMinute":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("messagesPerMinute"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MessagesPerMinute = data
+		case "streams":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("streams"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Streams = data
+		case "messageBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("messageBytes"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MessageBytes = data
 		}
 	}
 	return it, nil
@@ -22986,6 +26845,43 @@ func (ec *executionContext) unmarshalInputChannelRightsInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCloseChannelInput(ctx context.Context, obj any) (CloseChannelInput, error) {
+	var it CloseChannelInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"channelId", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateApiKeyInput(ctx context.Context, obj any) (CreateAPIKeyInput, error) {
 	var it CreateAPIKeyInput
 	if obj == nil {
@@ -23062,7 +26958,11 @@ func (ec *executionContext) unmarshalInputCreateChannelInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"kind", "name", "topic", "visibility", "members", "metadata", "rights", "maxMembers"}
+	if _, present := asMap["audit"]; !present {
+		asMap["audit"] = false
+	}
+
+	fieldsInOrder := [...]string{"kind", "name", "topic", "visibility", "members", "metadata", "rights", "maxMembers", "limits", "expireAfterSeconds", "keepMessages", "scopeId", "memberPolicy", "audit"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -23125,6 +27025,48 @@ func (ec *executionContext) unmarshalInputCreateChannelInput(ctx context.Context
 				return it, err
 			}
 			it.MaxMembers = data
+		case "limits":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("limits"))
+			data, err := ec.unmarshalOChannelLimitsInput2ᚖkoineᚋgraphᚐChannelLimitsInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Limits = data
+		case "expireAfterSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expireAfterSeconds"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpireAfterSeconds = data
+		case "keepMessages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepMessages"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepMessages = data
+		case "scopeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopeId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScopeID = data
+		case "memberPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("memberPolicy"))
+			data, err := ec.unmarshalOChannelMemberPolicy2ᚖkoineᚋgraphᚐChannelMemberPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MemberPolicy = data
+		case "audit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("audit"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Audit = data
 		}
 	}
 	return it, nil
@@ -23197,6 +27139,57 @@ func (ec *executionContext) unmarshalInputCreateGraphInput(ctx context.Context, 
 				return it, err
 			}
 			it.Justification = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateScopeInput(ctx context.Context, obj any) (CreateScopeInput, error) {
+	var it CreateScopeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"parentId", "title", "access", "coordinator"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "parentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parentId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ParentID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "access":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("access"))
+			data, err := ec.unmarshalOScopeAccessInput2ᚖkoineᚋgraphᚐScopeAccessInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Access = data
+		case "coordinator":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("coordinator"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Coordinator = data
 		}
 	}
 	return it, nil
@@ -23320,6 +27313,50 @@ func (ec *executionContext) unmarshalInputDeleteGraphInput(ctx context.Context, 
 				return it, err
 			}
 			it.Justification = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputEndScopeInput(ctx context.Context, obj any) (EndScopeInput, error) {
+	var it EndScopeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"scopeId", "status", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "scopeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopeId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScopeID = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalNScopeStatus2koineᚋgraphᚐScopeStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
 		}
 	}
 	return it, nil
@@ -23961,6 +27998,80 @@ func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any
 				return it, err
 			}
 			it.Regex = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputInvitationInput(ctx context.Context, obj any) (InvitationInput, error) {
+	var it InvitationInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"channelId", "principalId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "principalId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PrincipalID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputJoinChannelInput(ctx context.Context, obj any) (JoinChannelInput, error) {
+	var it JoinChannelInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"channelId", "role"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "role":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("role"))
+			data, err := ec.unmarshalOChannelRole2ᚖkoineᚋgraphᚐChannelRole(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Role = data
 		}
 	}
 	return it, nil
@@ -24766,7 +28877,7 @@ func (ec *executionContext) unmarshalInputPublishMessageInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"channelId", "to", "parts", "artifactRefs", "metadata", "idempotencyKey", "messageType", "contentType", "format", "tags", "recipient", "correlationId", "expiresAt", "replyToId", "threadId", "patches", "justification", "taskId", "sessionId"}
+	fieldsInOrder := [...]string{"channelId", "to", "scopeId", "channelName", "parts", "artifactRefs", "metadata", "idempotencyKey", "messageType", "contentType", "format", "tags", "recipient", "correlationId", "expiresAt", "replyToId", "threadId", "patches", "justification", "taskId", "sessionId"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -24787,6 +28898,20 @@ func (ec *executionContext) unmarshalInputPublishMessageInput(ctx context.Contex
 				return it, err
 			}
 			it.To = data
+		case "scopeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopeId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScopeID = data
+		case "channelName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelName = data
 		case "parts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parts"))
 			data, err := ec.unmarshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx, v)
@@ -25277,6 +29402,54 @@ func (ec *executionContext) unmarshalInputRotateApiKeyInput(ctx context.Context,
 				return it, err
 			}
 			it.OverlapSeconds = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputScopeAccessInput(ctx context.Context, obj any) (ScopeAccessInput, error) {
+	var it ScopeAccessInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["everybody"]; !present {
+		asMap["everybody"] = false
+	}
+
+	fieldsInOrder := [...]string{"everybody", "agents", "roles"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "everybody":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everybody"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Everybody = data
+		case "agents":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("agents"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Agents = data
+		case "roles":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("roles"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Roles = data
 		}
 	}
 	return it, nil
@@ -25994,6 +30167,54 @@ func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUnbarInput(ctx context.Context, obj any) (UnbarInput, error) {
+	var it UnbarInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["everywhere"]; !present {
+		asMap["everywhere"] = false
+	}
+
+	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "everywhere":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Everywhere = data
+		case "principalId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PrincipalID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, obj any) (UpdateAgentInput, error) {
 	var it UpdateAgentInput
 	if obj == nil {
@@ -26056,7 +30277,7 @@ func (ec *executionContext) unmarshalInputUpdateChannelInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"channelId", "expectedVersion", "name", "topic", "metadataPatch", "rights", "maxMembers"}
+	fieldsInOrder := [...]string{"channelId", "expectedVersion", "name", "topic", "metadataPatch", "rights", "maxMembers", "limits", "expireAfterSeconds", "keepMessages", "audit"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -26112,6 +30333,92 @@ func (ec *executionContext) unmarshalInputUpdateChannelInput(ctx context.Context
 				return it, err
 			}
 			it.MaxMembers = data
+		case "limits":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("limits"))
+			data, err := ec.unmarshalOChannelLimitsInput2ᚖkoineᚋgraphᚐChannelLimitsInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Limits = data
+		case "expireAfterSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expireAfterSeconds"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpireAfterSeconds = data
+		case "keepMessages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keepMessages"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KeepMessages = data
+		case "audit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("audit"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Audit = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateScopeInput(ctx context.Context, obj any) (UpdateScopeInput, error) {
+	var it UpdateScopeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"scopeId", "expectedVersion", "title", "access", "coordinator"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "scopeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopeId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScopeID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalNLong2int64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "access":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("access"))
+			data, err := ec.unmarshalOScopeAccessInput2ᚖkoineᚋgraphᚐScopeAccessInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Access = data
+		case "coordinator":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("coordinator"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Coordinator = data
 		}
 	}
 	return it, nil
@@ -27342,6 +31649,49 @@ func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
+var barPayloadImplementors = []string{"BarPayload"}
+
+func (ec *executionContext) _BarPayload(ctx context.Context, sel ast.SelectionSet, obj *BarPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, barPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BarPayload")
+		case "channel":
+			out.Values[i] = ec._BarPayload_channel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "bars":
+			out.Values[i] = ec._BarPayload_bars(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var changeConnectionImplementors = []string{"ChangeConnection"}
 
 func (ec *executionContext) _ChangeConnection(ctx context.Context, sel ast.SelectionSet, obj *ChangeConnection) graphql.Marshaler {
@@ -27500,6 +31850,165 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "limits":
+			out.Values[i] = ec._Channel_limits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._Channel_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "closedAt":
+			out.Values[i] = ec._Channel_closedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "closedReason":
+			out.Values[i] = ec._Channel_closedReason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "expireAfterSeconds":
+			out.Values[i] = ec._Channel_expireAfterSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "keepMessages":
+			out.Values[i] = ec._Channel_keepMessages(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "scope":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_scope(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "scopeId":
+			out.Values[i] = ec._Channel_scopeId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "memberPolicy":
+			out.Values[i] = ec._Channel_memberPolicy(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "audit":
+			out.Values[i] = ec._Channel_audit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "invitations":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_invitations(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "bars":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_bars(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "version":
 			out.Values[i] = ec._Channel_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -27693,6 +32202,59 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
+var channelBarImplementors = []string{"ChannelBar"}
+
+func (ec *executionContext) _ChannelBar(ctx context.Context, sel ast.SelectionSet, obj *ChannelBar) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelBarImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelBar")
+		case "agent":
+			out.Values[i] = ec._ChannelBar_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._ChannelBar_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._ChannelBar_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._ChannelBar_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var channelConnectionImplementors = []string{"ChannelConnection"}
 
 func (ec *executionContext) _ChannelConnection(ctx context.Context, sel ast.SelectionSet, obj *ChannelConnection) graphql.Marshaler {
@@ -27713,6 +32275,102 @@ func (ec *executionContext) _ChannelConnection(ctx context.Context, sel ast.Sele
 		case "pageInfo":
 			out.Values[i] = ec._ChannelConnection_pageInfo(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var channelInvitationImplementors = []string{"ChannelInvitation"}
+
+func (ec *executionContext) _ChannelInvitation(ctx context.Context, sel ast.SelectionSet, obj *ChannelInvitation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelInvitationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelInvitation")
+		case "agent":
+			out.Values[i] = ec._ChannelInvitation_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "by":
+			out.Values[i] = ec._ChannelInvitation_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._ChannelInvitation_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var channelLimitsImplementors = []string{"ChannelLimits"}
+
+func (ec *executionContext) _ChannelLimits(ctx context.Context, sel ast.SelectionSet, obj *ChannelLimits) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelLimitsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelLimits")
+		case "messagesPerMinute":
+			out.Values[i] = ec._ChannelLimits_messagesPerMinute(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "streams":
+			out.Values[i] = ec._ChannelLimits_streams(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "messageBytes":
+			out.Values[i] = ec._ChannelLimits_messageBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -27819,6 +32477,64 @@ func (ec *executionContext) _ChannelRights(ctx context.Context, sel ast.Selectio
 		case "manage":
 			out.Values[i] = ec._ChannelRights_manage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var channelTierImplementors = []string{"ChannelTier"}
+
+func (ec *executionContext) _ChannelTier(ctx context.Context, sel ast.SelectionSet, obj *ChannelTier) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelTierImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelTier")
+		case "name":
+			out.Values[i] = ec._ChannelTier_name(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "messagesPerMinute":
+			out.Values[i] = ec._ChannelTier_messagesPerMinute(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "streams":
+			out.Values[i] = ec._ChannelTier_streams(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "channels":
+			out.Values[i] = ec._ChannelTier_channels(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "messageBytes":
+			out.Values[i] = ec._ChannelTier_messageBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -28912,6 +33628,49 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 	return out
 }
 
+var leftChannelImplementors = []string{"LeftChannel"}
+
+func (ec *executionContext) _LeftChannel(ctx context.Context, sel ast.SelectionSet, obj *LeftChannel) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, leftChannelImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LeftChannel")
+		case "id":
+			out.Values[i] = ec._LeftChannel_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "channel":
+			out.Values[i] = ec._LeftChannel_channel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var literalImplementors = []string{"Literal", "Term"}
 
 func (ec *executionContext) _Literal(ctx context.Context, sel ast.SelectionSet, obj *Literal) graphql.Marshaler {
@@ -29362,6 +34121,11 @@ func (ec *executionContext) _Me(ctx context.Context, sel ast.SelectionSet, obj *
 			}
 		case "maxStatements":
 			out.Values[i] = ec._Me_maxStatements(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "tier":
+			out.Values[i] = ec._Me_tier(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -30330,6 +35094,111 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "removeChannelMember":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_removeChannelMember(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "closeChannel":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_closeChannel(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "joinChannel":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_joinChannel(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "leaveChannel":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_leaveChannel(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "inviteMember":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_inviteMember(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "withdrawInvitation":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_withdrawInvitation(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "acceptInvitation":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_acceptInvitation(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "declineInvitation":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_declineInvitation(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "banAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_banAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "unbanAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unbanAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "muteAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_muteAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "unmuteAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unmuteAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createScope":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createScope(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateScope":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateScope(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endScope":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_endScope(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -31660,6 +36529,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "scope":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_scope(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "scopes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_scopes(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "channelBars":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_channelBars(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "message":
 			field := field
 
@@ -31761,6 +36696,49 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removedAgentImplementors = []string{"RemovedAgent"}
+
+func (ec *executionContext) _RemovedAgent(ctx context.Context, sel ast.SelectionSet, obj *RemovedAgent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removedAgentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemovedAgent")
+		case "agent":
+			out.Values[i] = ec._RemovedAgent_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "channels":
+			out.Values[i] = ec._RemovedAgent_channels(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -32075,6 +37053,615 @@ func (ec *executionContext) _RevertCommitPayload(ctx context.Context, sel ast.Se
 		case "proposalId":
 			out.Values[i] = ec._RevertCommitPayload_proposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeImplementors = []string{"Scope"}
+
+func (ec *executionContext) _Scope(ctx context.Context, sel ast.SelectionSet, obj *Scope) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Scope")
+		case "id":
+			out.Values[i] = ec._Scope_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._Scope_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "parent":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_parent(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "parentId":
+			out.Values[i] = ec._Scope_parentId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "title":
+			out.Values[i] = ec._Scope_title(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._Scope_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "access":
+			out.Values[i] = ec._Scope_access(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "coordinator":
+			out.Values[i] = ec._Scope_coordinator(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._Scope_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdBy":
+			out.Values[i] = ec._Scope_createdBy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endedAt":
+			out.Values[i] = ec._Scope_endedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endReason":
+			out.Values[i] = ec._Scope_endReason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "version":
+			out.Values[i] = ec._Scope_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "tasks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_tasks(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "channels":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_channels(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "events":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_events(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "verifyEvents":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_verifyEvents(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "entity":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Scope_entity(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeAccessImplementors = []string{"ScopeAccess"}
+
+func (ec *executionContext) _ScopeAccess(ctx context.Context, sel ast.SelectionSet, obj *ScopeAccess) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeAccessImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScopeAccess")
+		case "everybody":
+			out.Values[i] = ec._ScopeAccess_everybody(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agents":
+			out.Values[i] = ec._ScopeAccess_agents(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "roles":
+			out.Values[i] = ec._ScopeAccess_roles(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeConnectionImplementors = []string{"ScopeConnection"}
+
+func (ec *executionContext) _ScopeConnection(ctx context.Context, sel ast.SelectionSet, obj *ScopeConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScopeConnection")
+		case "nodes":
+			out.Values[i] = ec._ScopeConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ScopeConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeEventImplementors = []string{"ScopeEvent"}
+
+func (ec *executionContext) _ScopeEvent(ctx context.Context, sel ast.SelectionSet, obj *ScopeEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScopeEvent")
+		case "sequence":
+			out.Values[i] = ec._ScopeEvent_sequence(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "type":
+			out.Values[i] = ec._ScopeEvent_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actor":
+			out.Values[i] = ec._ScopeEvent_actor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "time":
+			out.Values[i] = ec._ScopeEvent_time(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "data":
+			out.Values[i] = ec._ScopeEvent_data(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "message":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ScopeEvent_message(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "previousHash":
+			out.Values[i] = ec._ScopeEvent_previousHash(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "hash":
+			out.Values[i] = ec._ScopeEvent_hash(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeEventCheckImplementors = []string{"ScopeEventCheck"}
+
+func (ec *executionContext) _ScopeEventCheck(ctx context.Context, sel ast.SelectionSet, obj *ScopeEventCheck) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeEventCheckImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScopeEventCheck")
+		case "verified":
+			out.Values[i] = ec._ScopeEventCheck_verified(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "head":
+			out.Values[i] = ec._ScopeEventCheck_head(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "next":
+			out.Values[i] = ec._ScopeEventCheck_next(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var scopeEventConnectionImplementors = []string{"ScopeEventConnection"}
+
+func (ec *executionContext) _ScopeEventConnection(ctx context.Context, sel ast.SelectionSet, obj *ScopeEventConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scopeEventConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ScopeEventConnection")
+		case "nodes":
+			out.Values[i] = ec._ScopeEventConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ScopeEventConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -33840,6 +39427,11 @@ func (ec *executionContext) marshalNBacking2ᚕkoineᚋgraphᚐBackingᚄ(ctx co
 	return ret
 }
 
+func (ec *executionContext) unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx context.Context, v any) (BarInput, error) {
+	res, err := ec.unmarshalInputBarInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -33922,6 +39514,66 @@ func (ec *executionContext) marshalNChannel2ᚕkoineᚋgraphᚐChannelᚄ(ctx co
 	return ret
 }
 
+func (ec *executionContext) marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx context.Context, sel ast.SelectionSet, v ChannelBar) graphql.Marshaler {
+	return ec._ChannelBar(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx context.Context, v any) (ChannelBarKind, error) {
+	var res ChannelBarKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx context.Context, sel ast.SelectionSet, v ChannelBarKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx context.Context, sel ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ChannelConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNChannelInvitation2koineᚋgraphᚐChannelInvitation(ctx context.Context, sel ast.SelectionSet, v ChannelInvitation) graphql.Marshaler {
+	return ec._ChannelInvitation(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNChannelInvitation2ᚕkoineᚋgraphᚐChannelInvitationᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelInvitation) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChannelInvitation2koineᚋgraphᚐChannelInvitation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNChannelKind2koineᚋgraphᚐChannelKind(ctx context.Context, v any) (ChannelKind, error) {
 	var res ChannelKind
 	err := res.UnmarshalGQL(v)
@@ -33930,6 +39582,16 @@ func (ec *executionContext) unmarshalNChannelKind2koineᚋgraphᚐChannelKind(ct
 
 func (ec *executionContext) marshalNChannelKind2koineᚋgraphᚐChannelKind(ctx context.Context, sel ast.SelectionSet, v ChannelKind) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNChannelLimits2ᚖkoineᚋgraphᚐChannelLimits(ctx context.Context, sel ast.SelectionSet, v *ChannelLimits) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ChannelLimits(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNChannelMember2koineᚋgraphᚐChannelMember(ctx context.Context, sel ast.SelectionSet, v ChannelMember) graphql.Marshaler {
@@ -33977,6 +39639,16 @@ func (ec *executionContext) marshalNChannelRole2koineᚋgraphᚐChannelRole(ctx 
 	return v
 }
 
+func (ec *executionContext) unmarshalNChannelStatus2koineᚋgraphᚐChannelStatus(ctx context.Context, v any) (ChannelStatus, error) {
+	var res ChannelStatus
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNChannelStatus2koineᚋgraphᚐChannelStatus(ctx context.Context, sel ast.SelectionSet, v ChannelStatus) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNChannelVisibility2koineᚋgraphᚐChannelVisibility(ctx context.Context, v any) (ChannelVisibility, error) {
 	var res ChannelVisibility
 	err := res.UnmarshalGQL(v)
@@ -33995,6 +39667,11 @@ func (ec *executionContext) unmarshalNChannelWho2koineᚋgraphᚐChannelWho(ctx 
 
 func (ec *executionContext) marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx context.Context, sel ast.SelectionSet, v ChannelWho) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNCloseChannelInput2koineᚋgraphᚐCloseChannelInput(ctx context.Context, v any) (CloseChannelInput, error) {
+	res, err := ec.unmarshalInputCloseChannelInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNContradiction2koineᚋgraphᚐContradiction(ctx context.Context, sel ast.SelectionSet, v Contradiction) graphql.Marshaler {
@@ -34039,6 +39716,11 @@ func (ec *executionContext) unmarshalNCreateChannelInput2koineᚋgraphᚐCreateC
 
 func (ec *executionContext) unmarshalNCreateGraphInput2koineᚋgraphᚐCreateGraphInput(ctx context.Context, v any) (CreateGraphInput, error) {
 	res, err := ec.unmarshalInputCreateGraphInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateScopeInput2koineᚋgraphᚐCreateScopeInput(ctx context.Context, v any) (CreateScopeInput, error) {
+	res, err := ec.unmarshalInputCreateScopeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -34101,6 +39783,11 @@ func (ec *executionContext) unmarshalNDirection2koineᚋgraphᚐDirection(ctx co
 
 func (ec *executionContext) marshalNDirection2koineᚋgraphᚐDirection(ctx context.Context, sel ast.SelectionSet, v Direction) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNEndScopeInput2koineᚋgraphᚐEndScopeInput(ctx context.Context, v any) (EndScopeInput, error) {
+	res, err := ec.unmarshalInputEndScopeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNEntity2koineᚋgraphᚐEntity(ctx context.Context, sel ast.SelectionSet, v Entity) graphql.Marshaler {
@@ -34394,6 +40081,11 @@ func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.Selecti
 	return res
 }
 
+func (ec *executionContext) unmarshalNInvitationInput2koineᚋgraphᚐInvitationInput(ctx context.Context, v any) (InvitationInput, error) {
+	res, err := ec.unmarshalInputInvitationInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNJSON2encodingᚋjsonᚐRawMessage(ctx context.Context, v any) (json.RawMessage, error) {
 	res, err := UnmarshalJSON(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -34466,6 +40158,11 @@ func (ec *executionContext) marshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNJoinChannelInput2koineᚋgraphᚐJoinChannelInput(ctx context.Context, v any) (JoinChannelInput, error) {
+	res, err := ec.unmarshalInputJoinChannelInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx context.Context, v any) (LiftQuarantineInput, error) {
@@ -34987,6 +40684,96 @@ func (ec *executionContext) unmarshalNRotateApiKeyInput2koineᚋgraphᚐRotateAP
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNScope2koineᚋgraphᚐScope(ctx context.Context, sel ast.SelectionSet, v Scope) graphql.Marshaler {
+	return ec._Scope(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNScope2ᚕkoineᚋgraphᚐScopeᚄ(ctx context.Context, sel ast.SelectionSet, v []Scope) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNScope2koineᚋgraphᚐScope(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNScopeAccess2ᚖkoineᚋgraphᚐScopeAccess(ctx context.Context, sel ast.SelectionSet, v *ScopeAccess) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ScopeAccess(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ScopeConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNScopeEvent2koineᚋgraphᚐScopeEvent(ctx context.Context, sel ast.SelectionSet, v ScopeEvent) graphql.Marshaler {
+	return ec._ScopeEvent(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNScopeEvent2ᚕkoineᚋgraphᚐScopeEventᚄ(ctx context.Context, sel ast.SelectionSet, v []ScopeEvent) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNScopeEvent2koineᚋgraphᚐScopeEvent(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeEventConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ScopeEventConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNScopeKind2koineᚋgraphᚐScopeKind(ctx context.Context, v any) (ScopeKind, error) {
+	var res ScopeKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScopeKind2koineᚋgraphᚐScopeKind(ctx context.Context, sel ast.SelectionSet, v ScopeKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNScopeStatus2koineᚋgraphᚐScopeStatus(ctx context.Context, v any) (ScopeStatus, error) {
+	var res ScopeStatus
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScopeStatus2koineᚋgraphᚐScopeStatus(ctx context.Context, sel ast.SelectionSet, v ScopeStatus) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNSetGraphPolicyInput2koineᚋgraphᚐSetGraphPolicyInput(ctx context.Context, v any) (SetGraphPolicyInput, error) {
 	res, err := ec.unmarshalInputSetGraphPolicyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -35325,6 +41112,11 @@ func (ec *executionContext) unmarshalNTriplePattern2koineᚋgraphᚐTriplePatter
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx context.Context, v any) (UnbarInput, error) {
+	res, err := ec.unmarshalInputUnbarInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateAgentInput2koineᚋgraphᚐUpdateAgentInput(ctx context.Context, v any) (UpdateAgentInput, error) {
 	res, err := ec.unmarshalInputUpdateAgentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -35332,6 +41124,11 @@ func (ec *executionContext) unmarshalNUpdateAgentInput2koineᚋgraphᚐUpdateAge
 
 func (ec *executionContext) unmarshalNUpdateChannelInput2koineᚋgraphᚐUpdateChannelInput(ctx context.Context, v any) (UpdateChannelInput, error) {
 	res, err := ec.unmarshalInputUpdateChannelInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateScopeInput2koineᚋgraphᚐUpdateScopeInput(ctx context.Context, v any) (UpdateScopeInput, error) {
+	res, err := ec.unmarshalInputUpdateScopeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -35653,6 +41450,13 @@ func (ec *executionContext) marshalOAuditKind2ᚕkoineᚋgraphᚐAuditKindᚄ(ct
 	return ret
 }
 
+func (ec *executionContext) marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx context.Context, sel ast.SelectionSet, v *BarPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._BarPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -35741,6 +41545,25 @@ func (ec *executionContext) marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx conte
 	return ec._Channel(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx context.Context, sel ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -35764,6 +41587,14 @@ func (ec *executionContext) marshalOChannelKind2ᚖkoineᚋgraphᚐChannelKind(c
 	return v
 }
 
+func (ec *executionContext) unmarshalOChannelLimitsInput2ᚖkoineᚋgraphᚐChannelLimitsInput(ctx context.Context, v any) (*ChannelLimitsInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputChannelLimitsInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOChannelMemberInput2ᚕkoineᚋgraphᚐChannelMemberInputᚄ(ctx context.Context, v any) ([]ChannelMemberInput, error) {
 	if v == nil {
 		return nil, nil
@@ -35779,6 +41610,22 @@ func (ec *executionContext) unmarshalOChannelMemberInput2ᚕkoineᚋgraphᚐChan
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalOChannelMemberPolicy2ᚖkoineᚋgraphᚐChannelMemberPolicy(ctx context.Context, v any) (*ChannelMemberPolicy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(ChannelMemberPolicy)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOChannelMemberPolicy2ᚖkoineᚋgraphᚐChannelMemberPolicy(ctx context.Context, sel ast.SelectionSet, v *ChannelMemberPolicy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOChannelRightsInput2ᚖkoineᚋgraphᚐChannelRightsInput(ctx context.Context, v any) (*ChannelRightsInput, error) {
@@ -35803,6 +41650,13 @@ func (ec *executionContext) marshalOChannelRole2ᚖkoineᚋgraphᚐChannelRole(c
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOChannelTier2ᚖkoineᚋgraphᚐChannelTier(ctx context.Context, sel ast.SelectionSet, v *ChannelTier) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ChannelTier(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOChannelVisibility2ᚖkoineᚋgraphᚐChannelVisibility(ctx context.Context, v any) (*ChannelVisibility, error) {
@@ -36452,6 +42306,13 @@ func (ec *executionContext) marshalOJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 	return ret
 }
 
+func (ec *executionContext) marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx context.Context, sel ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._LeftChannel(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOLong2ᚕint64ᚄ(ctx context.Context, v any) ([]int64, error) {
 	if v == nil {
 		return nil, nil
@@ -36926,6 +42787,13 @@ func (ec *executionContext) marshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStat
 	return v
 }
 
+func (ec *executionContext) marshalORemovedAgent2ᚖkoineᚋgraphᚐRemovedAgent(ctx context.Context, sel ast.SelectionSet, v *RemovedAgent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RemovedAgent(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOResolveContradictionPayload2ᚖkoineᚋgraphᚐResolveContradictionPayload(ctx context.Context, sel ast.SelectionSet, v *ResolveContradictionPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -37006,6 +42874,51 @@ func (ec *executionContext) unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevision
 	}
 	res, err := ec.unmarshalInputRevisionFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOScope2ᚖkoineᚋgraphᚐScope(ctx context.Context, sel ast.SelectionSet, v *Scope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Scope(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOScopeAccessInput2ᚖkoineᚋgraphᚐScopeAccessInput(ctx context.Context, v any) (*ScopeAccessInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputScopeAccessInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScopeConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOScopeEventCheck2ᚖkoineᚋgraphᚐScopeEventCheck(ctx context.Context, sel ast.SelectionSet, v *ScopeEventCheck) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScopeEventCheck(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(ctx context.Context, v any) (*ScopeStatus, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(ScopeStatus)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(ctx context.Context, sel ast.SelectionSet, v *ScopeStatus) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx context.Context, sel ast.SelectionSet, v []Shape) graphql.Marshaler {

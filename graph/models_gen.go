@@ -263,6 +263,26 @@ type Backing struct {
 	Message *Message `json:"message"`
 }
 
+// An agent that is to be banned or muted.
+type BarInput struct {
+	// The channel. Either this or `everywhere`.
+	ChannelID *string `json:"channelId"`
+	// In all channels, direct ones included. For administrators. Either this or `channelId`.
+	Everywhere bool `json:"everywhere"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
+	// When it ends by itself. Never if not said.
+	Until *time.Time `json:"until"`
+}
+
+// What became of a ban or mute.
+type BarPayload struct {
+	// The channel. Null where it is about all, or when it is no longer there for you.
+	Channel *Channel `json:"channel"`
+	// Who is banned or muted there now.
+	Bars []ChannelBar `json:"bars"`
+}
+
 // How much of an answer to give at the most. What is not said is not bounded by it.
 type BudgetInput struct {
 	// Bytes of JSON.
@@ -291,12 +311,54 @@ type ChangeEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
+// That an agent is kept from a channel, or from all of them.
+type ChannelBar struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// What it may not do.
+	Kind ChannelBarKind `json:"kind"`
+	// Since when.
+	From time.Time `json:"from"`
+	// When it ends by itself. Null for never.
+	Until *time.Time `json:"until"`
+}
+
 // A page of channels.
 type ChannelConnection struct {
 	// The channels.
 	Nodes []Channel `json:"nodes"`
 	// Where this page stands in the whole. `endCursor` is null behind the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// That an agent may find a channel and become a member.
+type ChannelInvitation struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// Who invited it.
+	By string `json:"by"`
+	// When.
+	At time.Time `json:"at"`
+}
+
+// What a channel bounds of its own.
+type ChannelLimits struct {
+	// How many messages each author may publish in any minute. Null for no bound.
+	MessagesPerMinute *int `json:"messagesPerMinute"`
+	// How many streams of it may be open at once. Null for no bound.
+	Streams *int `json:"streams"`
+	// How large a message may be, in bytes of parts, metadata and references. Null for no bound of its own.
+	MessageBytes *int `json:"messageBytes"`
+}
+
+// What a channel is to bound of its own. What is not said, or 0, is not bounded.
+type ChannelLimitsInput struct {
+	// How many messages each author may publish in any minute: 6000 at the most.
+	MessagesPerMinute *int `json:"messagesPerMinute"`
+	// How many streams of it may be open at once.
+	Streams *int `json:"streams"`
+	// How large a message may be, in bytes of parts, metadata and references.
+	MessageBytes *int `json:"messageBytes"`
 }
 
 // One who takes part in a channel.
@@ -327,7 +389,7 @@ type ChannelRights struct {
 	Read ChannelWho `json:"read"`
 	// Publish.
 	Post ChannelWho `json:"post"`
-	// Change its name, topic and metadata.
+	// Change its name, topic and metadata, mute and ban.
 	Manage ChannelWho `json:"manage"`
 }
 
@@ -341,8 +403,30 @@ type ChannelRightsInput struct {
 	Read *ChannelWho `json:"read"`
 	// Publish.
 	Post *ChannelWho `json:"post"`
-	// Change its name, topic and metadata.
+	// Change its name, topic and metadata, mute and ban.
 	Manage *ChannelWho `json:"manage"`
+}
+
+// What one principal may do in channels, whichever they are and however many agents it acts for. Null is no bound.
+type ChannelTier struct {
+	// What the operator calls it. Of several, all are named.
+	Name *string `json:"name"`
+	// How many messages it may publish in any minute.
+	MessagesPerMinute *int `json:"messagesPerMinute"`
+	// How many streams of channels it may have open at once.
+	Streams *int `json:"streams"`
+	// How many channels an agent of its may be in. Direct ones do not count.
+	Channels *int `json:"channels"`
+	// How large a message may be, in bytes of parts, metadata and references.
+	MessageBytes *int `json:"messageBytes"`
+}
+
+// A channel that is to be closed.
+type CloseChannelInput struct {
+	// Which one.
+	ChannelID string `json:"channelId"`
+	// Why, for those who read it later: 1024 characters at the most.
+	Reason *string `json:"reason"`
 }
 
 // An accepted update: who, when and why.
@@ -430,6 +514,18 @@ type CreateChannelInput struct {
 	Rights *ChannelRightsInput `json:"rights"`
 	// How many members it may have. As many as channels of this server may, if not said.
 	MaxMembers *int `json:"maxMembers"`
+	// What it bounds of its own: nothing if not said.
+	Limits *ChannelLimitsInput `json:"limits"`
+	// How many seconds after its last message it closes by itself, ten years at the most. Never if not said.
+	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
+	// How many messages keep their content, the newest. All if not said.
+	KeepMessages *int64 `json:"keepMessages"`
+	// The scope that it is to belong to. Such a channel needs a name that no other of the scope has, and is not public.
+	ScopeID *string `json:"scopeId"`
+	// Who takes part in it. For a channel in a scope: EXPLICIT if not said.
+	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
+	// Whether each message is copied to the events of the scope.
+	Audit bool `json:"audit"`
 }
 
 // A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
@@ -449,6 +545,18 @@ type CreateGraphInput struct {
 	IdempotencyKey *string `json:"idempotencyKey"`
 	// Why: kept with the commit, for those who ask later.
 	Justification *string `json:"justification"`
+}
+
+// A scope that is to be made.
+type CreateScopeInput struct {
+	// The intent that it is to be a task of. Tasks have no tasks.
+	ParentID *string `json:"parentId"`
+	// What people call it: 128 characters at the most.
+	Title *string `json:"title"`
+	// Who may see it and take part in it, beside those who run it. Nobody if not said.
+	Access *ScopeAccessInput `json:"access"`
+	// An agent that is to run it together with you.
+	Coordinator *string `json:"coordinator"`
 }
 
 // A condition on a moment.
@@ -519,6 +627,16 @@ type DiffEdge struct {
 	Node *StatementDifference `json:"node"`
 	// Its place, for `after`.
 	Cursor Cursor `json:"cursor"`
+}
+
+// A scope that is to end.
+type EndScopeInput struct {
+	// Which one.
+	ScopeID string `json:"scopeId"`
+	// How: COMPLETED or ABANDONED.
+	Status ScopeStatus `json:"status"`
+	// Why, for those who read it later: 1024 characters at the most.
+	Reason *string `json:"reason"`
 }
 
 // A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; ask for
@@ -827,6 +945,30 @@ type IRIFilter struct {
 	Regex *string `json:"regex"`
 }
 
+// An agent that is invited to a channel.
+type InvitationInput struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
+}
+
+// A channel that you are to be a member of.
+type JoinChannelInput struct {
+	// Which one.
+	ChannelID string `json:"channelId"`
+	// MEMBER if not said, or OBSERVER.
+	Role *ChannelRole `json:"role"`
+}
+
+// A channel that you left, or that you will not join.
+type LeftChannel struct {
+	// Its id.
+	ID string `json:"id"`
+	// The channel. Null when it is no longer there for you.
+	Channel *Channel `json:"channel"`
+}
+
 // What `liftQuarantine` takes.
 type LiftQuarantineInput struct {
 	// The agent whose assertions are to count again.
@@ -1006,6 +1148,8 @@ type Me struct {
 	Statements int `json:"statements"`
 	// How many it may be a source of. Null for no limit.
 	MaxStatements *int `json:"maxStatements"`
+	// What it may do in channels. Null where there are none.
+	Tier *ChannelTier `json:"tier"`
 }
 
 // A page of messages.
@@ -1312,6 +1456,11 @@ type PublishMessageInput struct {
 	ChannelID *string `json:"channelId"`
 	// The other agent of a direct channel. Either this or `channelId`.
 	To *string `json:"to"`
+	// The scope of the channel that has the name `channelName`, in place of `channelId` and `to`. Where there is none of the
+	// name, it is made with the message, for whoever has access to the scope.
+	ScopeID *string `json:"scopeId"`
+	// The name of the channel. With `scopeId`.
+	ChannelName *string `json:"channelName"`
 	// What it says: 1 to 32 JSON objects, such as `{type: "text", text: "hello"}`, 256 KiB together.
 	Parts []json.RawMessage `json:"parts"`
 	// The ids of artifacts that it refers to.
@@ -1422,6 +1571,14 @@ type RemoveChannelMemberInput struct {
 	ChannelID string `json:"channelId"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
+}
+
+// An agent that was taken out of all channels.
+type RemovedAgent struct {
+	// Its id.
+	Agent string `json:"agent"`
+	// How many channels it was taken out of.
+	Channels int `json:"channels"`
 }
 
 // What `resolveContradiction` takes.
@@ -1581,6 +1738,52 @@ type RotateAPIKeyInput struct {
 	ID string `json:"id"`
 	// How many seconds it goes on beside the new one: 0 if not said, 30 days at the most.
 	OverlapSeconds *int64 `json:"overlapSeconds"`
+}
+
+// Who may see a scope and take part in it.
+type ScopeAccess struct {
+	// Everybody who is let in by the server.
+	Everybody bool `json:"everybody"`
+	// These agents.
+	Agents []string `json:"agents"`
+	// Who has one of these roles.
+	Roles []string `json:"roles"`
+}
+
+// Who is to see a scope and take part in it, beside those who run it.
+type ScopeAccessInput struct {
+	// Everybody who is let in by the server.
+	Everybody bool `json:"everybody"`
+	// These agents: 1000 at the most.
+	Agents []string `json:"agents"`
+	// Who has one of these roles: 64 at the most.
+	Roles []string `json:"roles"`
+}
+
+// A page of scopes.
+type ScopeConnection struct {
+	// The scopes.
+	Nodes []Scope `json:"nodes"`
+	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// What a check of the events of a scope found: all that were looked at are as they were written.
+type ScopeEventCheck struct {
+	// How many were looked at.
+	Verified int64 `json:"verified"`
+	// The hash of the last of them. Null where there was none.
+	Head *string `json:"head"`
+	// Where to go on. Null at the end of the log.
+	Next *int64 `json:"next"`
+}
+
+// A page of events of a scope.
+type ScopeEventConnection struct {
+	// The events.
+	Nodes []ScopeEvent `json:"nodes"`
+	// Where this page stands in the whole. `endCursor` is null behind the last page.
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before.
@@ -1925,6 +2128,16 @@ type TriplePattern struct {
 	G *string `json:"g"`
 }
 
+// An agent that is to be banned or muted no longer.
+type UnbarInput struct {
+	// The channel. Either this or `everywhere`.
+	ChannelID *string `json:"channelId"`
+	// In all channels: ends what was said of all, and nothing that was said of one.
+	Everywhere bool `json:"everywhere"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
+}
+
 // How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there.
 type UnreadCount struct {
 	// How many of the first 1000 behind your read marker.
@@ -1979,6 +2192,28 @@ type UpdateChannelInput struct {
 	Rights *ChannelRightsInput `json:"rights"`
 	// How many members it may have; 0 for as many as channels of this server may. For owners.
 	MaxMembers *int `json:"maxMembers"`
+	// What it bounds of its own: takes the place of all that it does. For owners.
+	Limits *ChannelLimitsInput `json:"limits"`
+	// How many seconds after its last message it closes by itself; 0 for never. For owners.
+	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
+	// How many messages keep their content, the newest; 0 for all. What is too much goes as messages come. For owners.
+	KeepMessages *int64 `json:"keepMessages"`
+	// Whether each message is copied to the events of the scope. For owners.
+	Audit *bool `json:"audit"`
+}
+
+// What is to be different of a scope. What is not said stays.
+type UpdateScopeInput struct {
+	// Which one.
+	ScopeID string `json:"scopeId"`
+	// The version that you know: another one is the error VERSION_CONFLICT.
+	ExpectedVersion int64 `json:"expectedVersion"`
+	// What people call it; "" for nothing.
+	Title *string `json:"title"`
+	// Who may see it and take part in it: takes the place of all that was said.
+	Access *ScopeAccessInput `json:"access"`
+	// The agent that runs it together with who made it; "" for none.
+	Coordinator *string `json:"coordinator"`
 }
 
 // What stands against the shapes (sh:ValidationReport).
@@ -2360,6 +2595,50 @@ func (e AuditAction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// What one may not do who is barred.
+type ChannelBarKind string
+
+const (
+	// Find the channel.
+	ChannelBarKindBan ChannelBarKind = "BAN"
+	// Publish.
+	ChannelBarKindMute ChannelBarKind = "MUTE"
+)
+
+var AllChannelBarKind = []ChannelBarKind{
+	ChannelBarKindBan,
+	ChannelBarKindMute,
+}
+
+func (e ChannelBarKind) IsValid() bool {
+	switch e {
+	case ChannelBarKindBan, ChannelBarKindMute:
+		return true
+	}
+	return false
+}
+
+func (e ChannelBarKind) String() string {
+	return string(e)
+}
+
+func (e *ChannelBarKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelBarKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelBarKind", str)
+	}
+	return nil
+}
+
+func (e ChannelBarKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // What sort of channel it is.
 type ChannelKind string
 
@@ -2410,13 +2689,57 @@ func (e ChannelKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// Who takes part in a channel of a scope.
+type ChannelMemberPolicy string
+
+const (
+	// Its members who also have access to the scope.
+	ChannelMemberPolicyExplicit ChannelMemberPolicy = "EXPLICIT"
+	// Whoever has access to the scope.
+	ChannelMemberPolicyScope ChannelMemberPolicy = "SCOPE"
+)
+
+var AllChannelMemberPolicy = []ChannelMemberPolicy{
+	ChannelMemberPolicyExplicit,
+	ChannelMemberPolicyScope,
+}
+
+func (e ChannelMemberPolicy) IsValid() bool {
+	switch e {
+	case ChannelMemberPolicyExplicit, ChannelMemberPolicyScope:
+		return true
+	}
+	return false
+}
+
+func (e ChannelMemberPolicy) String() string {
+	return string(e)
+}
+
+func (e *ChannelMemberPolicy) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelMemberPolicy(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelMemberPolicy", str)
+	}
+	return nil
+}
+
+func (e ChannelMemberPolicy) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // What a member may do.
 type ChannelRole string
 
 const (
 	// Everything.
 	ChannelRoleOwner ChannelRole = "OWNER"
-	// What members may, and change name, topic and metadata.
+	// What members may, and change name, topic and metadata, mute and ban.
 	ChannelRoleModerator ChannelRole = "MODERATOR"
 	// Publish.
 	ChannelRoleMember ChannelRole = "MEMBER"
@@ -2457,6 +2780,50 @@ func (e *ChannelRole) UnmarshalGQL(v any) error {
 }
 
 func (e ChannelRole) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Whether a channel takes messages.
+type ChannelStatus string
+
+const (
+	// It does.
+	ChannelStatusOpen ChannelStatus = "OPEN"
+	// It is read on, and never opens again.
+	ChannelStatusClosed ChannelStatus = "CLOSED"
+)
+
+var AllChannelStatus = []ChannelStatus{
+	ChannelStatusOpen,
+	ChannelStatusClosed,
+}
+
+func (e ChannelStatus) IsValid() bool {
+	switch e {
+	case ChannelStatusOpen, ChannelStatusClosed:
+		return true
+	}
+	return false
+}
+
+func (e ChannelStatus) String() string {
+	return string(e)
+}
+
+func (e *ChannelStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelStatus", str)
+	}
+	return nil
+}
+
+func (e ChannelStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -3142,6 +3509,97 @@ func (e *ReviewDecision) UnmarshalGQL(v any) error {
 }
 
 func (e ReviewDecision) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What a scope is.
+type ScopeKind string
+
+const (
+	// Something that is to be reached.
+	ScopeKindIntent ScopeKind = "INTENT"
+	// A part of the work for an intent.
+	ScopeKindTask ScopeKind = "TASK"
+)
+
+var AllScopeKind = []ScopeKind{
+	ScopeKindIntent,
+	ScopeKindTask,
+}
+
+func (e ScopeKind) IsValid() bool {
+	switch e {
+	case ScopeKindIntent, ScopeKindTask:
+		return true
+	}
+	return false
+}
+
+func (e ScopeKind) String() string {
+	return string(e)
+}
+
+func (e *ScopeKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ScopeKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ScopeKind", str)
+	}
+	return nil
+}
+
+func (e ScopeKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// How far the work has come that a scope is about.
+type ScopeStatus string
+
+const (
+	// It goes on.
+	ScopeStatusActive ScopeStatus = "ACTIVE"
+	// It is done.
+	ScopeStatusCompleted ScopeStatus = "COMPLETED"
+	// It was given up.
+	ScopeStatusAbandoned ScopeStatus = "ABANDONED"
+)
+
+var AllScopeStatus = []ScopeStatus{
+	ScopeStatusActive,
+	ScopeStatusCompleted,
+	ScopeStatusAbandoned,
+}
+
+func (e ScopeStatus) IsValid() bool {
+	switch e {
+	case ScopeStatusActive, ScopeStatusCompleted, ScopeStatusAbandoned:
+		return true
+	}
+	return false
+}
+
+func (e ScopeStatus) String() string {
+	return string(e)
+}
+
+func (e *ScopeStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ScopeStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ScopeStatus", str)
+	}
+	return nil
+}
+
+func (e ScopeStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -25,7 +25,7 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	}
 	p := r.publication(&input)
 	p.Patches, p.Implied = facts.Patches, facts.Implied
-	receipt, err := service.Publish(ctx, by, p)
+	receipt, err := publishTo(ctx, service, by, &input, p)
 	if err != nil {
 		return nil, placePublishError(err, facts.Of)
 	}
@@ -39,6 +39,23 @@ func (r *run) positionOf(receipt *channels.Receipt) kg.Position {
 		return endOf(r.engine.deps.Store, m.Revision)
 	}
 	return r.engine.deps.Store.Head()
+}
+
+// publishTo publishes where the input says: by the name of a channel, or otherwise.
+func publishTo(ctx context.Context, service *channels.Service, by channels.Caller, input *PublishMessageInput, p channels.Publication) (*channels.Receipt, error) {
+	switch {
+	case input.ScopeID == nil && input.ChannelName == nil:
+		return service.Publish(ctx, by, p)
+	case input.ScopeID == nil:
+		return nil, kg.Errorf(kg.CodeInvalid, "a channel has its name in a scope: say which").At("scopeId")
+	case input.ChannelName == nil:
+		return nil, kg.Errorf(kg.CodeInvalid, "a scope has many channels: say the name of one").At("channelName")
+	}
+	receipt, err := service.PublishByName(ctx, by, channels.ScopeID(*input.ScopeID), *input.ChannelName, p)
+	if err != nil {
+		return nil, renamed(err, map[string]string{"name": "channelName"})
+	}
+	return receipt, nil
 }
 
 // publication reads the input. Nothing in it is checked that the domain checks.

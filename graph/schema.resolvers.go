@@ -116,6 +116,81 @@ func (r *mutationResolver) RemoveChannelMember(ctx context.Context, input Remove
 	return removeChannelMember(ctx, input)
 }
 
+// CloseChannel is the resolver for the closeChannel field.
+func (r *mutationResolver) CloseChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
+	return closeChannel(ctx, input)
+}
+
+// JoinChannel is the resolver for the joinChannel field.
+func (r *mutationResolver) JoinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
+	return joinChannel(ctx, input)
+}
+
+// LeaveChannel is the resolver for the leaveChannel field.
+func (r *mutationResolver) LeaveChannel(ctx context.Context, channelID string) (*LeftChannel, error) {
+	return leaveChannel(ctx, channelID)
+}
+
+// InviteMember is the resolver for the inviteMember field.
+func (r *mutationResolver) InviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
+	return inviteMember(ctx, input)
+}
+
+// WithdrawInvitation is the resolver for the withdrawInvitation field.
+func (r *mutationResolver) WithdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
+	return withdrawInvitation(ctx, input)
+}
+
+// AcceptInvitation is the resolver for the acceptInvitation field.
+func (r *mutationResolver) AcceptInvitation(ctx context.Context, channelID string) (*Channel, error) {
+	return acceptInvitation(ctx, channelID)
+}
+
+// DeclineInvitation is the resolver for the declineInvitation field.
+func (r *mutationResolver) DeclineInvitation(ctx context.Context, channelID string) (*LeftChannel, error) {
+	return declineInvitation(ctx, channelID)
+}
+
+// BanAgent is the resolver for the banAgent field.
+func (r *mutationResolver) BanAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+	return banAgent(ctx, input)
+}
+
+// UnbanAgent is the resolver for the unbanAgent field.
+func (r *mutationResolver) UnbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+	return unbanAgent(ctx, input)
+}
+
+// MuteAgent is the resolver for the muteAgent field.
+func (r *mutationResolver) MuteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+	return muteAgent(ctx, input)
+}
+
+// UnmuteAgent is the resolver for the unmuteAgent field.
+func (r *mutationResolver) UnmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+	return unmuteAgent(ctx, input)
+}
+
+// RemoveAgent is the resolver for the removeAgent field.
+func (r *mutationResolver) RemoveAgent(ctx context.Context, principalID string) (*RemovedAgent, error) {
+	return removeAgent(ctx, principalID)
+}
+
+// CreateScope is the resolver for the createScope field.
+func (r *mutationResolver) CreateScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
+	return createScope(ctx, input)
+}
+
+// UpdateScope is the resolver for the updateScope field.
+func (r *mutationResolver) UpdateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
+	return updateScope(ctx, input)
+}
+
+// EndScope is the resolver for the endScope field.
+func (r *mutationResolver) EndScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
+	return endScope(ctx, input)
+}
+
 // PublishMessage is the resolver for the publishMessage field.
 func (r *mutationResolver) PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
 	return publishMessage(ctx, input)
@@ -247,8 +322,23 @@ func (r *queryResolver) Channel(ctx context.Context, id string) (*Channel, error
 }
 
 // Channels is the resolver for the channels field.
-func (r *queryResolver) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string) (*ChannelConnection, error) {
-	return readChannels(ctx, first, after, visibility, member)
+func (r *queryResolver) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error) {
+	return readChannels(ctx, first, after, visibility, member, invited, scopeID)
+}
+
+// Scope is the resolver for the scope field.
+func (r *queryResolver) Scope(ctx context.Context, id string) (*Scope, error) {
+	return readScope(ctx, id)
+}
+
+// Scopes is the resolver for the scopes field.
+func (r *queryResolver) Scopes(ctx context.Context, first *int, after *Cursor, parentID *string, status *ScopeStatus) (*ScopeConnection, error) {
+	return readScopes(ctx, first, after, parentID, status)
+}
+
+// ChannelBars is the resolver for the channelBars field.
+func (r *queryResolver) ChannelBars(ctx context.Context) ([]ChannelBar, error) {
+	return readChannelBars(ctx)
 }
 
 // Message is the resolver for the message field.

@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// sizeOfBar is about what a bar or an invitation takes in an answer.
+const sizeOfBar = 64
+
+// bars lists those of a channel, or of all.
+func (r *run) bars(id channels.ChannelID) ([]ChannelBar, error) {
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	list, err := service.Bars(by, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ChannelBar, len(list))
+	for i, b := range list {
+		out[i] = ChannelBar{Agent: string(b.Agent), Kind: ChannelBarKindBan, From: b.From, Until: timeOrNil(b.Until)}
+		if b.Muted {
+			out[i].Kind = ChannelBarKindMute
+		}
+	}
+	return out, r.charge(sizeOfBar * len(out))
+}
+
+// orGone leaves errors out that say: not for you, or no longer.
+func orGone(err error) error {
+	switch kg.CodeOf(err) {
+	case kg.CodeChannelNotFound, kg.CodePermissionDenied:
+		return nil
+	}
+	return err
+}
+
+// readChannelBars answers Query.channelBars.
+func readChannelBars(ctx context.Context) ([]ChannelBar, error) {
+	return runOf(ctx).bars(channels.AllChannels)
+}
+
+// barred answers a mutation of who is banned or muted in a channel, or everywhere.
+func (r *run) barred(ctx context.Context, channel *string, everywhere bool, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*BarPayload, error) {
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	id := channels.ChannelID(deref(channel))
+	if everywhere == (id != channels.AllChannels) {
+		return nil, kg.Errorf(kg.CodeInvalid, "either a channelId, or everywhere").At("channelId").At("input")
+	}
+	if err := change(service, by, id); err != nil {
+		return nil, inInput(err)
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	out := &BarPayload{}
+	if !everywhere {
+		if out.Channel, err = unlessGone(readChannel(ctx, string(id))); err != nil {
+			return nil, err
+		}
+	}
+	out.Bars, err = r.bars(id)
+	out.Bars = notNil(out.Bars)
+	return out, orGone(err)
+}
+
+func banAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
+	})
+}
+
+func muteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
+	})
+}
+
+func unbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
+	})
+}
+
+func unmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+	return runOf(ctx).barred(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
+	})
+}

@@ -1,0 +1,108 @@
+package graph_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"koine/channels"
+	"koine/graph"
+)
+
+// reached names, for each method of the channels service, the fields through which
+// it is asked, each "Type.field"; or, behind a colon, why there is none.
+var reached = map[string]string{
+	"Create":     "Mutation.createChannel",
+	"CreateIn":   "Mutation.createChannel(scopeId)",
+	"Get":        "Query.channel",
+	"List":       "Query.channels Scope.channels",
+	"Update":     "Mutation.updateChannel",
+	"Delete":     "Mutation.deleteChannel",
+	"TierOf":     "Me.tier",
+	"Bars":       "Channel.bars Query.channelBars",
+	"NumberAt":   ": it is how adapters turn positions into sequences; messagePublished(resume) does it itself",
+	"Guard":      ": it is part of how a store is opened",
+	"Follow":     ": it is part of how a store is opened",
+	"Load":       ": it is part of how a store is opened",
+	"Close":      ": it is part of how a store is closed",
+	"AddMember":  "Mutation.addChannelMember",
+	"Leave":      "Mutation.leaveChannel",
+	"Join":       "Mutation.joinChannel",
+	"Invite":     "Mutation.inviteMember",
+	"Accept":     "Mutation.acceptInvitation",
+	"Decline":    "Mutation.declineInvitation",
+	"Withdraw":   "Mutation.withdrawInvitation",
+	"Ban":        "Mutation.banAgent",
+	"Unban":      "Mutation.unbanAgent",
+	"Mute":       "Mutation.muteAgent",
+	"Unmute":     "Mutation.unmuteAgent",
+	"GetScope":   "Query.scope Channel.scope Scope.parent",
+	"ListScopes": "Query.scopes Scope.tasks",
+	"EndScope":   "Mutation.endScope",
+	"History":    "Channel.messages",
+	"Stream":     "Subscription.messagePublished",
+	"Message":    "Query.message",
+	"Replies":    "Message.replies",
+	"Publish":    "Mutation.publishMessage",
+
+	"RemoveMember":  "Mutation.removeChannelMember",
+	"CloseChannel":  "Mutation.closeChannel",
+	"RemoveAgent":   "Mutation.removeAgent",
+	"Invitations":   "Channel.invitations",
+	"CreateScope":   "Mutation.createScope",
+	"UpdateScope":   "Mutation.updateScope",
+	"ScopeEvents":   "Scope.events",
+	"VerifyEvents":  "Scope.verifyEvents",
+	"PublishByName": "Mutation.publishMessage(scopeId)",
+	"Judged":        ": it is how the operator's rules look at messages",
+	"Acknowledge":   "Mutation.acknowledgeMessages",
+	"Retract":       "Mutation.retractMessage",
+	"Receipts":      "Message.receipts",
+	"OwnReceipt":    "Message.receiptStatus",
+	"ReadMarker":    "Channel.readMarker",
+	"Unread":        "Channel.unread",
+}
+
+// unreached are those that have no field yet.
+var unreached = map[string]bool{
+	"Ask": true, "AskAll": true, "Inbox": true, "Signal": true, "Signals": true,
+	"StreamAll": true, "StreamEvents": true, "StreamInbox": true, "StreamScope": true,
+}
+
+// TestEveryMethodIsReached holds the list complete: what the domain can do, GraphQL
+// can.
+func TestEveryMethodIsReached(t *testing.T) {
+	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
+	methods := reflect.TypeFor[*channels.Service]()
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		fields, ok := reached[name]
+		if !ok && !unreached[name] || ok && unreached[name] {
+			t.Errorf("channels.Service.%s: through which field is it reached?", name)
+		}
+		if why, none := strings.CutPrefix(fields, ": "); none && why != "" {
+			continue
+		}
+		for _, field := range strings.Fields(fields) {
+			field, arg, _ := strings.Cut(strings.TrimSuffix(field, ")"), "(")
+			of, name, _ := strings.Cut(field, ".")
+			def := s.Types[of].Fields.ForName(name)
+			switch {
+			case def == nil:
+				t.Errorf("there is no %s", field)
+			case arg != "" && def.Arguments.ForName(arg) == nil && s.Types[def.Arguments[0].Type.Name()].Fields.ForName(arg) == nil:
+				t.Errorf("%s takes no %s", field, arg)
+			}
+		}
+	}
+	for name := range reached {
+		if _, there := methods.MethodByName(name); !there {
+			t.Errorf("there is no channels.Service.%s any more", name)
+		}
+	}
+	for name := range unreached {
+		if _, there := methods.MethodByName(name); !there {
+			t.Errorf("there is no channels.Service.%s any more", name)
+		}
+	}
+}

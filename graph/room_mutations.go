@@ -1,0 +1,99 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// changeChannel answers a mutation with the channel as the caller sees it afterwards,
+// nil where it no longer does. place says where in the arguments an error is.
+func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*Channel, error) {
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(service, by, channels.ChannelID(id)); err != nil {
+		return nil, place(err)
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	return unlessGone(readChannel(ctx, id))
+}
+
+// asIs leaves an error where it is.
+func asIs(err error) error { return err }
+
+func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedChannel(service.CloseChannel(ctx, by, channels.ChannelID(input.ChannelID), deref(input.Reason)))
+}
+
+func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedChannel(service.Join(ctx, by, channels.ChannelID(input.ChannelID), roleIn(input.Role)))
+}
+
+func leaveChannel(ctx context.Context, id string) (*LeftChannel, error) {
+	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Leave(ctx, by, id)
+	})
+	return leftChannel(id, c, err)
+}
+
+func leftChannel(id string, c *Channel, err error) (*LeftChannel, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &LeftChannel{ID: id, Channel: c}, nil
+}
+
+func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
+	})
+}
+
+func withdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Withdraw(ctx, by, id, kg.AgentID(input.PrincipalID))
+	})
+}
+
+func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
+	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		_, err := s.Accept(ctx, by, id)
+		return err
+	})
+}
+
+func declineInvitation(ctx context.Context, id string) (*LeftChannel, error) {
+	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+		return s.Decline(ctx, by, id)
+	})
+	return leftChannel(id, c, err)
+}
+
+func removeAgent(ctx context.Context, agent string) (*RemovedAgent, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	n, err := service.RemoveAgent(ctx, by, kg.AgentID(agent))
+	if n > 0 {
+		r.wroteUpTo(r.engine.deps.Store.Head())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &RemovedAgent{Agent: string(kg.CanonicalAgent(agent)), Channels: n}, nil
+}

@@ -1,0 +1,184 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Scope is a scope as the caller sees it.
+type Scope struct{ of *channels.Scope }
+
+// readScope answers Query.scope.
+func readScope(ctx context.Context, id string) (*Scope, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	s, err := service.GetScope(ctx, by, channels.ScopeID(id))
+	if err != nil {
+		return nil, renamed(err, map[string]string{"scopeId": "id"})
+	}
+	return &Scope{s}, r.charge(sizeOfScope(s))
+}
+
+// scopeIfAny is the scope with the id; nil for "" and where the caller has no access.
+func scopeIfAny(ctx context.Context, id channels.ScopeID) (*Scope, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return unlessGone(readScope(ctx, string(id)))
+}
+
+func sizeOfScope(s *channels.Scope) int { return 64 * (len(s.Access.Agents) + len(s.Access.Roles)) }
+
+// readScopes answers Query.scopes.
+func readScopes(ctx context.Context, first *int, after *Cursor, parent *string, status *ScopeStatus) (*ScopeConnection, error) {
+	l := channels.ScopeListing{Parent: channels.ScopeID(deref(parent)), Status: channels.ScopeStatus(inDomain(deref(status)))}
+	return runOf(ctx).listScopes(ctx, first, after, l)
+}
+
+func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l channels.ScopeListing) (*ScopeConnection, error) {
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	if l.PageSize, err = r.channelPage(first); err != nil {
+		return nil, err
+	}
+	l.PageToken = string(deref(after))
+	list, next, err := service.ListScopes(ctx, by, l)
+	if err != nil {
+		return nil, asAsked(err)
+	}
+	out := &ScopeConnection{Nodes: make([]Scope, len(list)), PageInfo: tokenPage(after, next)}
+	for i, s := range list {
+		out.Nodes[i] = Scope{s}
+		if err := r.charge(sizeOfScope(s)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ID of the scope.
+func (s *Scope) ID() string { return string(s.of.ID) }
+
+// Kind tells an intent from a task.
+func (s *Scope) Kind() ScopeKind {
+	if s.of.Parent == "" {
+		return ScopeKindIntent
+	}
+	return ScopeKindTask
+}
+
+// Parent is the intent that a task belongs to, nil for an intent.
+func (s *Scope) Parent(ctx context.Context) (*Scope, error) { return scopeIfAny(ctx, s.of.Parent) }
+
+// ParentID is the id of that.
+func (s *Scope) ParentID() *string { return some(string(s.of.Parent)) }
+
+// Title of the scope.
+func (s *Scope) Title() *string { return some(s.of.Title) }
+
+// Status of the scope.
+func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.of.Status)) }
+
+// Access says who may see it.
+func (s *Scope) Access() *ScopeAccess {
+	a := &s.of.Access
+	return &ScopeAccess{Everybody: a.Everybody, Agents: agentTexts(a.Agents), Roles: notNil(a.Roles)}
+}
+
+// Coordinator is nil for none.
+func (s *Scope) Coordinator() *string { return some(string(s.of.Coordinator)) }
+
+// CreatedAt is when it was made.
+func (s *Scope) CreatedAt() time.Time { return s.of.CreatedAt }
+
+// CreatedBy is who made it.
+func (s *Scope) CreatedBy() string { return string(s.of.CreatedBy) }
+
+// EndedAt is nil of one that has not.
+func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.of.EndedAt) }
+
+// EndReason is nil where nothing was said.
+func (s *Scope) EndReason() *string { return some(s.of.EndReason) }
+
+// Version of the scope.
+func (s *Scope) Version() int64 { return s.of.Version }
+
+// Tasks reads those of an intent.
+func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
+	l := channels.ScopeListing{Parent: s.of.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
+	return runOf(ctx).listScopes(ctx, first, after, l)
+}
+
+// Channels reads those that belong to the scope.
+func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
+	return runOf(ctx).listChannels(ctx, first, after, channels.Listing{Scope: s.of.ID})
+}
+
+// Entity is the scope as an entity; the engine writes it.
+func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
+	return nil, readOwnEntity(ctx, s.of.ID.Entity())
+}
+
+// changedScope answers a mutation of a scope.
+func (r *run) changedScope(s *channels.Scope, err error) (*Scope, error) {
+	if err != nil {
+		return nil, inInput(renamed(err, inInputs))
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	return &Scope{s}, r.charge(sizeOfScope(s))
+}
+
+func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedScope(service.CreateScope(ctx, by, channels.ScopeDraft{
+		Parent: channels.ScopeID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
+		Coordinator: kg.AgentID(deref(input.Coordinator)),
+	}))
+}
+
+// accessIn is the access that an input says; nil for none.
+func accessIn(input *ScopeAccessInput) *channels.ScopeAccess {
+	if input == nil {
+		return nil
+	}
+	a := &channels.ScopeAccess{Everybody: input.Everybody, Roles: input.Roles}
+	for _, agent := range input.Agents {
+		a.Agents = append(a.Agents, kg.AgentID(agent))
+	}
+	return a
+}
+
+func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	change := channels.ScopeRevision{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
+	if input.Coordinator != nil {
+		coordinator := kg.AgentID(*input.Coordinator)
+		change.Coordinator = &coordinator
+	}
+	return r.changedScope(service.UpdateScope(ctx, by, channels.ScopeID(input.ScopeID), change))
+}
+
+func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	return r.changedScope(service.EndScope(ctx, by, channels.ScopeID(input.ScopeID), channels.ScopeStatus(inDomain(input.Status)), deref(input.Reason)))
+}

@@ -1,0 +1,116 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// ScopeEvent is an event of a scope.
+type ScopeEvent struct{ of *channels.ScopeEvent }
+
+// Events reads a page of the log of the scope. Its cursors are numbers of events.
+func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, after *Cursor) (*ScopeEventConnection, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.channelPage(first)
+	if err != nil {
+		return nil, err
+	}
+	behind, err := eventsBehind(sinceSequence, after)
+	if err != nil {
+		return nil, err
+	}
+	list, err := service.ScopeEvents(ctx, by, s.of.ID, behind+1, n)
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if len(list) == n {
+		last := list[n-1].Sequence
+		more, err := service.ScopeEvents(ctx, by, s.of.ID, last+1, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) > 0 {
+			next = strconv.FormatInt(last, 10)
+		}
+	}
+	out := &ScopeEventConnection{Nodes: make([]ScopeEvent, len(list)), PageInfo: tokenPage(after, next)}
+	for i, e := range list {
+		out.Nodes[i] = ScopeEvent{e}
+		if err := r.charge(len(e.Data)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// eventsBehind is the number behind which a page begins.
+func eventsBehind(since *int64, after *Cursor) (int64, error) {
+	behind := deref(since)
+	if behind < 0 {
+		return 0, kg.Errorf(kg.CodeInvalid, "a number is not negative").At("sinceSequence")
+	}
+	if after != nil {
+		n, err := strconv.ParseInt(string(*after), 10, 64)
+		if err != nil || n < 1 {
+			return 0, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
+		}
+		behind = max(behind, n)
+	}
+	return behind, nil
+}
+
+// VerifyEvents checks the log of the scope.
+func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEventCheck, error) {
+	service, by, err := runOf(ctx).channels()
+	if err != nil {
+		return nil, err
+	}
+	if fromSequence < 1 {
+		return nil, kg.Errorf(kg.CodeInvalid, "the first event is number 1").At("fromSequence")
+	}
+	check, err := service.VerifyEvents(ctx, by, s.of.ID, fromSequence)
+	if err != nil {
+		return nil, renamed(err, map[string]string{"from": "fromSequence"})
+	}
+	return &ScopeEventCheck{Verified: check.Verified, Head: some(check.Head), Next: unlessZero(check.Next)}, nil
+}
+
+// Sequence is its number in the scope.
+func (e *ScopeEvent) Sequence() int64 { return e.of.Sequence }
+
+// Type says what happened.
+func (e *ScopeEvent) Type() string { return e.of.Type }
+
+// Actor is who did it.
+func (e *ScopeEvent) Actor() string { return string(e.of.Actor) }
+
+// Time is when.
+func (e *ScopeEvent) Time() time.Time { return e.of.Time }
+
+// Data is a JSON object.
+func (e *ScopeEvent) Data() json.RawMessage { return e.of.Data }
+
+// Message is that of which the event is a copy, nil where the caller reads none.
+func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
+	var data struct{ MessageID channels.MessageID }
+	if e.of.Type != channels.EventMessage || json.Unmarshal(e.of.Data, &data) != nil {
+		return nil, nil
+	}
+	return messageIfAny(ctx, data.MessageID)
+}
+
+// PreviousHash is nil of the first event.
+func (e *ScopeEvent) PreviousHash() *string { return some(e.of.Previous) }
+
+// Hash of the event.
+func (e *ScopeEvent) Hash() string { return e.of.Hash }

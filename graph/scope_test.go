@@ -1,0 +1,212 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/graph"
+	"koine/kg"
+)
+
+func TestScopes(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	const shown = `{ kind title status access { everybody agents roles } coordinator createdBy parentId version endedAt endReason }`
+	intent := c.id("ann", `mutation { createScope(input: {title: "glaze", coordinator: "cy", access: {agents: ["bob", "agent://dee"], roles: ["potter"]}}) { id } }`)
+	ofIntent := `"kind":"INTENT","title":"glaze","status":"ACTIVE","access":{"everybody":false,"agents":["agent://bob","agent://dee"],"roles":["potter"]},"coordinator":"agent://cy","createdBy":"agent://ann","parentId":null,"version":1,"endedAt":null,"endReason":null`
+	for _, who := range []string{"ann", "bob", "cy", "dee"} {
+		c.want("for "+who, c.told(who, `{ scope(id: "%s") `+shown+` }`, intent), `{"scope":{`+ofIntent+`}}`)
+	}
+	c.want("by a role", string(c.askAs("eve", []string{"potter"}, `{ scope(id: "%s") { title } }`, intent).Data), `{"scope":{"title":"glaze"}}`)
+	task := c.id("bob", `mutation { createScope(input: {parentId: "%s", title: "sieve", access: {everybody: true}}) { id } }`, intent)
+	c.want("a task", c.told("dee", `{ scope(id: "%s") { kind title parentId parent { title tasks { nodes { title status } pageInfo { hasNextPage } } } access { everybody } } }`, task),
+		`{"scope":{"kind":"TASK","title":"sieve","parentId":"`+intent+`","parent":{"title":"glaze","tasks":{"nodes":[{"title":"sieve","status":"ACTIVE"}],"pageInfo":{"hasNextPage":false}}},"access":{"everybody":true}}}`)
+	if got := c.told("bob", `{ scope(id: "%s") { createdAt entity { types label: value(predicate: "koine:scopeTitle") } } }`, intent); !strings.Contains(got, `"createdAt":"2026-01-01T`) || !strings.Contains(got, `"entity":{"types":["urn:koine:vocab:Scope"],"label":"glaze"}`) {
+		t.Errorf("as an entity: %s", got)
+	}
+
+	update := `mutation { updateScope(input: {scopeId: "` + intent + `", %s}) { title coordinator access { everybody agents roles } version } }`
+	c.want("by who has access only", c.refused("bob", update, `expectedVersion: 1, title: "x"`), "PERMISSION_DENIED")
+	c.want("by the coordinator", c.told("cy", update, `expectedVersion: 1, title: "celadon", access: {agents: ["bob"]}`), `{"updateScope":{"title":"celadon","coordinator":"agent://cy","access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":2}}`)
+	c.want("too late", c.refused("ann", update, `expectedVersion: 1, title: "x"`), "VERSION_CONFLICT input.expectedVersion")
+	c.want("nobody coordinates", c.told("ann", update, `expectedVersion: 2, coordinator: "", title: ""`), `{"updateScope":{"title":null,"coordinator":null,"access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":3}}`)
+	create := `mutation { createScope(input: {%s}) { id } }`
+	for input, want := range map[string]string{
+		`title: "` + strings.Repeat("x", 129) + `"`:                    "LIMIT_EXCEEDED input.title",
+		`access: {roles: [""]}`:                                        "INVALID input.access.roles",
+		`access: {agents: ["` + strings.Repeat(`x", "`, 1000) + `x"]}`: "LIMIT_EXCEEDED input.access.agents",
+		`access: {roles: ["` + strings.Repeat(`x", "`, 64) + `x"]}`:    "LIMIT_EXCEEDED input.access.roles",
+		`parentId: "` + task + `"`:                                     "INVALID input.parentId",
+		`parentId: "` + nowhere + `"`:                                  "SCOPE_NOT_FOUND input.parentId",
+	} {
+		if want != "" {
+			c.want(input[:min(40, len(input))], c.refused("bob", create, input), want)
+		}
+	}
+
+	end := `mutation { endScope(input: {scopeId: "%s", status: %s, reason: "fired"}) ` + shown + ` }`
+	c.want("by another", c.refused("bob", end, intent, "COMPLETED"), "PERMISSION_DENIED")
+	c.want("no end", c.refused("ann", end, intent, "ACTIVE"), "INVALID input.status")
+	if got := c.told("ann", end, intent, "COMPLETED"); !strings.Contains(got, `"status":"COMPLETED"`) || !strings.Contains(got, `"endedAt":"2026-`) || !strings.Contains(got, `"endReason":"fired"`) {
+		t.Errorf("ended: %s", got)
+	}
+	c.want("again", c.refused("ann", end, intent, "ABANDONED"), "SCOPE_ENDED input.scopeId")
+	c.want("with its task", c.told("bob", `{ scopes(parentId: "%s", status: COMPLETED) { nodes { title endReason } } }`, intent), `{"scopes":{"nodes":[{"title":"sieve","endReason":"fired"}]}}`)
+	c.want("a task of one that has ended", c.refused("bob", create, `parentId: "`+intent+`"`), "SCOPE_ENDED input.parentId")
+
+	for _, query := range []string{
+		`{ scope(id: "%s") { title } }`, `{ channels(scopeId: "%s") { nodes { id } } }`, `mutation { createScope(input: {parentId: "%s"}) { id } }`,
+		`mutation { updateScope(input: {scopeId: "%s", expectedVersion: 3, title: "x"}) { id } }`, `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { id } }`,
+		`mutation { createChannel(input: {scopeId: "%s", name: "x"}) { id } }`, `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "x"}]}) { success } }`,
+	} {
+		c.likeAbsent("eve", "SCOPE_NOT_FOUND", query, intent)
+		c.likeAbsent("eve", "SCOPE_NOT_FOUND", query, task)
+	}
+	c.want("the list of others", c.told("eve", `{ scopes { nodes { id } pageInfo { hasNextPage } } }`), `{"scopes":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
+	b := newBench(t, graph.Options{})
+	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ channelBars { agent } }`} {
+		if r := b.execute(query, ""); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "NOT_FOUND" {
+			t.Errorf("where there are no channels: %v", r.Errors)
+		}
+	}
+}
+
+func TestScopePages(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	for n := range 7 {
+		c.told("ann", `mutation { createScope(input: {title: "%d", access: {everybody: true}}) { id } }`, n)
+	}
+	var titles []string
+	for after := ""; ; {
+		var data struct {
+			Scopes struct {
+				Nodes    []struct{ Title string }
+				PageInfo struct {
+					HasNextPage bool
+					EndCursor   *string
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(c.told("bob", `{ scopes(first: 3 %s) { nodes { title } pageInfo { hasNextPage endCursor } } }`, after)), &data); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range data.Scopes.Nodes {
+			titles = append(titles, n.Title)
+		}
+		if !data.Scopes.PageInfo.HasNextPage {
+			break
+		}
+		after = `, after: "` + *data.Scopes.PageInfo.EndCursor + `"`
+		c.want("the cursor of another", c.refused("eve", `{ scopes(first: 3 %s) { nodes { title } } }`, after), "CURSOR_FOREIGN after")
+	}
+	c.want("all", strings.Join(titles, ""), "0123456")
+	for args, want := range map[string]string{`first: 0`: "INVALID first", `first: 201`: "LIMIT_EXCEEDED", `after: "x"`: "CURSOR_FOREIGN after"} {
+		c.want(args, c.refused("bob", `{ scopes(%s) { nodes { id } } }`, args), want)
+	}
+}
+
+func TestChannelsOfScopes(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	scope := c.id("ann", `mutation { createScope(input: {title: "glaze", access: {agents: ["bob"]}}) { id } }`)
+	in := `mutation { createChannel(input: {scopeId: "` + scope + `", %s}) { id name memberPolicy audit scope { title } } }`
+	made := c.told("bob", in, `name: "tests", memberPolicy: SCOPE, audit: true`)
+	if !strings.HasSuffix(made, `"name":"tests","memberPolicy":"SCOPE","audit":true,"scope":{"title":"glaze"}}}`) {
+		t.Errorf("made: %s", made)
+	}
+	c.want("its name again", c.refused("ann", in, `name: "tests"`), "NAME_TAKEN input.name")
+	c.want("no name", c.refused("ann", in, `topic: "x"`), "INVALID input.name")
+	c.want("a public one", c.refused("ann", in, `name: "x", visibility: PUBLIC`), "INVALID input.visibility")
+	few := c.id("ann", in, `name: "few"`)
+	c.want("its channels", c.told("ann", `{ scope(id: "%s") { channels { nodes { name memberPolicy } } } }`, scope), `{"scope":{"channels":{"nodes":[{"name":"tests","memberPolicy":"SCOPE"},{"name":"few","memberPolicy":"EXPLICIT"}]}}}`)
+	c.want("those that one may find", c.told("bob", `{ scope(id: "%s") { channels { nodes { name } } } channels(scopeId: "%s") { nodes { name } } }`, scope, scope), `{"scope":{"channels":{"nodes":[{"name":"tests"}]}},"channels":{"nodes":[{"name":"tests"}]}}`)
+	c.likeAbsent("bob", "CHANNEL_NOT_FOUND", `{ channel(id: "%s") { name } }`, few)
+
+	say := `mutation { publishMessage(input: {scopeId: "` + scope + `", %s, parts: [{text: "one"}]}) { message { sequence channel { name memberPolicy audit } } } }`
+	c.want("by its name", c.told("bob", say, `channelName: "tests"`), `{"publishMessage":{"message":{"sequence":1,"channel":{"name":"tests","memberPolicy":"SCOPE","audit":true}}}}`)
+	c.want("by a new one", c.told("bob", say, `channelName: "ideas"`), `{"publishMessage":{"message":{"sequence":1,"channel":{"name":"ideas","memberPolicy":"SCOPE","audit":false}}}}`)
+	c.want("and the next", c.told("ann", say, `channelName: "ideas"`), `{"publishMessage":{"message":{"sequence":2,"channel":{"name":"ideas","memberPolicy":"SCOPE","audit":false}}}}`)
+	c.want("no name", c.refused("bob", say, `format: "x"`), "INVALID input.channelName")
+	c.want("an empty one", c.refused("bob", say, `channelName: ""`), "INVALID input.channelName")
+	c.want("one that is too long", c.refused("bob", say, `channelName: "`+strings.Repeat("x", 129)+`"`), "LIMIT_EXCEEDED input.channelName")
+	c.want("no scope", c.refused("bob", `mutation { publishMessage(input: {channelName: "x", parts: [{text: "x"}]}) { success } }`), "INVALID input.scopeId")
+	c.want("to two", c.refused("bob", say, `channelName: "x", to: "ann"`), "INVALID input.channelId")
+	c.want("one without access to it", c.refused("bob", say, `channelName: "few"`), "CHANNEL_NOT_FOUND input.channelId")
+
+	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { id } }`, scope)
+	c.want("closed with it", c.told("bob", `{ scope(id: "%s") { channels { nodes { status closedReason } } } }`, scope), `{"scope":{"channels":{"nodes":[{"status":"CLOSED","closedReason":"its scope has ended"},{"status":"CLOSED","closedReason":"its scope has ended"}]}}}`)
+	c.want("another channel", c.refused("bob", in, `name: "late"`), "SCOPE_ENDED input.scopeId")
+	c.want("a message", c.refused("bob", say, `channelName: "tests"`), "CHANNEL_CLOSED input.channelId")
+}
+
+func TestScopeEvents(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
+	c.want("without one", c.told("bob", `{ scope(id: "%s") { events { nodes { type } pageInfo { hasNextPage } } verifyEvents { verified head next } } }`, scope), `{"scope":{"events":{"nodes":[],"pageInfo":{"hasNextPage":false}},"verifyEvents":{"verified":0,"head":null,"next":null}}}`)
+	open := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "open", memberPolicy: SCOPE, audit: true}) { id } }`, scope)
+	few := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "few", audit: true}) { id } }`, scope)
+	for n := range 4 {
+		c.say("ann", open, fmt.Sprint("open ", n), "")
+	}
+	c.say("ann", few, "hidden", "")
+	type event struct {
+		Sequence          int64
+		Type, Actor, Hash string
+		PreviousHash      *string
+		Data              map[string]any
+		Message           *struct{ Text string }
+	}
+	var events []event
+	for after := ""; ; {
+		var data struct {
+			Scope struct {
+				Events struct {
+					Nodes    []event
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   *string
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(c.told("bob", `{ scope(id: "%s") { events(first: 2 %s) { nodes { sequence type actor hash previousHash data message { text } } pageInfo { hasNextPage endCursor } } } }`, scope, after)), &data); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, data.Scope.Events.Nodes...)
+		if !data.Scope.Events.PageInfo.HasNextPage {
+			break
+		}
+		after = `, after: "` + *data.Scope.Events.PageInfo.EndCursor + `"`
+	}
+	if len(events) != 5 {
+		t.Fatalf("the events are %v", events)
+	}
+	previous := ""
+	for i, e := range events {
+		if e.Sequence != int64(i+1) || e.Type != "channel_message" || e.Actor != "agent://ann" || (e.PreviousHash == nil) != (i == 0) || e.PreviousHash != nil && *e.PreviousHash != previous {
+			t.Errorf("event %d is %+v", i, e)
+		}
+		if shown := i < 4; (e.Message != nil) != shown || (e.Data["parts"] != nil) != shown {
+			t.Errorf("of event %d bob is shown %+v and %v", i, e.Data, e.Message)
+		}
+		previous = e.Hash
+	}
+	c.want("checked", c.told("bob", `{ scope(id: "%s") { all: verifyEvents { verified head next } some: verifyEvents(fromSequence: 4) { verified } } }`, scope), `{"scope":{"all":{"verified":5,"head":"`+previous+`","next":null},"some":{"verified":2}}}`)
+	c.want("behind a number", c.told("bob", `{ scope(id: "%s") { events(sinceSequence: 3) { nodes { sequence } } } }`, scope), `{"scope":{"events":{"nodes":[{"sequence":4},{"sequence":5}]}}}`)
+	for args, want := range map[string]string{`sinceSequence: -1`: "INVALID sinceSequence", `after: "x"`: "CURSOR_FOREIGN after", `after: "0"`: "CURSOR_FOREIGN after", `first: 0`: "INVALID first", `first: 201`: "LIMIT_EXCEEDED"} {
+		c.want(args, c.refused("bob", `{ scope(id: "%s") { events(%s) { nodes { sequence } } } }`, scope, args), want)
+	}
+	c.want("from nowhere", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 9) { verified } } }`, scope), "INVALID fromSequence")
+	c.want("from before the first", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 0) { verified } } }`, scope), "INVALID fromSequence")
+
+	// One that is not as it was written is found.
+	damage := kg.Quad{Subject: kg.IRI("urn:koine:event:" + scope + ":3"), Predicate: kg.IRI(kg.OwnVocabulary + "eventActor"), Graph: kg.IRI(kg.JournalGraphPrefix + "events:" + scope)}
+	damage.Object = kg.IRI("agent://ann")
+	wrong := damage
+	wrong.Object = kg.IRI("agent://bob")
+	c.update(kg.Patch{Op: kg.Remove, Quad: damage}, kg.Patch{Op: kg.Add, Quad: wrong})
+	result := c.ask("bob", `{ scope(id: "%s") { verifyEvents { verified } } }`, scope)
+	if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != "LOG_DAMAGED" || !strings.Contains(result.Errors[0].Message, "event 3") {
+		t.Errorf("damaged: %s %v", result.Data, result.Errors)
+	}
+}
