@@ -92,6 +92,9 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 		return nil, nil
 	}
 	a := &Agent{ID: string(record.ID), Name: some(record.Name), Owner: some(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
+	if tracker := r.engine.deps.Presence; tracker != nil {
+		a.Presence = shownPresence(tracker.Of(record.ID))
+	}
 	if p := r.request.Principal; p.ID != record.ID && !p.HasRole(kg.RoleAdmin) && !p.Trusted() {
 		return a, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"koine/internal/belief"
 	"koine/internal/operation"
 	"koine/internal/policy"
+	"koine/internal/presence"
 	"koine/internal/shapes"
 	"koine/kg"
 )
@@ -41,6 +42,8 @@ type Deps struct {
 	Trail *audit.Trail
 	// Channels keeps channels and their messages; nil: there are none.
 	Channels *channels.Service
+	// Presence knows which agents are there; nil: nobody does.
+	Presence *presence.Tracker
 	// Quarantines are those that Store reads under; nil for a store without.
 	Quarantines *belief.Quarantines
 }

@@ -54,6 +54,7 @@ type MutationResolver interface {
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
 	RevokeAPIKey(ctx context.Context, id string) (*APIKey, error)
 	UpdateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error)
+	Heartbeat(ctx context.Context, status *PresenceStatus) (*Presence, error)
 	ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error)
 	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
 	SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error)
@@ -789,6 +790,15 @@ type Mutation {
     "Which one, and what is to be different."
     input: UpdateAgentInput!
   ): Agent
+
+  """
+  Says that the agent for which the request acts is there, for 60 seconds unless it says so again or has a
+  stream open. The first time makes its record. Only what changes by it is written, and soon after.
+  """
+  heartbeat(
+    "What it is meanwhile. Without it, what it said last; OFFLINE takes the last heartbeat back."
+    status: PresenceStatus
+  ): Presence
 
   """
   Applies patches, all or none, as one commit. The patches have the form of ` + "`" + `mutations` + "`" + ` in
@@ -4116,6 +4126,28 @@ type Agent {
   since: DateTime!
   "How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator."
   statements: Int
+  "Whether it is there. Null where that is not known: by the command line on a data directory."
+  presence: Presence
+}
+
+"Whether an agent is there, as of this moment."
+type Presence {
+  "What it is."
+  status: PresenceStatus!
+  "Since when. Null if it was never there."
+  since: DateTime
+}
+
+"Whether an agent is there: it has a stream open, or sent a heartbeat not long ago."
+enum PresenceStatus {
+  "It is."
+  ONLINE
+  "It is, and does nothing: it says so, or wrote nothing for five minutes."
+  IDLE
+  "It is, and says that it has no time."
+  BUSY
+  "It is not."
+  OFFLINE
 }
 
 "Whether an agent is let in."
@@ -4282,6 +4314,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_since(ctx, field)
 	case "statements":
 		return ec.fieldContext_Agent_statements(ctx, field)
+	case "presence":
+		return ec.fieldContext_Agent_presence(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Agent", field.Name)
 }
@@ -5162,6 +5196,16 @@ func (ec *executionContext) childFields_Prefix(ctx context.Context, field graphq
 		return ec.fieldContext_Prefix_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Prefix", field.Name)
+}
+
+func (ec *executionContext) childFields_Presence(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "status":
+		return ec.fieldContext_Presence_status(ctx, field)
+	case "since":
+		return ec.fieldContext_Presence_since(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Presence", field.Name)
 }
 
 func (ec *executionContext) childFields_PreviousRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6633,6 +6677,20 @@ func (ec *executionContext) field_Mutation_endScope_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_heartbeat_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) (*PresenceStatus, error) {
+			return ec.unmarshalOPresenceStatus2ᚖkoineᚋgraphᚐPresenceStatus(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
 	return args, nil
 }
 
@@ -8555,6 +8613,38 @@ func (ec *executionContext) _Agent_statements(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Agent_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_presence(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_presence(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Presence, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Presence) graphql.Marshaler {
+			return ec.marshalOPresence2ᚖkoineᚋgraphᚐPresence(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_presence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Agent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Presence(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ApiKey_id(ctx context.Context, field graphql.CollectedField, obj *APIKey) (ret graphql.Marshaler) {
@@ -16731,6 +16821,50 @@ func (ec *executionContext) fieldContext_Mutation_updateAgent(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_heartbeat(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_heartbeat(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Heartbeat(ctx, fc.Args["status"].(*PresenceStatus))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Presence) graphql.Marshaler {
+			return ec.marshalOPresence2ᚖkoineᚋgraphᚐPresence(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_heartbeat(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Presence(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_heartbeat_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_applyPatches(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18456,6 +18590,52 @@ func (ec *executionContext) _Prefix_namespace(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Prefix_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Prefix", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Presence_status(ctx context.Context, field graphql.CollectedField, obj *Presence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Presence_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PresenceStatus) graphql.Marshaler {
+			return ec.marshalNPresenceStatus2koineᚋgraphᚐPresenceStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Presence_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Presence", field, false, false, errors.New("field of type PresenceStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Presence_since(ctx context.Context, field graphql.CollectedField, obj *Presence) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Presence_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Presence_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Presence", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _PreviousRecord_statement(ctx context.Context, field graphql.CollectedField, obj *PreviousRecord) (ret graphql.Marshaler) {
@@ -31031,6 +31211,11 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "presence":
+			out.Values[i] = ec._Agent_presence(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -35007,6 +35192,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "heartbeat":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_heartbeat(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "applyPatches":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_applyPatches(ctx, field)
@@ -35429,6 +35621,49 @@ func (ec *executionContext) _Prefix(ctx context.Context, sel ast.SelectionSet, o
 		case "namespace":
 			out.Values[i] = ec._Prefix_namespace(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var presenceImplementors = []string{"Presence"}
+
+func (ec *executionContext) _Presence(ctx context.Context, sel ast.SelectionSet, obj *Presence) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, presenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Presence")
+		case "status":
+			out.Values[i] = ec._Presence_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._Presence_since(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -40514,6 +40749,16 @@ func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx context
 	return ret
 }
 
+func (ec *executionContext) unmarshalNPresenceStatus2koineᚋgraphᚐPresenceStatus(ctx context.Context, v any) (PresenceStatus, error) {
+	var res PresenceStatus
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPresenceStatus2koineᚋgraphᚐPresenceStatus(ctx context.Context, sel ast.SelectionSet, v PresenceStatus) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNPreviousRecord2koineᚋgraphᚐPreviousRecord(ctx context.Context, sel ast.SelectionSet, v PreviousRecord) graphql.Marshaler {
 	return ec._PreviousRecord(ctx, sel, &v)
 }
@@ -42666,6 +42911,29 @@ func (ec *executionContext) unmarshalOPredicateInput2ᚖkoineᚋgraphᚐPredicat
 	}
 	res, err := ec.unmarshalInputPredicateInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPresence2ᚖkoineᚋgraphᚐPresence(ctx context.Context, sel ast.SelectionSet, v *Presence) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Presence(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOPresenceStatus2ᚖkoineᚋgraphᚐPresenceStatus(ctx context.Context, v any) (*PresenceStatus, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(PresenceStatus)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPresenceStatus2ᚖkoineᚋgraphᚐPresenceStatus(ctx context.Context, sel ast.SelectionSet, v *PresenceStatus) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOPropertyFilter2ᚕkoineᚋgraphᚐPropertyFilterᚄ(ctx context.Context, v any) ([]PropertyFilter, error) {

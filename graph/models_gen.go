@@ -84,6 +84,8 @@ type Agent struct {
 	Since time.Time `json:"since"`
 	// How many statements it is a source of now, in all graphs but koine's own. Null for who is neither this agent nor an administrator.
 	Statements *int `json:"statements"`
+	// Whether it is there. Null where that is not known: by the command line on a data directory.
+	Presence *Presence `json:"presence"`
 }
 
 // An API key, without its secret.
@@ -1305,6 +1307,14 @@ type PatternInput struct {
 type PredicateInput struct {
 	// An absolute IRI or a registered prefix:name.
 	ID string `json:"id"`
+}
+
+// Whether an agent is there, as of this moment.
+type Presence struct {
+	// What it is.
+	Status PresenceStatus `json:"status"`
+	// Since when. Null if it was never there.
+	Since *time.Time `json:"since"`
 }
 
 // A statement that went, with the assertions that went with it.
@@ -3309,6 +3319,56 @@ func (e *NullsOrder) UnmarshalGQL(v any) error {
 }
 
 func (e NullsOrder) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Whether an agent is there: it has a stream open, or sent a heartbeat not long ago.
+type PresenceStatus string
+
+const (
+	// It is.
+	PresenceStatusOnline PresenceStatus = "ONLINE"
+	// It is, and does nothing: it says so, or wrote nothing for five minutes.
+	PresenceStatusIdle PresenceStatus = "IDLE"
+	// It is, and says that it has no time.
+	PresenceStatusBusy PresenceStatus = "BUSY"
+	// It is not.
+	PresenceStatusOffline PresenceStatus = "OFFLINE"
+)
+
+var AllPresenceStatus = []PresenceStatus{
+	PresenceStatusOnline,
+	PresenceStatusIdle,
+	PresenceStatusBusy,
+	PresenceStatusOffline,
+}
+
+func (e PresenceStatus) IsValid() bool {
+	switch e {
+	case PresenceStatusOnline, PresenceStatusIdle, PresenceStatusBusy, PresenceStatusOffline:
+		return true
+	}
+	return false
+}
+
+func (e PresenceStatus) String() string {
+	return string(e)
+}
+
+func (e *PresenceStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = PresenceStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid PresenceStatus", str)
+	}
+	return nil
+}
+
+func (e PresenceStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

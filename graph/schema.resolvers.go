@@ -51,6 +51,11 @@ func (r *mutationResolver) UpdateAgent(ctx context.Context, input UpdateAgentInp
 	return updateAgent(ctx, input)
 }
 
+// Heartbeat is the resolver for the heartbeat field.
+func (r *mutationResolver) Heartbeat(ctx context.Context, status *PresenceStatus) (*Presence, error) {
+	return heartbeat(ctx, status)
+}
+
 // ApplyPatches is the resolver for the applyPatches field.
 func (r *mutationResolver) ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	return applyPatches(ctx, input)

@@ -126,7 +126,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	defer func() { who.close(); trust.channels.Close(); err = errors.Join(err, store.Close(), forget()) }()
+	defer func() { trust.close(); err = errors.Join(err, store.Close(), forget()) }()
 	defer trail.Keep(c.Data)()
 	if err := who.firstKey(ctx, t, store); err != nil {
 		return err
@@ -136,10 +136,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 
-	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: limiter.AdmitStream})
+	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels,
+		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Presence: trust.presence,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
@@ -154,7 +154,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: server.Connect, OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: trust.connect(server.Connect), OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 

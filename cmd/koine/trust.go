@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
 	"koine/channels"
 	"koine/internal/belief"
 	"koine/internal/policy"
+	"koine/internal/presence"
 	"koine/internal/review"
 	"koine/internal/rules"
 	"koine/internal/shapes"
@@ -25,6 +27,7 @@ type trust struct {
 	reviews     *review.Service
 	quarantines *belief.Quarantines
 	channels    *channels.Service
+	presence    *presence.Tracker
 }
 
 // trust reads the rules and what the flags say. Nothing of a store is known before
@@ -46,7 +49,7 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	return &trust{
 		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: review.New(review.Options{Standing: who.standing()}), quarantines: new(belief.Quarantines),
-		channels: conversations,
+		channels: conversations, presence: presence.New(presence.Options{Logger: log}),
 	}, nil
 }
 
@@ -66,6 +69,17 @@ func (t *trust) configure(o *kg.Options) {
 		t.reviews.Follow(c)
 		t.quarantines.Follow(c)
 		t.channels.Follow(c)
+		t.presence.Follow(c)
+	}
+	admit := o.Admit
+	o.Admit = func(ctx context.Context, m kg.Meta) error {
+		if admit != nil {
+			if err := admit(ctx, m); err != nil {
+				return err
+			}
+		}
+		t.presence.Acted(cmp.Or(m.Actor, m.Principal.ID))
+		return nil
 	}
 }
 
@@ -86,5 +100,15 @@ func (t *trust) load(ctx context.Context, store *kg.Store) error {
 	if err := t.quarantines.Load(ctx, store); err != nil {
 		return err
 	}
-	return t.channels.Load(ctx, store)
+	if err := t.channels.Load(ctx, store); err != nil {
+		return err
+	}
+	return t.presence.Load(ctx, store)
+}
+
+// close ends what writes by itself. The store is closed after it.
+func (t *trust) close() {
+	t.who.close()
+	t.channels.Close()
+	t.presence.Close()
 }

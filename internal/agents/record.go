@@ -11,6 +11,9 @@ import (
 // Graph holds the records.
 var Graph = kg.IRI(kg.OwnGraphPrefix + "agents")
 
+// Class is that of each record.
+var Class = records.Property(agentClass)
+
 // Status tells whether an agent is let in.
 type Status string
 

@@ -76,6 +76,8 @@ var law = []layer{
 		"what koine writes down about itself is kept the same way, whatever it is about"},
 	{"koine/internal/agents", []string{"koine/kg", "koine/internal/records"}, []string{},
 		"who has been here is the same for all protocols, so it knows none"},
+	{"koine/internal/presence", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/tidwall/btree"},
+		"who is there is the same for all protocols, so it knows none; who is written down stands in the records of agents"},
 	{"koine/internal/auth", []string{"koine/kg", "koine/internal/caller", "koine/internal/records", "koine/internal/agents"}, []string{},
 		"whose a credential is has nothing to do with how it came; other people's tokens are checked below it"},
 	{"koine/internal/auth/jwt", []string{"koine/kg", "koine/internal/auth", "koine/internal/caller"}, []string{"github.com/lestrrat-go/jwx/v3"},
@@ -91,7 +93,7 @@ var law = []layer{
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
 	{"koine/graph", []string{"koine/channels", "koine/internal/audit", "koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/nearest", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",
-		"koine/internal/auth", "koine/internal/agents", "koine/internal/shapes"}, nil,
+		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse"}, nil,
 		"a transport knows the engine through the interface that it declares: it must serve any other as well"},

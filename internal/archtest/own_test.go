@@ -12,15 +12,16 @@ import (
 // rules of access, and what belongs to each. Whoever is added decides himself who
 // may do what: nobody behind it asks again.
 var own = map[string]string{
-	"kg":               "it is the capability's home",
-	"internal/records": "the writing of records for agents and auth",
-	"internal/agents":  "records of agents",
-	"internal/auth":    "API keys",
-	"internal/policy":  "graphs and their policies",
-	"internal/shapes":  "shapes",
-	"internal/review":  "proposals",
-	"internal/belief":  "quarantine",
-	"channels":         "channels and messages",
+	"kg":                "it is the capability's home",
+	"internal/records":  "the writing of records for agents and auth",
+	"internal/agents":   "records of agents",
+	"internal/auth":     "API keys",
+	"internal/presence": "who of the agents is there",
+	"internal/policy":   "graphs and their policies",
+	"internal/shapes":   "shapes",
+	"internal/review":   "proposals",
+	"internal/belief":   "quarantine",
+	"channels":          "channels and messages",
 }
 
 var ownCall = regexp.MustCompile(`\.(ApplyOwn|MatchOwn)\b`)

@@ -20,8 +20,8 @@
 //   - who has the role kg.RoleAdmin, or works on the data directory itself, may do everything;
 //   - where there is a policy: owners everything, writers read and write, readers
 //     read, and everybody reads a public graph;
-//   - koine's own graphs: everybody reads the agents' records and the shapes,
-//     nobody anything else;
+//   - koine's own graphs: everybody reads the agents' records and presence, and
+//     the shapes, nobody anything else;
 //   - the default graph: what Options.DefaultGraph says;
 //   - a graph whose name begins with an agent's id and "/", such as
 //     agent://dora/notes, belongs to that agent;

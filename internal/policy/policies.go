@@ -141,7 +141,7 @@ func isAdmin(who *kg.Principal) bool {
 
 // ownLevel is what everybody may do with a graph of koine's own.
 func ownLevel(graph kg.Term) kg.Right {
-	if graph == agentsGraph || graph == shapesGraph {
+	if graph == agentsGraph || graph == presenceGraph || graph == shapesGraph {
 		return kg.Read
 	}
 	return 0
@@ -149,7 +149,9 @@ func ownLevel(graph kg.Term) kg.Right {
 
 var (
 	agentsGraph = kg.IRI(kg.OwnGraphPrefix + "agents")
-	shapesGraph = kg.IRI(kg.OwnGraphPrefix + "shapes")
+	// presenceGraph says who of them is there (package presence).
+	presenceGraph = kg.IRI(kg.JournalGraphPrefix + "presence")
+	shapesGraph   = kg.IRI(kg.OwnGraphPrefix + "shapes")
 )
 
 // ownerByName is the agent that a graph belongs to by its name, "" for none:

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every kind of stream makes its agent present, for as long as it is open; nobody
+// else becomes so.
+func TestStreamsArePresence(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys")
+	presence := func(agent string) string {
+		return k.graphql(k.admin, `{ agent(id: "`+agent+`") { presence { status } } }`)
+	}
+	is := func(status string) string { return `{"data":{"agent":{"presence":{"status":"` + status + `"}}}` }
+	ways := map[string]func(key string){
+		"subscribe": func(key string) { k.stream("POST", "/a2a", key, followCall) },
+		"changes":   func(key string) { k.stream("GET", "/changes", key, "") },
+		"channel": func(key string) {
+			id := channelID.FindStringSubmatch(k.graphql(key, `mutation { createChannel(input: {name: "room"}) { id } }`))
+			if id == nil {
+				t.Fatal("no channel was made")
+			}
+			k.stream("POST", "/a2a", key, `{"jsonrpc":"2.0","id":1,"method":"channels/stream","params":{"channelId":"`+id[1]+`"}}`)
+		},
+		"distinct": func(key string) { k.stream("POST", "/graphql", key, followBody) },
+		"single": func(key string) {
+			_, token := k.send("PUT", "/graphql", key, "", "Accept", "text/plain")
+			k.stream("GET", "/graphql", key, "", "X-GraphQL-Event-Stream-Token", token)
+		},
+		"header": func(key string) {
+			if text, err := k.read(k.socket(http.Header{"X-Api-Key": {key}}, "")); text != `{"type":"connection_ack"}` {
+				t.Errorf("got %s, %v", text, err)
+			}
+		},
+		"payload": func(key string) {
+			if text, err := k.read(k.socket(nil, `,"payload":{"authorization":"Bearer `+key+`"}`)); text != `{"type":"connection_ack"}` {
+				t.Errorf("got %s, %v", text, err)
+			}
+		},
+	}
+	gone := map[string]bool{}         // who has no stream any more, and may still be there
+	revoke := func(name, id string) { // which ends its streams
+		k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`)
+		gone[name] = true
+	}
+	for name, open := range ways {
+		key, id := k.create(`{agent: "` + name + `"}`)
+		if got := presence(name); !strings.HasPrefix(got, is("OFFLINE")) {
+			t.Errorf("%s, before: %s", name, got)
+		}
+		open(key)
+		if got := presence(name); !strings.HasPrefix(got, is("ONLINE")) {
+			t.Errorf("%s, with a stream: %s", name, got)
+		}
+		revoke(name, id)
+	}
+	gateway, id := k.create(`{agent: "gateway", actFor: ["worker"]}`)
+	k.create(`{agent: "worker"}`)
+	k.stream("GET", "/changes", gateway, "", "X-Agent-ID", "worker")
+	if got := presence("worker"); !strings.HasPrefix(got, is("ONLINE")) {
+		t.Errorf("who is acted for: %s", got)
+	}
+	if got := presence("gateway"); !strings.HasPrefix(got, is("OFFLINE")) {
+		t.Errorf("who acts for it: %s", got)
+	}
+	revoke("worker", id)
+	for deadline := time.Now().Add(patience + time.Minute); len(gone) > 0; time.Sleep(20 * time.Millisecond) {
+		for name := range gone {
+			if strings.HasPrefix(presence(name), is("OFFLINE")) {
+				delete(gone, name)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still there without a stream: %v", gone)
+		}
+	}
+}
+
+var channelID = regexp.MustCompile(`"id":"([^"]+)"`)
+
+var presenceSince = regexp.MustCompile(`"status":"BUSY","since":"([^"]+)"`)
+
+// What was written down before a kill holds after it, until it is clear that nobody
+// comes back; and names without a record leave nothing.
+func TestPresenceAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	s, url := startServer(t, "--data", dir)
+	ask := func(agent, query string) string {
+		t.Helper()
+		k := &knowing{t: t, url: url}
+		_, text := k.send("POST", "/graphql", "", fmt.Sprintf(`{"query": %q}`, query), "X-Agent-ID", agent, "Accept", "application/json")
+		return text
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Agent-ID", "just-a-name")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got := ask("dora", `{ agents { id } }`); !strings.HasPrefix(got, `{"data":{"agents":[]}`) {
+		t.Errorf("a stream of just a name: %s", got)
+	}
+	since := presenceSince.FindStringSubmatch(ask("dora", `mutation { heartbeat(status: BUSY) { status since } }`))
+	if since == nil {
+		t.Fatal("no heartbeat")
+	}
+	const written = `{ match(pattern: {triples: [{s: "?agent", p: "koine:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`
+	want := `{"data":{"match":{"nodes":[{"values":["agent://dora","BUSY"]}]}}`
+	for deadline := time.Now().Add(patience); !strings.HasPrefix(ask("eve", written), want); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never written: %s", ask("eve", written))
+		}
+	}
+	if err := s.process.Process.Signal(os.Kill); err != nil {
+		t.Fatal(err)
+	}
+	<-s.ended
+	_, url = startServer(t, "--data", dir)
+	got := ask("eve", `{ agent(id: "dora") { presence { status since } } }`)
+	if again := presenceSince.FindStringSubmatch(got); again == nil || again[1] != since[1] {
+		t.Errorf("after the kill: %s, before it BUSY since %s", got, since[1])
+	}
+	if got := ask("eve", written); !strings.HasPrefix(got, want) || !strings.Contains(got, `"revision":2`) {
+		t.Errorf("after the kill the graph says %s", got)
+	}
+}

@@ -1,0 +1,34 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// heartbeat says that who the request acts for is there.
+func heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
+	r := runOf(ctx)
+	if r.engine.deps.Presence == nil {
+		return nil, kg.Errorf(kg.CodeNotFound, "nobody knows here who is there")
+	}
+	agent := cmp.Or(r.request.Actor, r.request.Principal.ID)
+	if !r.request.Principal.MayActFor(agent) {
+		return nil, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
+	}
+	now, err := r.engine.deps.Presence.Heartbeat(ctx, agent, presence.Status(deref(says)))
+	if err != nil {
+		return nil, err
+	}
+	return shownPresence(now), nil
+}
+
+func shownPresence(p presence.Presence) *Presence {
+	out := &Presence{Status: PresenceStatus(p.Status)}
+	if !p.Since.IsZero() {
+		out.Since = &p.Since
+	}
+	return out
+}

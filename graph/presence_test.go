@@ -1,0 +1,132 @@
+package graph_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"koine/graph"
+	"koine/internal/operation"
+	"koine/internal/policy"
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// newPresent is a bench that knows who is there, and writes it down at once.
+func newPresent(t *testing.T) (*bench, *presence.Tracker) {
+	t.Helper()
+	policies := policy.New(policy.Options{})
+	tracker := presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1})
+	b := newBench(t, graph.Options{}, func(o *kg.Options) {
+		o.Access = policies
+		o.OnSystemChange = func(c *kg.Commit) {
+			policies.Follow(c)
+			tracker.Follow(c)
+		}
+	})
+	if err := tracker.Load(t.Context(), b.store); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tracker.Close)
+	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Presence: tracker}, graph.Options{})
+	return b, tracker
+}
+
+type shownPresence struct {
+	Status string
+	Since  *time.Time
+}
+
+// A heartbeat says who is there, and what it is; everybody sees it at the agent.
+func TestHeartbeat(t *testing.T) {
+	b, tracker := newPresent(t)
+	var beat struct{ Heartbeat shownPresence }
+	b.dataAs(nobody, `mutation { heartbeat(status: BUSY) { status since } }`, &beat)
+	since := beat.Heartbeat.Since
+	if beat.Heartbeat.Status != "BUSY" || since == nil || !tracker.Of(nobody.ID).Since.Equal(*since) {
+		t.Errorf("the heartbeat: %+v", beat)
+	}
+	other := kg.Principal{ID: "agent://eve", Method: "key"}
+	var shown struct {
+		Agent struct {
+			Status   string
+			Presence shownPresence
+		}
+		Agents []struct {
+			ID       string
+			Presence shownPresence
+		}
+	}
+	const query = `{ agent(id: "dora") { status presence { status since } } agents { id presence { status since } } }`
+	b.dataAs(other, query, &shown)
+	if p := shown.Agent.Presence; p.Status != "BUSY" || !p.Since.Equal(*since) || shown.Agent.Status != "ACTIVE" {
+		t.Errorf("the agent: %+v", shown.Agent)
+	}
+	if len(shown.Agents) != 1 || shown.Agents[0].Presence.Status != "BUSY" {
+		t.Errorf("the agents: %+v", shown.Agents)
+	}
+	b.dataAs(nobody, `mutation { heartbeat { status since } }`, &beat)
+	if beat.Heartbeat.Status != "BUSY" || !beat.Heartbeat.Since.Equal(*since) {
+		t.Errorf("one without a status: %+v", beat)
+	}
+	b.dataAs(nobody, `mutation { heartbeat(status: OFFLINE) { status since } }`, &beat)
+	if beat.Heartbeat.Status != "OFFLINE" {
+		t.Errorf("the last one: %+v", beat)
+	}
+	b.dataAs(root, `mutation { createApiKey(input: {agent: "chen"}) { secret } }`, &struct{}{})
+	b.dataAs(other, `{ agent(id: "chen") { presence { status since } } }`, &shown)
+	if p := shown.Agent.Presence; p.Status != "OFFLINE" || p.Since != nil {
+		t.Errorf("an agent that was never there: %+v", p)
+	}
+}
+
+// One may act for some, and say that these are there, and for nobody else.
+func TestHeartbeatForAnother(t *testing.T) {
+	b, tracker := newPresent(t)
+	beat := func(p kg.Principal, actor kg.AgentID) operation.Result {
+		return b.engine.Execute(context.Background(), operation.Request{Query: `mutation { heartbeat { status } }`, Principal: p, Actor: actor})
+	}
+	if got := beat(root, "agent://dora"); len(got.Errors) > 0 || tracker.Of("agent://dora").Status != presence.Online || tracker.Of(root.ID).Status != presence.Offline {
+		t.Errorf("for another: %v", got.Errors)
+	}
+	if got := beat(nobody, "agent://chen"); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "SOURCE_FORBIDDEN" || tracker.Of("agent://chen").Status != presence.Offline {
+		t.Errorf("without the right to: %v", got.Errors)
+	}
+}
+
+// Where nobody knows who is there, nobody says so.
+func TestNoPresence(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	if got := b.runAs(nobody, `mutation { heartbeat { status } }`); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "NOT_FOUND" {
+		t.Errorf("got %v", got.Errors)
+	}
+	b.dataAs(root, `mutation { createApiKey(input: {agent: "chen"}) { secret } }`, &struct{}{})
+	var shown struct {
+		Agent struct{ Presence *shownPresence }
+	}
+	b.dataAs(nobody, `{ agent(id: "chen") { presence { status } } }`, &shown)
+	if shown.Agent.Presence != nil {
+		t.Errorf("got %+v", shown.Agent.Presence)
+	}
+}
+
+// What is written down is statements like others: they are matched, and followed,
+// by everybody who is let in.
+func TestPresenceAsStatements(t *testing.T) {
+	b, _ := newPresent(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	sub, err := b.engine.Subscribe(ctx, operation.Request{Principal: nobody, Query: `subscription { statementChanged(where: {predicate: {eq: "urn:koine:vocab:presence"}}, view: {graphs: ["urn:koine:graph:journal:presence"]}) {
+		... on StatementChange { op statement { subject { iri } object { ... on Literal { value } } } previous { object { ... on Literal { value } } } } } }`})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	f := tailOf(t, sub, cancel)
+	b.dataAs(root, `mutation { heartbeat(status: BUSY) { status } }`, &struct{}{})
+	f.want(`{"statementChanged":{"op":"add","statement":{"subject":{"iri":"agent://root"},"object":{"value":"BUSY"}},"previous":[]}}`)
+	b.wantAs(nobody, `{ match(pattern: {triples: [{s: "?agent", p: "urn:koine:vocab:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`,
+		`{"match":{"nodes":[{"values":["agent://root","BUSY"]}]}}`)
+	b.wantAs(nobody, `{ match(pattern: {triples: [{s: "?agent", p: "urn:koine:vocab:presence", o: "?status"}]}) { nodes { values } } }`, `{"match":{"nodes":[]}}`)
+	b.dataAs(root, `mutation { heartbeat(status: OFFLINE) { status } }`, &struct{}{})
+	f.want(`{"statementChanged":{"op":"replace","statement":{"subject":{"iri":"agent://root"},"object":{"value":"OFFLINE"}},"previous":[{"object":{"value":"BUSY"}}]}}`)
+}

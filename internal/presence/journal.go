@@ -1,0 +1,105 @@
+package presence
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"koine/internal/agents"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Graph holds the state of each agent that was ever there, and since when: the
+// subject is the agent's id.
+var Graph = kg.IRI(kg.JournalGraphPrefix + "presence")
+
+var (
+	propStatus = records.Property("presence")
+	propSince  = records.Property("presenceSince")
+)
+
+// Load reads what stands in the store, once, and begins to write there until Close.
+func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
+	pattern := kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph}
+	if err := t.mirror.Load(ctx, store, t.registered, pattern); err != nil {
+		return err
+	}
+	told, err := read(ctx, store)
+	if err != nil {
+		return err
+	}
+	t.Start(told, journal{store})
+	return nil
+}
+
+// Follow takes a commit (kg.Options.OnSystemChange): agents get records.
+func (t *Tracker) Follow(c *kg.Commit) {
+	pattern := kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph}
+	t.mirror.Follow(c, t.registered, pattern)
+}
+
+func (t *Tracker) registered(_ kg.Revision, facts []records.Fact) {
+	for _, f := range facts {
+		t.Registered(kg.AgentID(f.Subject.Value()), f.Stands)
+	}
+}
+
+// read gives what was written down.
+func read(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, error) {
+	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	out := map[kg.AgentID]Presence{}
+	for st, err := range snapshot.Match(kg.Pattern{Graph: Graph}) {
+		if err != nil {
+			return nil, err
+		}
+		agent := kg.AgentID(st.Subject.Value())
+		p := out[agent]
+		switch st.Predicate {
+		case propStatus:
+			p.Status = Status(st.Object.Value())
+		case propSince:
+			p.Since, _ = st.Object.DateTimeValue()
+		}
+		out[agent] = p
+	}
+	return out, nil
+}
+
+// journal is the graph in a store.
+type journal struct{ store records.Store }
+
+// Write implements Journal.
+func (j journal) Write(ctx context.Context, list []Transition) error {
+	last := list[0].Since
+	for _, tr := range list {
+		last = later(last, tr.Since)
+	}
+	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence",
+		Justification: fmt.Sprintf("presence of agents as of %s", last.Format(time.RFC3339Nano))}
+	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
+		for _, tr := range list {
+			q := kg.Quad{Subject: kg.IRI(string(tr.Agent)), Predicate: propStatus, Object: kg.String(string(tr.Status)), Graph: Graph}
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
+				return err
+			}
+			q.Predicate, q.Object = propSince, kg.DateTime(tr.Since)
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Register implements Journal: the tracker follows the records.
+func (j journal) Register(ctx context.Context, agent kg.AgentID) error {
+	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence", Justification: "first heartbeat of an agent"}
+	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
+		return agents.Ensure(tx, agents.Record{ID: agent})
+	})
+}

@@ -1,0 +1,179 @@
+package presence_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/internal/agents"
+	"koine/internal/policy"
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+const patience = 20 * time.Second
+
+// served is a store with policies and a tracker.
+type served struct {
+	*kg.Store
+	tracker *presence.Tracker
+	told    []kg.Revision // of which OnSystemChange was told
+}
+
+// serve opens a store; what changes is written as soon as it does.
+func serve(t *testing.T, dir string) *served {
+	t.Helper()
+	policies := policy.New(policy.Options{})
+	s := &served{tracker: presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1, Linger: 1, Validity: 50 * time.Millisecond})}
+	var err error
+	s.Store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: func(c *kg.Commit) {
+		policies.Follow(c)
+		s.tracker.Follow(c)
+		s.told = append(s.told, c.Revision)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := policies.Load(t.Context(), s.Store); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tracker.Load(t.Context(), s.Store); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *served) close() {
+	s.tracker.Close()
+	_ = s.Store.Close()
+}
+
+// stands is what the graph says, as somebody reads it.
+func (s *served) stands(t *testing.T, p kg.Principal) (lines []string) {
+	t.Helper()
+	snapshot, err := s.View(t.Context(), kg.View{Principal: p, Graphs: []kg.Term{presence.Graph}})
+	if kg.CodeOf(err) == kg.CodeGraphNotFound {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.TrimPrefix(st.Predicate.Value(), kg.OwnVocabulary)+" "+st.Object.Value())
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// awaits waits until the graph says that the only agent there is that, and gives the
+// statements.
+func (s *served) awaits(t *testing.T, status presence.Status) []string {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		lines := s.stands(t, kg.Principal{ID: bob, Method: "key"})
+		if len(lines) > 0 && lines[0] == "presence "+string(status) {
+			return lines
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it never became %s: %q", status, lines)
+		}
+	}
+}
+
+// What lasts stands in the graph, as two statements that everybody may read, in
+// commits by koine itself that tell when it was so.
+func TestGraph(t *testing.T) {
+	s := serve(t, t.TempDir())
+	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Busy); err != nil {
+		t.Fatal(err)
+	}
+	record, err := agents.NewService(s.Store).Get(t.Context(), ann)
+	if err != nil || record == nil || record.Status != agents.Active {
+		t.Errorf("the record of the first heartbeat: %v, %v", record, err)
+	}
+	lines := s.awaits(t, presence.Busy)
+	if len(lines) != 2 || !strings.HasPrefix(lines[1], "presenceSince 2") {
+		t.Errorf("the graph says %q", lines)
+	}
+	lines = s.awaits(t, presence.Offline)
+	if since := s.tracker.Of(ann).Since.Format("2006-01-02T15:04:05.999Z"); len(lines) != 2 || lines[1] != "presenceSince "+since {
+		t.Errorf("the graph says %q, and it is offline since %s", lines, since)
+	}
+	head := s.Head().Revision
+	for r := kg.Revision(2); r <= head; r++ { // 1 is the record
+		c, err := s.Commit(t.Context(), kg.SystemPrincipal(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Actor != kg.System || !strings.HasPrefix(c.Justification, "presence of agents as of 2") {
+			t.Errorf("the commit is %+v", c)
+		}
+		for _, ch := range c.Changes {
+			if ch.Quad.Graph != presence.Graph {
+				t.Errorf("it changes %v", ch.Quad)
+			}
+		}
+	}
+	if head < 3 || fmt.Sprint(s.told) != "[1]" {
+		t.Errorf("%d commits, and %v were told: they are to hold nobody up", head, s.told)
+	}
+	if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: ann, Roles: []string{kg.RoleAdmin}, Method: "key"}}, func(tx *kg.Tx) error {
+		return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(string(ann)), Predicate: kg.IRI(kg.OwnVocabulary + "presence"), Object: kg.String("ONLINE"), Graph: presence.Graph}})
+	}); kg.CodeOf(err) != kg.CodeReserved {
+		t.Errorf("written by hand: %v", err)
+	}
+}
+
+// A server that was stopped or killed while an agent was there writes its end when
+// it does not come back, and nothing when there is nothing to say.
+func TestAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir)
+	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Online); err != nil {
+		t.Fatal(err)
+	}
+	defer s.tracker.Connected(ann)()
+	s.awaits(t, presence.Online)
+	s.close()
+	stopped := time.Now()
+
+	s = serve(t, dir)
+	lines := s.awaits(t, presence.Offline)
+	if since, err := time.Parse(time.RFC3339, strings.TrimPrefix(lines[1], "presenceSince ")); err != nil || since.Before(stopped.Truncate(time.Millisecond)) || since.After(time.Now()) {
+		t.Errorf("offline since %s, stopped at %s (%v)", since, stopped, err)
+	}
+	head := s.Head().Revision
+	if got := s.tracker.Of(ann); got.Status != presence.Offline {
+		t.Errorf("got %v", got)
+	}
+	s.close()
+	for range 2 { // nobody is there, and nobody comes who is not on record
+		s = serve(t, dir)
+		release := s.tracker.Connected(bob)
+		time.Sleep(100 * time.Millisecond)
+		release()
+		s.close()
+		if now := s.Head().Revision; now != head {
+			t.Errorf("the head moved from %d to %d", head, now)
+		}
+	}
+}
+
+// Records that come to be in another way count too.
+func TestRecordsAreFollowed(t *testing.T) {
+	s := serve(t, t.TempDir())
+	defer s.tracker.Connected(ann)()
+	if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+		return agents.Ensure(tx, agents.Record{ID: ann, Roles: []string{"x"}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(t, presence.Online)
+}

@@ -1,0 +1,91 @@
+package presence
+
+import "time"
+
+// Status says whether an agent is there.
+type Status string
+
+// The states. Who was never there is Offline.
+const (
+	Online  Status = "ONLINE"
+	Idle    Status = "IDLE"
+	Busy    Status = "BUSY"
+	Offline Status = "OFFLINE"
+)
+
+// Presence is the state of an agent, and since when it is that, in UTC and
+// milliseconds; the zero Since for one that was never there.
+type Presence struct {
+	Status Status
+	Since  time.Time
+}
+
+// never is the presence of who was never there.
+var never = Presence{Status: Offline}
+
+func presence(s Status, since time.Time) Presence {
+	return Presence{s, since.UTC().Truncate(time.Millisecond)}
+}
+
+// signs are what is known of an agent, from which its state follows.
+type signs struct {
+	connections int
+	// beat is until when the last heartbeat holds, linger until when an agent whose
+	// last connection ended is waited for.
+	beat, linger time.Time
+	// stated is Busy or Idle while a heartbeat holds that said so, else "".
+	stated Status
+	active time.Time // when it came, or last did something
+}
+
+// here tells whether the agent is there.
+func (s *signs) here(now time.Time) bool {
+	return s.connections > 0 || now.Before(s.beat) || now.Before(s.linger)
+}
+
+// at is the state that follows. What changed by itself since the last look is dated
+// when it did, all else now.
+func (s *signs) at(now time.Time, idleAfter time.Duration) Presence {
+	if !s.here(now) {
+		return presence(Offline, later(s.beat, s.linger))
+	}
+	since := now
+	if s.stated != "" {
+		if now.Before(s.beat) {
+			return presence(s.stated, now)
+		}
+		since = s.beat // it said so until then
+	}
+	if idle := s.active.Add(idleAfter); !now.Before(idle) {
+		if s.stated != "" {
+			idle = later(idle, s.beat)
+		}
+		return presence(Idle, idle)
+	}
+	return presence(Online, since)
+}
+
+// next is when the state may change by itself, the zero time for never.
+func (s *signs) next(now time.Time, idleAfter time.Duration) (at time.Time) {
+	if !s.here(now) {
+		return at
+	}
+	if s.connections == 0 {
+		at = later(s.beat, s.linger)
+	}
+	change := s.active.Add(idleAfter)
+	if s.stated != "" {
+		change = s.beat
+	}
+	if now.Before(change) && (at.IsZero() || change.Before(at)) {
+		at = change
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

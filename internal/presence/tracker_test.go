@@ -1,0 +1,336 @@
+package presence_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// An agent is there while it has a connection, and is waited for when the last one
+// ended. What lasts is written, with the time from which it was so.
+func TestConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		if got := tracker.Of(ann); got != (presence.Presence{Status: presence.Offline}) {
+			t.Errorf("at first: %v", got)
+		}
+		first := tracker.Connected(ann)
+		b.is(t, "connected", ann, presence.Online, "0s")
+		time.Sleep(presence.DefaultSettle - 1)
+		b.wants(t, "before it lasts")
+		time.Sleep(time.Nanosecond)
+		b.wants(t, "when it lasts", "1s: ann ONLINE since 0s")
+		second := tracker.Connected(ann)
+		first()
+		first() // counts once
+		time.Sleep(time.Minute)
+		b.is(t, "one is left", ann, presence.Online, "0s")
+		second() // 1m1s
+		time.Sleep(presence.DefaultLinger - 1)
+		b.is(t, "waited for", ann, presence.Online, "0s")
+		time.Sleep(time.Nanosecond)
+		b.is(t, "gone", ann, presence.Offline, "1m16s")
+		time.Sleep(time.Second)
+		b.wants(t, "gone", "1m17s: ann OFFLINE since 1m16s")
+		time.Sleep(24 * time.Hour)
+		b.wants(t, "nothing more happens")
+		b.is(t, "much later", ann, presence.Offline, "1m16s")
+	})
+}
+
+// Who comes again while it is waited for was never away.
+func TestReconnecting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		for range 20 {
+			release := tracker.Connected(ann)
+			time.Sleep(10 * time.Second)
+			release()
+			time.Sleep(presence.DefaultLinger - 1)
+			tracker.Acted(ann)
+		}
+		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
+		b.is(t, "at the end", ann, presence.Online, "0s")
+	})
+}
+
+// What is over before it has lasted is not written.
+func TestShortConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		release := tracker.Connected(ann)
+		time.Sleep(presence.DefaultSettle - 1)
+		release()
+		if got := tracker.Of(ann); got != (presence.Presence{Status: presence.Offline}) {
+			t.Errorf("after it: %v", got)
+		}
+		time.Sleep(time.Hour)
+		b.wants(t, "nothing lasted")
+	})
+}
+
+// A connection that ends while it is being written down is not forgotten.
+func TestGoneWhileWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		b.slow = time.Second
+		release := tracker.Connected(ann)
+		time.Sleep(presence.DefaultSettle + time.Second/2)
+		release() // 1.5s
+		time.Sleep(time.Minute)
+		b.wants(t, "both", "2s: ann ONLINE since 0s", "18.5s: ann OFFLINE since 16.5s")
+	})
+}
+
+// A heartbeat holds for its time and no longer, and is never written itself.
+func TestHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b := start(t, presence.Options{})
+		if got := b.beat(t, ann, ""); got.Status != presence.Online {
+			t.Errorf("the first heartbeat: %v", got)
+		}
+		for range 4 {
+			time.Sleep(presence.DefaultValidity - 1)
+			b.is(t, "between heartbeats", ann, presence.Online, "0s")
+			b.beat(t, ann, "")
+		}
+		time.Sleep(presence.DefaultValidity - 1)
+		b.is(t, "before it ends", ann, presence.Online, "0s")
+		b.wants(t, "five heartbeats", "1s: ann ONLINE since 0s")
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		ended := 5*presence.DefaultValidity - 5 + 1
+		b.is(t, "after it", ann, presence.Offline, ended.Truncate(time.Millisecond).String())
+		time.Sleep(time.Second)
+		if got := b.written(); len(got) != 1 {
+			t.Errorf("its end: %q", got)
+		}
+		if _, err := b.tracker.Heartbeat(t.Context(), ann, "AWAY"); kg.CodeOf(err) != kg.CodeInvalid {
+			t.Errorf("another status: %v", err)
+		}
+	})
+}
+
+// An agent says what it is for as long as its heartbeat holds; without a word it is
+// idle when it did nothing for a while.
+func TestBusyAndIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		defer tracker.Connected(ann)()
+		time.Sleep(presence.DefaultIdleAfter - 1)
+		b.is(t, "not yet", ann, presence.Online, "0s")
+		time.Sleep(1 + time.Second)
+		b.is(t, "nothing done", ann, presence.Idle, "5m0s")
+		b.wants(t, "idle", "1s: ann ONLINE since 0s", "5m1s: ann IDLE since 5m0s")
+
+		b.beat(t, ann, "") // which is nothing done
+		b.is(t, "a heartbeat", ann, presence.Idle, "5m0s")
+		time.Sleep(9 * time.Second)
+		tracker.Acted(ann)
+		b.is(t, "something done", ann, presence.Online, "5m10s")
+		time.Sleep(10 * time.Second)
+		b.wants(t, "online", "5m11s: ann ONLINE since 5m10s")
+
+		b.beat(t, ann, presence.Busy)
+		b.is(t, "busy", ann, presence.Busy, "5m20s")
+		time.Sleep(30 * time.Second)
+		b.beat(t, ann, "")
+		tracker.Acted(ann)
+		b.is(t, "busy on", ann, presence.Busy, "5m20s")
+		time.Sleep(presence.DefaultValidity)
+		b.is(t, "the heartbeat has ended, the connection not", ann, presence.Online, "6m50s")
+		time.Sleep(10 * time.Second)
+		b.wants(t, "busy for a while", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
+
+		b.beat(t, ann, presence.Idle)
+		tracker.Acted(ann)
+		b.is(t, "it says it is idle", ann, presence.Idle, "7m0s")
+		b.beat(t, ann, presence.Online)
+		b.is(t, "and takes it back at once", ann, presence.Online, "6m50s")
+		b.beat(t, ann, presence.Busy)
+		time.Sleep(presence.DefaultValidity - 1)
+		b.beat(t, ann, "")
+		time.Sleep(presence.DefaultIdleAfter)
+		b.is(t, "idle since before it was busy no more", ann, presence.Idle, "12m0s")
+	})
+}
+
+// Who says that it leaves is offline at once, unless a connection is left.
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		b.beat(t, ann, presence.Busy)
+		time.Sleep(10 * time.Second)
+		if got := b.beat(t, ann, presence.Offline); got.Status != presence.Offline {
+			t.Errorf("leaving: %v", got)
+		}
+		time.Sleep(time.Second)
+		b.wants(t, "came and left", "1s: ann BUSY since 0s", "11s: ann OFFLINE since 10s")
+		release := tracker.Connected(ann)
+		b.beat(t, ann, presence.Busy)
+		if got := b.beat(t, ann, presence.Offline); got.Status != presence.Online {
+			t.Errorf("leaving with a connection: %v", got)
+		}
+		release()
+		b.is(t, "and without", ann, presence.Offline, "10s")
+		if got := b.beat(t, bob, presence.Offline); got != (presence.Presence{Status: presence.Offline}) {
+			t.Errorf("leaving without having come: %v", got)
+		}
+	})
+}
+
+// Writing does not make somebody present who is not there.
+func TestActingAloneIsNotPresence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		tracker.Acted(ann)
+		time.Sleep(time.Minute)
+		b.wants(t, "it only wrote")
+		b.beat(t, ann, "")
+		b.beat(t, ann, presence.Offline)
+		tracker.Acted(ann)
+		time.Sleep(time.Minute)
+		b.wants(t, "it wrote after it left")
+	})
+}
+
+// Connections of agents without a record are not written, until they have one.
+func TestOnlyAgentsOnRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{})
+		release := tracker.Connected(ann)
+		time.Sleep(10 * time.Minute)
+		b.wants(t, "no record")
+		tracker.Registered(ann, true)
+		time.Sleep(time.Second)
+		b.wants(t, "a record", "10m0s: ann IDLE since 5m0s")
+		tracker.Registered(ann, false)
+		release()
+		time.Sleep(time.Minute)
+		b.wants(t, "what was written has its end", "10m17s: ann OFFLINE since 10m16s")
+		defer tracker.Connected(bob)()
+		b.beat(t, bob, "") // which makes the record
+		time.Sleep(time.Second)
+		b.wants(t, "a heartbeat", b.when(time.Now())+": bob ONLINE since 11m1s")
+	})
+}
+
+// After a restart those who were there are waited for as long as a heartbeat holds,
+// and what they were goes on.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hour := time.Now().Add(-time.Hour)
+		told := map[kg.AgentID]presence.Presence{}
+		for _, s := range []presence.Status{presence.Online, presence.Busy, presence.Idle, presence.Offline} {
+			told[kg.AgentID("agent://back-"+s)] = presence.Presence{Status: s, Since: hour}
+			told[kg.AgentID("agent://away-"+s)] = presence.Presence{Status: s, Since: hour}
+		}
+		tracker, b := startFrom(t, presence.Options{}, told)
+		for agent, p := range told {
+			b.is(t, "at first", agent, p.Status, "-1h0m0s")
+		}
+		time.Sleep(presence.DefaultValidity - 1)
+		for _, s := range []presence.Status{presence.Online, presence.Idle} {
+			defer tracker.Connected(kg.AgentID("agent://back-" + s))()
+		}
+		b.beat(t, "agent://back-BUSY", "")
+		time.Sleep(10 * time.Second)
+		if got := b.written(); len(got) != 3 {
+			t.Errorf("written was %q", got)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for agent, p := range b.last {
+			if agent[:len("agent://away")] != "agent://away" || p.Status != presence.Offline || b.when(p.Since) != "1m0s" {
+				t.Errorf("written was that %s is %s since %s", agent, p.Status, b.when(p.Since))
+			}
+		}
+		for agent, p := range told {
+			if agent[:len("agent://back")] == "agent://back" {
+				b.is(t, "it came back", agent, p.Status, "-1h0m0s")
+			}
+		}
+	})
+}
+
+// However it flaps, an agent is written at most once in Stay, and not at all when
+// nothing of it lasts.
+func TestFlapping(t *testing.T) {
+	for _, row := range []struct {
+		every       time.Duration
+		least, most int
+	}{
+		{100 * time.Millisecond, 1, 1},
+		{1500 * time.Millisecond, 5, 1 + int(time.Minute/presence.DefaultStay)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, b := start(t, presence.Options{})
+			for i := range time.Minute / row.every {
+				b.beat(t, ann, []presence.Status{presence.Busy, presence.Online, presence.Idle}[i%3])
+				time.Sleep(row.every)
+			}
+			if got := b.written(); len(got) < row.least || len(got) > row.most {
+				t.Errorf("in a minute of changes every %s %d were written: %q", row.every, len(got), got)
+			}
+		})
+	}
+}
+
+// However many come and go, there is at most one commit in Pause, of no more than
+// MaxTransitions.
+func TestCommitsAreBounded(t *testing.T) {
+	for _, row := range []struct{ agents, commits int }{{presence.MaxTransitions, 1}, {presence.MaxTransitions + 1, 2}, {3*presence.MaxTransitions + 1, 4}} {
+		synctest.Test(t, func(t *testing.T) {
+			tracker, b := start(t, presence.Options{})
+			for i := range row.agents {
+				agent := kg.AgentID(fmt.Sprintf("agent://%d", i))
+				tracker.Registered(agent, true)
+				defer tracker.Connected(agent)()
+			}
+			time.Sleep(10 * time.Second)
+			if got := b.written(); len(got) != row.agents || len(b.commits) != row.commits || b.commits[0] != presence.MaxTransitions {
+				t.Errorf("%d agents: %d transitions in commits of %d", row.agents, len(got), b.commits)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{})
+		for i := range 300 { // one comes every 100 ms
+			agent := kg.AgentID(fmt.Sprintf("agent://%d", i))
+			tracker.Registered(agent, true)
+			defer tracker.Connected(agent)()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		if got := b.written(); len(got) != 300 || len(b.commits) > 32 {
+			t.Errorf("%d transitions in %d commits in 32 seconds", len(got), len(b.commits))
+		}
+	})
+}
+
+// So many agents are known, and no more; who was never written gives its place back.
+func TestMaxTracked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{MaxTracked: 2}, ann, bob, "agent://chen")
+		release := tracker.Connected(ann)
+		b.beat(t, bob, "")
+		tracker.Connected("agent://chen")()
+		b.is(t, "one too many", "agent://chen", presence.Offline, time.Time{}.Sub(b.began).String())
+		if _, err := tracker.Heartbeat(t.Context(), "agent://chen", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
+			t.Errorf("one heartbeat too many: %v", err)
+		}
+		if _, err := tracker.Heartbeat(t.Context(), "agent://dora", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
+			t.Errorf("one heartbeat too many, without a record: %v", err)
+		}
+		b.beat(t, bob, "") // who is known is heard
+		release()
+		b.beat(t, "agent://chen", "")
+		if got := tracker.Of("agent://chen"); got.Status != presence.Online {
+			t.Errorf("in the place of another: %v", got)
+		}
+	})
+}
