@@ -33,7 +33,7 @@ type Answer struct {
 // Ask publishes a request and waits for the first response to it. The same question
 // with the same key waits for the response to the first one.
 //
-// Errors: CodeTimeout when none came in time, and CodeChannelClosed when none can come
+// Errors: CodeTimeout when none came in time, or those who were asked are gone, and CodeChannelClosed when none can come
 // any more, with an Answer that has the request;
 // CodeOverloaded when too many ask; the context's; those of Publish and Stream. A
 // request whose facts are refused is not published: then there is no error, and no
@@ -112,6 +112,12 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 			}
 			if m.Interaction == Response && m.Correlation == receipt.Message.ID {
 				if a.Responses = append(a.Responses, m); enough(a) {
+					return a, nil
+				}
+			}
+			if m.ContentType == Notice { // perhaps that those who were asked have gone
+				now, err := s.Message(waiting, by, receipt.Message.ID)
+				if err == nil && now.Withheld == Expired {
 					return a, nil
 				}
 			}

@@ -21,6 +21,7 @@ const (
 	MaxTopicRunes     = 1024
 	MaxReferenceBytes = 1 << 10 // of one artifact reference
 	MaxReplies        = 5000    // of one message, that Replies looks at
+	MaxRemovals       = 20      // looks of RemoveAgent at where the agent is, until it is nowhere
 )
 
 // Bounds of scopes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -11,9 +12,11 @@ import (
 	"koine/kg"
 )
 
-// RemoveAgent takes an agent out of all channels: the agent itself may, when it
-// deregisters, and administrators. It is meant for an agent that can do nothing any
-// more, and may be repeated: what is done already is not done again.
+// RemoveAgent takes an agent out of all channels: the agent itself may, and
+// administrators. It is what a protocol calls by which an agent deregisters. It is
+// meant for an agent that can do nothing any more, and may be repeated: what is done
+// already is not done again. When it returns, there was a moment after the call at
+// which the agent was in no channel, whoever added it meanwhile.
 //
 // Each channel is one commit, or more of them where there is much to expire. In it
 // the agent's membership or invitation goes; requests that nobody else could answer
@@ -21,10 +24,13 @@ import (
 // else the longest-standing member, else observer; and a notice says so to those
 // who are left (content type Notice). A channel in which nobody is left is deleted,
 // unless everybody reads it. Bans and mutes stay, so that nobody gets rid of them by
-// coming again, and so do direct channels: their ids say whose they are.
+// coming again, and so do direct channels: their ids say whose they are. In these,
+// and in channels that it took part in without being a member, requests expire all
+// the same.
 //
-// Errors: CodePermissionDenied. Others come between two channels; done is how many
-// channels it was taken out of.
+// Errors: CodePermissionDenied; CodeOverloaded when it is added as fast as it is taken
+// out, MaxRemovals times. Others come between two channels; done is how many channels
+// it was taken out of.
 func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
 	self, err := by.agent()
 	if err != nil {
@@ -38,33 +44,86 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 			return 0, err
 		}
 	}
-	for _, id := range s.table.of(agent) {
-		r := &removal{service: s, agent: agent, channel: id, meta: by.meta("channels/removeAgent")}
-		out, err := r.run(ctx)
-		if out {
-			done++
-		}
-		if err != nil {
-			return done, err
-		}
+	list, err := s.waitFor(ctx, agent)
+	if err != nil {
+		return 0, err
 	}
-	return done, nil
+	for range MaxRemovals {
+		list = append(list, s.table.of(agent)...)
+		slices.Sort(list)
+		if list = slices.Compact(list); len(list) == 0 {
+			return done, nil
+		}
+		for _, id := range list {
+			r := &removal{service: s, agent: agent, channel: id, meta: by.meta("channels/removeAgent")}
+			out, err := r.run(ctx)
+			if out {
+				done++
+			}
+			if err != nil {
+				return done, err
+			}
+		}
+		list = nil // what comes behind the look there may always be
+	}
+	e := kg.Errorf(kg.CodeOverloaded, "%s is added to channels as fast as it is taken out of them", agent)
+	e.RetryAfter = time.Second
+	return done, e
 }
 
-// of lists the channels that an agent is a member of or invited to.
+// waitFor lists the channels in which a request waits for the agent.
+func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []ChannelID, err error) {
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	found := map[ChannelID]bool{}
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(agent))}) {
+		if err != nil {
+			return nil, err
+		}
+		id, part := channelOf(st.Graph)
+		if e := s.table.get(id); part != journalPart || found[id] || e == nil || e.deleted {
+			continue
+		}
+		requests, err := snapshot.Count(kg.Pattern{Subject: st.Subject, Predicate: propInteraction, Object: kg.String(string(Request)), Graph: st.Graph})
+		if err != nil {
+			return nil, err
+		}
+		if requests > 0 {
+			m, err := readMessage(snapshot.Match, id, messageOf(st.Subject))
+			if err != nil {
+				return nil, err
+			}
+			r := &removal{service: s, agent: agent, channel: id}
+			found[id] = r.waits(m)
+		}
+	}
+	for id, waits := range found {
+		if waits {
+			list = append(list, id)
+		}
+	}
+	return list, nil
+}
+
+// of lists the channels that an agent is a member of or invited to, but for direct
+// ones.
 func (t *table) of(agent kg.AgentID) (ids []ChannelID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.invited} {
 		if set := index[agent]; set != nil {
 			set.Scan(func(id ChannelID) bool {
-				ids = append(ids, id)
+				if !id.IsDirect() {
+					ids = append(ids, id)
+				}
 				return true
 			})
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return ids
 }
 
 // removal takes an agent out of one channel.
@@ -139,7 +198,8 @@ func (r *removal) waits(m *Message) bool {
 		return false
 	}
 	e := r.service.table.get(r.channel)
-	return !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.roles[other] != "" })
+	there := e.MemberPolicy == ByScope || e.open() // who was there needed not be a member
+	return !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && (there || e.roles[other] != "") })
 }
 
 // expire lets requests expire now, as many as one commit may; left tells that there

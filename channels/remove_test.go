@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -168,4 +169,96 @@ func TestRemoveAgentInBoundedCommits(t *testing.T) {
 			t.Errorf("message %d is not expired", m.Sequence)
 		}
 	}
+}
+
+// meanwhile is a verifier that has nothing against anything, and lets something be
+// done before an agent is taken out of a channel.
+type meanwhile struct{ do func(record kg.Term) }
+
+func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
+	for _, c := range of.Changes {
+		if of.Meta.Method == "channels/removeAgent" && channels.IsRecord(c.Quad.Graph) {
+			m.do(c.Quad.Graph)
+			break
+		}
+	}
+	return kg.Verdict{}, nil
+}
+
+// Who is added to other channels while it is removed is in none of them afterwards.
+func TestRemoveAgentWhileItIsAdded(t *testing.T) {
+	var hook meanwhile
+	s := serve(t, channels.Options{}, kg.Options{Verifier: &hook})
+	var last channels.ChannelID
+	var made []channels.ChannelID
+	add := func() {
+		last = s.make(t, channels.Private, "bob").ID
+		made = append(made, last)
+	}
+	more := 0
+	hook.do = func(record kg.Term) {
+		if more > 0 && record == last.RecordGraph() {
+			more--
+			add()
+		}
+	}
+	// So often and no more.
+	for _, row := range []struct {
+		times int
+		want  kg.Code
+	}{{channels.MaxRemovals - 2, ""}, {channels.MaxRemovals - 1, kg.CodeOverloaded}} {
+		made, more = nil, row.times
+		add()
+		n, err := s.RemoveAgent(within(t), admin("root"), "bob")
+		if wantCode(t, "added meanwhile", err, row.want); n != row.times+1 || len(made) != n {
+			t.Errorf("taken out of %d of %d channels, %d more", n, len(made), row.times)
+		}
+		if row.want != "" && kg.AsError(err).RetryAfter == 0 {
+			t.Error("when to try again is not said")
+		}
+		for _, id := range made {
+			_, err := s.Get(within(t), as("bob"), id)
+			wantCode(t, "afterwards", err, kg.CodeChannelNotFound)
+		}
+	}
+}
+
+// Requests expire wherever they wait for who is removed, member or not; those that
+// others were asked too who are still there do not.
+func TestRemoveAgentEverywhere(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "dev", "bob", "zoe")
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob", "agent://zoe"}}})
+	open := s.makeIn(t, intent.ID, "open", channels.ByScope)
+	one := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	both := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
+	note := s.mustSend(t, "ann", open.ID, channels.Envelope{To: "bob"})
+	r, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("well?"), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil || n != 0 {
+		t.Errorf("taken out of %d, %v", n, err)
+	}
+	for m, want := range map[*channels.Message]channels.Withheld{one: channels.Expired, both: "", note: "", r.Message: channels.Expired} {
+		if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != want {
+			t.Errorf("%+v, %v; want %q", now, err, want)
+		}
+	}
+}
+
+// Who waits for somebody that is removed waits no longer.
+func TestAskEndsWithWhoWasAsked(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	ended := make(chan error)
+	go func() {
+		_, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", channels.MaxAskTime))
+		ended <- err
+	}()
+	eventually(t, "asks", func() bool { now, err := s.Get(within(t), as("ann"), c.ID); return err == nil && now.Messages == 1 })
+	if _, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
 }
