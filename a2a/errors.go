@@ -74,6 +74,8 @@ type details struct {
 	Hint   string `json:"hint,omitempty"`
 	// OldestPosition can be resumed from, where the one asked for cannot.
 	OldestPosition string `json:"oldestPosition,omitempty"`
+	// OldestSequence is that of the oldest message that is left in a channel.
+	OldestSequence int64 `json:"oldestSequence,omitempty"`
 	// Position to resume from after this last event of a stream.
 	Position     string          `json:"position,omitempty"`
 	RetryAfterMs int64           `json:"retryAfterMs,omitempty"`

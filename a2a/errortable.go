@@ -63,6 +63,12 @@ var errorTable = []errorRow{
 	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeJudgeLimit, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeProposalClosed, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeScopeNotFound, own, http.StatusNotFound, http.StatusOK},
+	{kg.CodeScopeEnded, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeChannelClosed, own, http.StatusConflict, http.StatusOK}, // the end of messagePublished
+	{kg.CodeNameTaken, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeLastOwner, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeVersionConflict, own, http.StatusConflict, http.StatusOK},
 	{kg.CodeRevisionConflict, own, http.StatusConflict, http.StatusOK},
 	{kg.CodeIdempotencyConflict, own, http.StatusConflict, http.StatusOK},
 	{kg.CodePositionGone, own, http.StatusBadRequest, http.StatusOK},
@@ -98,7 +104,7 @@ var channelErrors = []errorRow{
 	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeChannelClosed, codeConflict, http.StatusConflict, http.StatusOK},
-	{"CHANNEL_CLOSED", codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeProposalClosed, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeMessageExpired, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeLimitExceeded, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeJudgeLimit, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
@@ -116,6 +122,8 @@ var channelErrors = []errorRow{
 	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRevisionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
@@ -166,7 +174,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 			message, detail = "Invalid parameters", e.Message
 		}
 		out := newError(rpc, message, details{Reason: string(e.Code), Field: e.Field, Detail: detail, Hint: e.Hint,
-			RetryAfterMs: e.RetryAfter.Milliseconds()})
+			RetryAfterMs: e.RetryAfter.Milliseconds(), OldestSequence: e.OldestSequence})
 		out.status, out.retryAfter, out.cause = row.unary, e.RetryAfter, err
 		if stream {
 			out.status = row.stream
@@ -187,7 +195,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 // oldest is the position to offer to a reader whose own is gone.
 func (h *Handler) oldest(e *kg.Error) string {
 	switch {
-	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync && e.Code != kg.CodeAccessChanged:
+	case e.Code != kg.CodePositionGone && e.Code != kg.CodeResync && e.Code != kg.CodeAccessChanged || e.OldestSequence > 0:
 		return ""
 	case e.Oldest != nil:
 		return h.store.FormatPosition(*e.Oldest)

@@ -92,7 +92,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes}, graph.Options{})
+	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes, Channels: rooms}, graph.Options{})
 	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
 	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()

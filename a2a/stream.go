@@ -156,7 +156,8 @@ func (h *Handler) endOf(ctx context.Context, of family, reason error, position s
 	}
 	e := h.errorOf(ctx, of, true, reason)
 	return e.with(func(d *details) {
-		if !of.log || d.Reason != string(kg.CodeResync) {
+		// From there it does not go on: error.data names the oldest place that is left.
+		if gone := d.OldestSequence > 0 || of.log && d.Reason == string(kg.CodeResync); !gone {
 			d.Position = position
 		}
 	})

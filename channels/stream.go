@@ -26,8 +26,9 @@ type Stream struct {
 // now on. When it returns, nothing behind that can be missed any more.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a sequence that is ahead of the
-// channel; CodeLimitExceeded for one stream too many; those of kg.Store.Watch. The
-// stream ends with CodePositionGone when what it begins with is no longer kept.
+// channel; CodePositionGone for one in front of what is left of it; CodeLimitExceeded
+// for one stream too many; those of kg.Store.Watch. The stream ends with
+// CodePositionGone when it is so far behind that what comes next is no longer kept.
 func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
 	agent, _, err := s.see(by, id)
 	if err != nil {
@@ -37,34 +38,38 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	if st.release, err = s.openStream(by, id); err != nil {
 		return nil, err
 	}
-	head, err := st.start()
+	head, oldest, err := st.start()
+	st.last = head
+	if err == nil && since != nil {
+		switch st.last = *since; {
+		case *since < 0 || *since > head:
+			err = kg.Errorf(kg.CodeInvalid, "the channel has %d messages: there is none behind %d", head, *since).At("sinceSequence")
+		case *since+1 < oldest:
+			err = errGone(oldest)
+		}
+	}
 	if err != nil {
 		st.Close()
 		return nil, err
 	}
-	st.last = head
-	if since != nil {
-		if *since < 0 || *since > head {
-			st.Close()
-			return nil, kg.Errorf(kg.CodeInvalid, "the channel has %d messages: there is none behind %d", head, *since).At("sinceSequence")
-		}
-		st.last = *since
-	}
 	return st, nil
 }
 
-// start begins to watch behind what stands now, and says how many messages there
-// are.
-func (st *Stream) start() (head int64, err error) {
+// start begins to watch behind what stands now, and says how many messages there are
+// and which is the oldest that is left.
+func (st *Stream) start() (head, oldest int64, err error) {
 	graph := st.id.MessagesGraph()
 	view := kg.View{Principal: st.by.reader(st.agent), Graphs: []kg.Term{graph}}
 	snapshot, err := st.service.store.View(st.ctx, view)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer snapshot.Close()
 	if head, err = countMessages(snapshot, st.id); err != nil {
-		return 0, err
+		return 0, 0, err
+	}
+	if oldest, err = oldestLeft(snapshot, st.id); err != nil {
+		return 0, 0, err
 	}
 	// The channel's own changes wake it too, and bans: one that is deleted has no
 	// message any more at which the stream would find out.
@@ -75,7 +80,7 @@ func (st *Stream) start() (head int64, err error) {
 		{Predicate: propBanned, Graph: record}, {Predicate: propBanned, Object: kg.IRI(string(st.agent)), Graph: kg.SystemGraph},
 	}}
 	st.watcher, err = st.service.store.Watch(st.ctx, filter, snapshot.Position())
-	return head, err
+	return head, oldest, err
 }
 
 // Since is the sequence behind which the stream begins. It is asked before Messages.
@@ -215,6 +220,6 @@ func (st *Stream) again() error {
 		return err
 	}
 	st.watcher.Close()
-	_, err := st.start()
+	_, _, err := st.start()
 	return err
 }

@@ -95,6 +95,9 @@ func (e *Engine) presentKnown(out *gqlerror.Error, err *kg.Error) {
 	if err.Oldest != nil {
 		extend(out, "oldest", e.deps.Store.FormatPosition(*err.Oldest))
 	}
+	if err.OldestSequence > 0 {
+		extend(out, "oldestSequence", err.OldestSequence)
+	}
 }
 
 func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err error) {

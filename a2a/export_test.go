@@ -1,0 +1,24 @@
+package a2a
+
+import (
+	"context"
+
+	"koine/kg"
+)
+
+// Tables gives the codes that have a row in each table of errors, in their order.
+func Tables() map[string][]kg.Code {
+	out := map[string][]kg.Code{}
+	for name, table := range map[string][]errorRow{"knowledge/*": errorTable, "channels/*": channelErrors} {
+		for _, row := range table {
+			out[name] = append(out[name], row.code)
+		}
+	}
+	return out
+}
+
+// LastOfStream is the last event of a channel's stream that ends with an error behind
+// a position.
+func LastOfStream(h *Handler, err error, position string) *Error {
+	return h.endOf(context.Background(), channelStreams, err, position)
+}

@@ -1,0 +1,41 @@
+package kgtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	"koine/kg"
+)
+
+// Codes lists the codes of errors that kg has, read from its source: a test of a
+// protocol's table sees a new one before anybody meets it. The directory is that of
+// package kg, from where the test runs.
+func Codes(t testing.TB, dir string) (out []kg.Code) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), dir+"/errors.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Names) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Code") || len(spec.Values) != 1 {
+			return true
+		}
+		if text, ok := spec.Values[0].(*ast.BasicLit); ok {
+			code, err := strconv.Unquote(text.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, kg.Code(code))
+		}
+		return true
+	})
+	if len(out) < 40 {
+		t.Fatalf("only %d codes were found", len(out))
+	}
+	return out
+}
