@@ -39,6 +39,7 @@ type serveCommand struct {
 	limitFlags
 	rulesFlags
 	throttleFlags
+	tierFlags
 	tlsFlags
 	originFlags
 	tracingFlags

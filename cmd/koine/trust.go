@@ -41,7 +41,11 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	conversations := channels.New(channels.Options{Agents: who.eachAgent})
+	options, err := c.tiers(channels.Options{Agents: who.eachAgent})
+	if err != nil {
+		return nil, err
+	}
+	conversations := channels.New(options)
 	file, err := c.rules(log, conversations)
 	if err != nil {
 		return nil, err

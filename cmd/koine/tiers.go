@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"koine/channels"
+)
+
+// tierFlags say what those who have a role may do in channels.
+type tierFlags struct {
+	Tier map[string]string `help:"What a principal with a role may do in channels, or everybody else (*): free, standard, unlimited, or bounds such as messages:120,streams:5,channels:20,bytes:65536; may be repeated." placeholder:"ROLE=TIER"`
+}
+
+// anyRole stands for who has none of the roles that are named.
+const anyRole = "*"
+
+// maxTiers bounds the roles that have a tier, maxTierBound what a tier says of
+// streams and channels.
+const (
+	maxTiers     = 1000
+	maxTierBound = 1_000_000
+)
+
+// tierBound is a bound of a tier, by the name that it has on the command line.
+type tierBound struct {
+	name string
+	most int
+	of   func(*channels.Tier) *int
+}
+
+var tierBounds = []tierBound{
+	{"messages", channels.MaxPerMinute, func(t *channels.Tier) *int { return &t.MessagesPerMinute }},
+	{"streams", maxTierBound, func(t *channels.Tier) *int { return &t.Streams }},
+	{"channels", maxTierBound, func(t *channels.Tier) *int { return &t.Channels }},
+	{"bytes", channels.MaxMessageBytes, func(t *channels.Tier) *int { return &t.MessageBytes }},
+}
+
+// tiers adds what the flags say to options of channels.
+func (f tierFlags) tiers(o channels.Options) (channels.Options, error) {
+	if len(f.Tier) > maxTiers {
+		return o, usageError{fmt.Errorf("--tier: at most %d roles have one", maxTiers)}
+	}
+	o.Tiers = map[string]channels.Tier{}
+	for _, role := range slices.Sorted(maps.Keys(f.Tier)) {
+		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > channels.MaxRoleRunes {
+			return o, usageError{fmt.Errorf("--tier %.60q: a role is a text of at most %d characters", role, channels.MaxRoleRunes)}
+		}
+		t, err := parseTier(f.Tier[role])
+		if err != nil {
+			return o, usageError{fmt.Errorf("--tier %s: %w", role, err)}
+		}
+		if role == anyRole {
+			t.Name = cmp.Or(t.Name, "default")
+			o.Tier = t
+			continue
+		}
+		t.Name = cmp.Or(t.Name, role)
+		o.Tiers[role] = t
+	}
+	return o, nil
+}
+
+// parseTier reads the name of a tier, bounds, or a name and what is otherwise. One
+// that is not only a name has none.
+func parseTier(text string) (t channels.Tier, err error) {
+	said := map[string]bool{}
+	for i, item := range strings.Split(text, ",") {
+		item = strings.TrimSpace(item)
+		if named, ok := tierNamed(item); ok && i == 0 {
+			t = named
+			continue
+		}
+		name, number, ok := strings.Cut(item, ":")
+		at := slices.IndexFunc(tierBounds, func(b tierBound) bool { return b.name == name })
+		switch {
+		case !ok && i == 0:
+			return t, fmt.Errorf("there is no tier %.60q: it is free, standard, unlimited, or bounds such as messages:120", item)
+		case !ok || at < 0:
+			return t, fmt.Errorf("%.60q is no bound: there are messages (a minute), streams, channels and bytes (of a message), such as messages:120", item)
+		case said[name]:
+			return t, fmt.Errorf("%s is said twice", name)
+		}
+		bound := tierBounds[at]
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 || n > bound.most {
+			return t, fmt.Errorf("%s is between 0, for no bound, and %d", name, bound.most)
+		}
+		said[name], t.Name, *bound.of(&t) = true, "", n
+	}
+	return t, nil
+}
+
+func tierNamed(name string) (channels.Tier, bool) {
+	for _, t := range []channels.Tier{channels.Free, channels.Standard, channels.Unlimited} {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return channels.Tier{}, false
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"koine/channels"
+)
+
+func TestTierFlag(t *testing.T) {
+	o, err := tierFlags{map[string]string{
+		"*": "free", "partner": "standard", "root": "unlimited", "batch": "messages:6000,channels:1000000", "lab": " standard , channels:0, bytes:262144,streams:1000000 ",
+	}}.tiers(channels.Options{MaxMembers: 7})
+	want := map[string]channels.Tier{
+		"partner": channels.Standard, "root": channels.Unlimited, "batch": {Name: "batch", MessagesPerMinute: 6000, Channels: 1_000_000},
+		"lab": {Name: "lab", MessagesPerMinute: 600, Streams: 1_000_000, MessageBytes: 262144},
+	}
+	if err != nil || o.MaxMembers != 7 || o.Tier != channels.Free || !maps.Equal(o.Tiers, want) {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if o, err = (tierFlags{}).tiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{}) || len(o.Tiers) != 0 {
+		t.Errorf("without any: %+v, %v", o, err)
+	}
+	if o, err = (tierFlags{map[string]string{"*": "messages:5"}}).tiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{Name: "default", MessagesPerMinute: 5}) {
+		t.Errorf("everybody's: %+v, %v", o, err)
+	}
+	long, many := strings.Repeat("x", channels.MaxRoleRunes+1), map[string]string{}
+	for n := range maxTiers {
+		many[fmt.Sprint(n)] = "free"
+	}
+	if _, err := (tierFlags{many}).tiers(channels.Options{}); err != nil {
+		t.Errorf("as many as there may be: %v", err)
+	}
+	many["more"] = "free"
+	for _, row := range []struct {
+		flags map[string]string
+		want  string
+	}{
+		{map[string]string{"a": "gold"}, `--tier a: there is no tier "gold"`},
+		{map[string]string{"a": ""}, `--tier a: there is no tier ""`},
+		{map[string]string{"a": "free,standard"}, `--tier a: "standard" is no bound`},
+		{map[string]string{"a": "messages:1,speed:3"}, `"speed:3" is no bound`},
+		{map[string]string{"a": "messages:1,messages:2"}, "messages is said twice"},
+		{map[string]string{"a": "messages:6001"}, "messages is between 0, for no bound, and 6000"},
+		{map[string]string{"a": "streams:1000001"}, "streams is between"},
+		{map[string]string{"a": "channels:-1"}, "channels is between"},
+		{map[string]string{"a": "bytes:262145"}, "bytes is between 0, for no bound, and 262144"},
+		{map[string]string{"a": "bytes:64k"}, "bytes is between"},
+		{map[string]string{"": "free"}, "a role is a text"},
+		{map[string]string{long: "free"}, "a role is a text"},
+		{many, "at most 1000 roles"},
+	} {
+		if _, err := (tierFlags{row.flags}).tiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || exitCode(err) != exitUsage {
+			t.Errorf("%.80v: got %v, want %s", row.flags, err, row.want)
+		}
+	}
+}
+
+// What the flag says holds through the whole server, by the roles of the key.
+func TestTiersThroughTheServer(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys", "--tier", "*=messages:2,channels:1,bytes:100", "--tier", "partner=messages:3")
+	guest, _ := k.create(`{agent: "guest"}`)
+	partner, _ := k.create(`{agent: "partner", roles: ["partner"]}`)
+	const tier = `{ me { tier { name messagesPerMinute streams channels messageBytes } } }`
+	want := func(what, got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	want("everybody", k.graphql(guest, tier), `{"name":"default","messagesPerMinute":2,"streams":null,"channels":1,"messageBytes":100}`)
+	want("administrators are not exempt", k.graphql(k.admin, tier), `{"name":"default"`)
+	want("a partner", k.graphql(partner, tier), `{"name":"partner","messagesPerMinute":3,"streams":null,"channels":null,"messageBytes":null}`)
+	const create = `mutation { createChannel(input: {name: "x"}) { name } }`
+	want("the first channel", k.graphql(guest, create), `"name":"x"`)
+	want("the second", k.graphql(guest, create), `"limit":"channels"`)
+	say := func(key, text string) string {
+		return k.graphql(key, `mutation { publishMessage(input: {to: "chen", parts: [{text: "`+text+`"}]}) { message { sequence } } }`)
+	}
+	want("a large one", say(guest, strings.Repeat("x", 101)), `"limit":"messageBytes"`)
+	for key, most := range map[string]int{guest: 2, partner: 3} {
+		for n := range most {
+			want(fmt.Sprint("message ", n+1), say(key, "hello"), fmt.Sprintf(`"sequence":%d`, n+1))
+		}
+		want("one more", say(key, "hello"), `"code":"RATE_LIMITED"`)
+	}
+}
