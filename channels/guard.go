@@ -2,6 +2,7 @@ package channels
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"koine/kg"
@@ -74,6 +75,19 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 // Version is that of the access behind it, which moves on with the members of
 // channels too: answers are kept of their facts, which are ordinary graphs.
 func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
+
+// Forgets keeps from all but administrators what messages said before it was taken
+// away (kg.Forgetter): what was retracted, has expired, or is not kept any more.
+// In open mode, where everybody is an administrator, from everybody.
+func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
+	if p.Trusted() || p.HasRole(kg.RoleAdmin) && p.Method != openMethod {
+		return nil
+	}
+	return holdsMessages
+}
+
+// holdsMessages tells whether the graph holds what messages of a channel say.
+func holdsMessages(graph kg.Term) bool { return strings.HasPrefix(graph.Value(), journalPrefix) }
 
 // Unwrap is the access behind it.
 func (g *Guard) Unwrap() kg.Access { return g.next }

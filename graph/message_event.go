@@ -63,6 +63,11 @@ func (s *messageSource) Position() kg.Position {
 // Snapshot is nil: messages are not told as a snapshot.
 func (s *messageSource) Snapshot() *kg.Snapshot { return nil }
 
+// View takes a snapshot of the store.
+func (s *messageSource) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
+	return s.store.View(ctx, v)
+}
+
 // Close ends the stream of the channel.
 func (s *messageSource) Close() { s.stream.Close() }
 

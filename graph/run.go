@@ -22,6 +22,8 @@ type run struct {
 	ctx     context.Context   // that of the operation; a run lives no longer
 	ec      *executionContext // parses arguments; set before execution
 	bytes   atomic.Int64      // of what was loaded for the answer
+	// snapshot takes one; that of the store, or of the stream that an event is of.
+	snapshot func(context.Context, kg.View) (*kg.Snapshot, error)
 
 	// What follows is only for an operation with a budget, whose root fields are
 	// answered one after the other.
@@ -47,7 +49,7 @@ type run struct {
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
-	return &run{engine: e, request: req}
+	return &run{engine: e, request: req, snapshot: e.deps.Store.View}
 }
 
 // opened is a snapshot with the view that was asked for, its revision and
@@ -85,7 +87,7 @@ func (r *run) open(ctx context.Context, view kg.View) (*kg.Snapshot, error) {
 			return o.snapshot, nil
 		}
 	}
-	s, err := r.engine.deps.Store.View(ctx, view)
+	s, err := r.snapshot(ctx, view)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ type source interface {
 	operation.Subscription
 	// Snapshot is what stands, while its events are being yielded; nil otherwise.
 	Snapshot() *kg.Snapshot
+	// View takes a snapshot for what the events are told with.
+	View(ctx context.Context, v kg.View) (*kg.Snapshot, error)
 }
 
 // register takes the stream's place in the log.
@@ -124,6 +126,7 @@ func (s *Stream) result(e *operation.Event) (result operation.Result, told bool,
 	ctx, cancel := context.WithTimeout(s.ctx, s.engine.limits.Duration)
 	defer cancel()
 	t := &telling{stream: s, ctx: ctx, run: newRun(s.engine, s.request)}
+	t.run.snapshot = s.View
 	defer func() {
 		if p := recover(); p != nil {
 			told, ends = true, nil

@@ -65,13 +65,23 @@ type sight struct {
 	asked graphAnswer
 	// told is what is shown of the commit of the last event.
 	told struct{ of, shown *Commit }
+
+	// forgets tells of which graphs the past is kept from the principal, nil if of
+	// none (Forgetter). What commits behind followed took away is told, and of what
+	// stood in known it must not go without a word: stale then, or err.
+	forgets         func(graph Term) bool
+	followed, known Revision
+	stands          func(*Quad, *Assertion) (bool, error)
+	stale           bool
+	err             error
 }
 
 // fewPatterns are as soon compared as looked up.
 const fewPatterns = 8
 
 // ready checks the filter and prepares it.
-func (f Filter) ready(access Access, distrust Distrust) (*sight, error) {
+func (f Filter) ready(s *Store) (*sight, error) {
+	access, distrust := s.options.Access, s.options.Distrust
 	if f.View.MaxAge != 0 || f.View.At != 0 {
 		return nil, Errorf(CodeInvalid, "changes cannot be watched under an age or at a revision")
 	}
@@ -89,6 +99,7 @@ func (f Filter) ready(access Access, distrust Distrust) (*sight, error) {
 		distrust = trustAll{}
 	}
 	v := &sight{Filter: f, access: access, distrust: distrust, hides: hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
+	v.forgets, v.followed, v.stands = forgetful(access, f.View.Principal), unfollowed, s.stands
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
@@ -189,6 +200,15 @@ func one(q Quad, a Assertion) Statement { return Statement{Quad: q, Assertions: 
 func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	old, had := findSource(ch.Before, ch.Assertion.Source)
 	had = had && f.shown(ch.Quad, old)
+	forgotten := f.forgotten(c, ch.Quad.Graph)
+	if forgotten {
+		if had {
+			f.missed(ch.Since)
+		}
+		if had = false; !f.stillStands(ch) {
+			return false
+		}
+	}
 	if !f.shown(ch.Quad, ch.Assertion) {
 		if had {
 			e.Op, e.Statement = Remove, one(ch.Quad, old)
@@ -203,6 +223,10 @@ func (f *sight) seeAdd(e *Event, c *Commit, ch *Change) bool {
 	for _, i := range ch.Replaces {
 		gone := &c.Changes[i]
 		if list := f.gone(gone); f.fits(gone.Quad) && len(list) > 0 {
+			if forgotten { // it is in the same graph
+				f.missed(gone.Since)
+				continue
+			}
 			e.Previous = append(e.Previous, Statement{Quad: gone.Quad, Assertions: list})
 		}
 	}
@@ -224,6 +248,10 @@ func (f *sight) seeRemove(e *Event, c *Commit, ch *Change) bool {
 		if f.fits(by.Quad) && f.shown(by.Quad, by.Assertion) {
 			return false
 		}
+	}
+	if f.forgotten(c, ch.Quad.Graph) {
+		f.missed(ch.Since)
+		return false
 	}
 	e.Op, e.Statement = Remove, one(ch.Quad, gone[0])
 	e.StatementRemains = f.remains(ch)

@@ -96,9 +96,13 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
-	return visibleCommit(c, &p, func(q *Quad) bool {
+	c, err = visibleCommit(c, &p, func(q *Quad) bool {
 		return readable(q.Graph) && (hides == nil || !hides(q.Predicate, q.Graph))
 	})
+	if forgets := forgetful(s.options.Access, p); forgets != nil && err == nil {
+		return s.withoutGone(c, forgets)
+	}
+	return c, err
 }
 
 func errNoRevision(r Revision) error { return Errorf(CodeNotFound, "there is no revision %d", r) }

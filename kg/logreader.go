@@ -39,7 +39,7 @@ func (s *Store) ReadLog(ctx context.Context, f Filter, part LogRange) (*LogReade
 	if err := s.admitRead(ctx, f.View.Principal, false); err != nil {
 		return nil, err
 	}
-	seen, err := f.ready(s.options.Access, s.options.Distrust)
+	seen, err := f.ready(s)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,11 @@ func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error)
 		return false, err
 	}
 	if l.part.Backward {
-		return l.backward(c, yield), nil
+		more = l.backward(c, yield)
+	} else {
+		more = l.forward(c, yield)
 	}
-	return l.forward(c, yield), nil
+	return more, l.filter.err
 }
 
 // forward looks at the changes of a commit behind reached.
@@ -129,7 +131,11 @@ func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool
 		if at.Compare(l.part.Until) > 0 {
 			break
 		}
-		if e := l.filter.see(at.Epoch, c, i); e != nil {
+		e := l.filter.see(at.Epoch, c, i)
+		if l.filter.err != nil {
+			return false
+		}
+		if e != nil {
 			if !yield(*e, nil) {
 				return false
 			}
@@ -153,7 +159,11 @@ func (l *LogReader) backward(c *Commit, yield func(Event, error) bool) (more boo
 		if at.Compare(l.part.After) <= 0 {
 			break
 		}
-		if e := l.filter.see(at.Epoch, c, i); e != nil {
+		e := l.filter.see(at.Epoch, c, i)
+		if l.filter.err != nil {
+			return false
+		}
+		if e != nil {
 			if !yield(*e, nil) {
 				return false
 			}

@@ -190,7 +190,7 @@ func (sc *scanner) takePast() bool {
 		return sc.takeVersion(q, from, to)
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(q.Graph, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}

@@ -38,10 +38,15 @@ type Snapshot struct {
 	graphs sync.Map // ID → bool: the decision per graph, where the reader does not keep it
 	// hides tells which statements are hidden from the principal, nil if none is;
 	// places keeps what it said.
-	hides   func(predicate, graph Term) bool
-	places  sync.Map // [2]ID of predicate and graph → bool
-	mu      sync.Mutex
-	sources []AgentID // guarded by mu
+	hides  func(predicate, graph Term) bool
+	places sync.Map // [2]ID of predicate and graph → bool
+	// forgets tells of which graphs the past is kept from the principal, nil if of
+	// none (Forgetter); forgot keeps what it said. What went behind followed is seen.
+	forgets  func(graph Term) bool
+	forgot   sync.Map // ID → bool
+	followed Revision
+	mu       sync.Mutex
+	sources  []AgentID // guarded by mu
 }
 
 // MaxSources bounds what Sources lists.

@@ -86,7 +86,7 @@ func newVersionScanner(s *Snapshot, pattern IDQuad, after *IDQuad) *scanner {
 
 // takeVersion is takePast of a walk over versions.
 func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
-	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admits(&q) {
+	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(q.Graph, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}

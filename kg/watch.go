@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.admitRead(ctx, f.View.Principal, true); err != nil {
 		return nil, err
 	}
-	seen, err := f.ready(s.options.Access, s.options.Distrust)
+	seen, err := f.ready(s)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,11 @@ func (s *Store) Watch(ctx context.Context, f Filter, from Position) (*Watcher, e
 	if err := s.CheckPosition(from); err != nil {
 		return nil, err
 	}
+	seen.followed, seen.known = s.head.Load().revision, from.Revision
 	w := &Watcher{s: s, ctx: ctx, filter: seen, wake: make(chan struct{}, 1), pos: from, access: ChangesOf(s.options.Access), sighted: from.Revision}
 	if from.Compare(s.Oldest()) == 0 { // whoever begins there was told nothing before
 		w.sighted = s.head.Load().revision
+		seen.known = 0
 	}
 	w.next = from.Revision
 	if from.Index == EndOfCommit || from.Revision == 0 {
@@ -190,6 +192,9 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 		w.moveTo(e.Position)
 		return true
 	})
+	if err := w.filter.broken(w.s); err != nil {
+		return false, err
+	}
 	if more {
 		w.moveTo(Position{w.s.dir.epoch, r, EndOfCommit})
 	}
@@ -249,7 +254,8 @@ func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool
 		if at.Compare(from) <= 0 {
 			continue
 		}
-		if e := w.filter.see(w.s.dir.epoch, c, i); e != nil && !fn(e) {
+		e := w.filter.see(w.s.dir.epoch, c, i)
+		if w.filter.err != nil || w.filter.stale || e != nil && !fn(e) {
 			return false
 		}
 	}

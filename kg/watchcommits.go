@@ -17,6 +17,9 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 				events = append(events, *e)
 				return true
 			})
+			if err := w.filter.broken(w.s); err != nil {
+				return false, err
+			}
 			if len(events) > 0 && !yield(events, nil) {
 				return false, nil
 			}
@@ -34,10 +37,11 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 // fits the new filter is missed. It fails as Watch does, and then the watcher
 // goes on with the filter that it has.
 func (w *Watcher) Refilter(f Filter) error {
-	seen, err := f.ready(w.s.options.Access, w.s.options.Distrust)
+	seen, err := f.ready(w.s)
 	if err != nil {
 		return err
 	}
+	seen.followed, seen.known = w.filter.followed, w.filter.known
 	known, err := w.s.tailer.refilter(w, seen)
 	if err != nil {
 		return err

@@ -90,6 +90,11 @@ func (f *Following) Position() kg.Position {
 // Snapshot is what stands, while its events are being yielded; nil otherwise.
 func (f *Following) Snapshot() *kg.Snapshot { return f.snapshot }
 
+// View takes a snapshot for what the events are told with (kg.Watcher.View).
+func (f *Following) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
+	return f.watcher.View(ctx, v)
+}
+
 // Close gives the place back. Events must have ended.
 func (f *Following) Close() {
 	f.watcher.Close()

@@ -138,18 +138,20 @@ func (s *Surroundings) commit(ctx context.Context, store *kg.Store, w *kg.Watche
 	// A link that made them more fits the filter that was: the commit cannot have
 	// been passed over, but not all was seen of it.
 	if told := union(before, after); !maps.Equal(told, seen) {
-		return s.read(ctx, store, w.Position(), end, told)
+		return s.read(ctx, w, end, told)
 	}
 	return changes, nil
 }
 
-// read gives what one commit changed around the entities, behind from.
-func (s *Surroundings) read(ctx context.Context, store *kg.Store, from, end kg.Position, around entities) (changes []kg.Event, err error) {
+// read gives what one commit changed around the entities, behind where the watcher
+// is.
+func (s *Surroundings) read(ctx context.Context, w *kg.Watcher, end kg.Position, around entities) (changes []kg.Event, err error) {
+	from := w.Position()
 	if before := (kg.Position{Epoch: end.Epoch, Revision: end.Revision - 1, Index: kg.EndOfCommit}); from.Compare(before) < 0 {
 		from = before
 	}
 	filter := kg.Filter{View: s.Seen, Keep: func(st kg.Statement) bool { return s.touch(around, st.Quad) }}
-	log, err := store.ReadLog(ctx, filter, kg.LogRange{After: from, Until: end, Commits: 1})
+	log, err := w.ReadLog(ctx, filter, kg.LogRange{After: from, Until: end, Commits: 1})
 	if err != nil {
 		return nil, err
 	}

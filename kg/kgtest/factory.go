@@ -104,6 +104,7 @@ func Run(t *testing.T, f Factory) {
 		{"DistrustWatched", testDistrustWatched},
 		{"Past", testPast},
 		{"Versions", testVersions},
+		{"Forgetting", testForgetting},
 		{"ChangedBack", testChangedBack},
 		{"Log", testLog},
 		{"Catalogue", testCatalogue},

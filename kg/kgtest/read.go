@@ -22,6 +22,9 @@ func (m *Model) Match(v kg.View, p kg.Pattern) []kg.Statement {
 			continue
 		}
 		all, _ := m.at(q, revision)
+		if m.forgotten(v.Principal, q, revision) {
+			continue
+		}
 		if shown := m.admitted(v, q.Graph, all); len(shown) > 0 {
 			out = append(out, kg.Statement{Quad: q, Assertions: shown})
 		}

@@ -31,6 +31,9 @@ func (m *Model) Versions(v kg.View, p kg.Pattern) []Version {
 		for r := kg.Revision(1); r <= last; r++ {
 			all, _ := m.at(q, r)
 			shown := m.admitted(v, q.Graph, all)
+			if m.forgotten(v.Principal, q, r) {
+				shown = nil
+			}
 			text := assertionsText(shown)
 			if text == stood {
 				continue
