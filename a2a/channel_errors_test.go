@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/channels"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -186,4 +187,92 @@ func TestRateOfPublishing(t *testing.T) {
 	}
 	refuse = nil
 	s.say(t, "ann", id, "again")
+}
+
+// Each row of the specification's table of errors (section 9), in each method that it
+// can come from: the JSON-RPC code, the reason and the HTTP status, of the conditions
+// themselves. TestChannelErrorTable has the table of all codes, and
+// channels_refused.txtar the rest of what answers say.
+func TestErrorsOfTheSpecification(t *testing.T) {
+	tooOften := &kg.Error{Code: kg.CodeRateLimited, Message: "too many histories", RetryAfter: time.Second}
+	var histories error
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{AdmitHistory: func(context.Context) error { return histories }})
+	member := `{"members":[{"principalId":"bob"},{"principalId":"mod","role":"moderator"}],"visibility":%q}`
+	private, public := s.channel(t, fmt.Sprintf(member, "private")), s.channel(t, fmt.Sprintf(member, "public"))
+	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+	make := func(d channels.Draft) string {
+		t.Helper()
+		c, err := s.rooms.Create(t.Context(), ann, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(c.ID)
+	}
+	room := make(channels.Draft{Kind: channels.Room, Visibility: channels.Public}) // found by all, read by members
+	paced := make(channels.Draft{Limits: channels.Limits{MessagesPerMinute: 1, Streams: 1}})
+	closed := make(channels.Draft{})
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, channels.ChannelID(closed), ""); err != nil {
+		t.Fatal(err)
+	}
+	s.call(t, "ann", "channels/publish", `{"to":"bob","parts":[{}]}`)
+	s.call(t, "ann", "channels/publish", `{"channelId":"`+private+`","idempotencyKey":"k","parts":[{}]}`)
+	s.say(t, "ann", paced, "the one of this minute")
+	s.follow(t, "ann", paced, "")
+	const direct, absent = "chan:direct:4e8e287eb6778132586a3591", "0192f1c0-0000-7000-8000-000000000000"
+	big := strings.Repeat("x", 300<<10)
+	type call struct{ method, agent, channel, more string }
+	all := func(agent, channel string, methods ...string) (list []call) {
+		for _, method := range methods {
+			list = append(list, call{method, agent, channel, channelCalls["channels/"+method]})
+		}
+		return list
+	}
+	every := []string{"get", "update", "delete", "addMember", "removeMember", "publish", "history", "stream"}
+	for _, row := range []struct {
+		name         string
+		code, stream int // the HTTP status of a stream
+		reason       string
+		calls        []call
+	}{
+		{"ChannelNotFoundError: an unknown channel", -31101, 404, "CHANNEL_NOT_FOUND", all("ann", absent, every...)},
+		{"ChannelNotFoundError: a private one, for others", -31101, 404, "CHANNEL_NOT_FOUND", all("eve", private, every...)},
+		{"PermissionDeniedError: not a member", -31102, 403, "PERMISSION_DENIED", all("eve", public, "update", "delete", "addMember", "removeMember", "publish")},
+		{"PermissionDeniedError: for who reads it only", -31102, 403, "PERMISSION_DENIED", all("eve", room, "update", "delete", "addMember", "removeMember", "publish", "history", "stream")},
+		{"PermissionDeniedError: for owners", -31102, 403, "PERMISSION_DENIED", all("mod", private, "delete", "addMember", "removeMember")},
+		{"PermissionDeniedError: a third member", -31102, 403, "PERMISSION_DENIED", all("ann", direct, "addMember", "removeMember", "update", "delete")},
+		{"ConflictError: the version", -31103, 409, "VERSION_CONFLICT", []call{{"update", "ann", private, `,"expectedVersion":7`}}},
+		{"ConflictError: the key", -31103, 409, "IDEMPOTENCY_CONFLICT", []call{{"publish", "ann", private, `,"idempotencyKey":"k","parts":[{"a":1}]`}}},
+		{"ConflictError: the last owner", -31103, 409, "LAST_OWNER", []call{{"removeMember", "ann", private, `,"principalId":"ann"`}, {"addMember", "ann", private, `,"principalId":"ann","role":"member"`}}},
+		{"ConflictError: closed", -31103, 409, "CHANNEL_CLOSED", []call{{"publish", "ann", closed, `,"parts":[{}]`}}},
+		{"InvalidParamsError: filters", -32602, 400, "INVALID", []call{{"history", "ann", private, `,"sinceSequence":1,"sinceTimestamp":1`}}},
+		{"InvalidParamsError: a cursor", -32602, 400, "CURSOR_FOREIGN", []call{{"history", "ann", private, `,"pageToken":"x"`}, {"list", "ann", "", `"pageToken":"x"`}}},
+		{"InvalidParamsError: ahead", -32602, 400, "INVALID", []call{{"stream", "ann", private, `,"sinceSequence":9`}}},
+		{"LimitExceededError: payload", -31104, 400, "LIMIT_EXCEEDED", []call{{"publish", "ann", private, `,"parts":[{"t":"` + big + `"}]`}}},
+		{"LimitExceededError: metadata", -31104, 400, "LIMIT_EXCEEDED", []call{
+			{"publish", "ann", private, `,"parts":[{}],"metadata":{"m":"` + big[:17<<10] + `"}`}, {"create", "ann", "", `"metadata":{"m":"` + big[:17<<10] + `"}`},
+			{"update", "ann", private, `,"expectedVersion":1,"metadataPatch":{"set":{"m":"` + big[:17<<10] + `"}}`},
+		}},
+		{"LimitExceededError: streams", -31104, 400, "LIMIT_EXCEEDED", []call{{"stream", "ann", paced, ""}}},
+		{"RateLimitError: publish", -31105, 429, "RATE_LIMITED", []call{{"publish", "ann", paced, `,"parts":[{}]`}}},
+		{"RateLimitError: history", -31105, 429, "RATE_LIMITED", []call{{"history", "ann", private, ""}}},
+	} {
+		histories = nil
+		if row.name == "RateLimitError: history" {
+			histories = tooOften
+		}
+		for _, c := range row.calls {
+			status, params := 200, `{`+c.more+`}`
+			if c.method == "stream" {
+				status = row.stream
+			}
+			if c.channel != "" {
+				params = fmt.Sprintf(`{"channelId":%q%s}`, c.channel, c.more)
+			}
+			got := s.call(t, c.agent, "channels/"+c.method, params)
+			if !strings.HasPrefix(got, fmt.Sprintf("%d application/json\n", status)) || !strings.Contains(got, fmt.Sprintf(`"error":{"code":%d,`, row.code)) ||
+				!strings.Contains(got, fmt.Sprintf(`"data":{"reason":%q,"domain":"koine"`, row.reason)) || (row.code == -31105) != strings.Contains(got, `"retryAfterMs":`) {
+				t.Errorf("%s, of %s by %s: got %.400s", row.name, c.method, c.agent, got)
+			}
+		}
+	}
 }
