@@ -200,6 +200,48 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 	}
 }
 
+// When the log is cut before a stream of a channel has told what it had, the stream
+// ends with RESYNC and where it is. Messages stay when the log goes: who comes back
+// with the id of the last, or asks for what is behind it, misses none.
+func TestChannelStreamOfACutLog(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{RingCommits: 1}, sse.Options{WriteTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
+	id := s.channel(t, `{}`)
+	sub := s.follow(t, "ann", id, `,"sinceSequence":0`)
+	const n = 150 // more than the sockets' buffers hold
+	for range n {
+		s.say(t, "ann", id, strings.Repeat("x", 100<<10))
+	}
+	if err := s.store.CutLog(t.Context(), s.store.Head().Revision); err != nil {
+		t.Fatal(err)
+	}
+	is := func(block string, sequence int) bool {
+		return strings.HasPrefix(block, fmt.Sprintf("id: %d\n", sequence)) && strings.Contains(block, fmt.Sprintf(`"sequence":%d,`, sequence))
+	}
+	told, block := 0, sub.block() // it reads only now
+	for ; !strings.Contains(block, `"error"`); block = sub.block() {
+		if told++; told == n || !is(block, told) {
+			t.Fatalf("behind %d: got %.200s", told-1, block)
+		}
+	}
+	if !strings.Contains(block, `"error":{"code":-31106,`) || !strings.Contains(block, `"reason":"RESYNC"`) || !strings.Contains(block, fmt.Sprintf(`"position":"%d"`, told)) {
+		t.Errorf("behind %d it ends with %s", told, block)
+	}
+	if rest := sub.block(); rest != "" {
+		t.Errorf("behind the last event: %.200s", rest)
+	}
+	for _, back := range []*subscriber{
+		s.follow(t, "ann", id, `,"sinceSequence":0`, fmt.Sprint("Last-Event-ID: ", told)),
+		s.follow(t, "ann", id, fmt.Sprintf(`,"sinceSequence":%d`, told)),
+	} {
+		for i := told + 1; i <= n; i++ {
+			if block := back.block(); !is(block, i) {
+				t.Fatalf("back behind %d: got %.200s, want message %d", told, block, i)
+			}
+		}
+		back.cancel()
+	}
+}
+
 // Heartbeats are comments, with ids and without, as often as the client says but
 // not more often than once a second.
 func TestChannelHeartbeats(t *testing.T) {
