@@ -23,17 +23,26 @@ type modelChannel struct {
 	name       string
 	visibility channels.Visibility
 	kind       channels.Kind
+	creator    string
 	members    map[string]channels.Role
+	invited    map[string]bool
+	banned     map[string]bool
+	muted      map[string]bool
+	closed     bool
+	keep       int // how many messages keep their content, 0 for all
 	metadata   map[string]string
 	version    int64
 	gone       bool
 	messages   []modelMessage
-	keys       map[string]int // of author and key: which message
+	ids        []channels.MessageID // of the messages
+	keys       map[string]int       // of author and key: which message
 }
 
 type modelMessage struct {
 	author, text, key string
 	refs              []string
+	retracts          int // the number of the message that it takes back
+	retractedBy       int // and the other way round
 }
 
 func newModel(agents []string) *model {
@@ -52,17 +61,93 @@ func pair(a, b string) string {
 func (m *model) between(a, b string) *modelChannel {
 	c := m.direct[pair(a, b)]
 	if c == nil {
-		c = &modelChannel{
-			visibility: channels.Private, kind: channels.Direct, version: 1, keys: map[string]int{},
+		c = newModelChannel(modelChannel{
+			visibility: channels.Private, kind: channels.Direct,
 			members: map[string]channels.Role{a: channels.Ordinary, b: channels.Ordinary},
-		}
+		})
 		m.direct[pair(a, b)] = c
 	}
 	return c
 }
 
+// modelRights say who may do what in a channel of a kind, private and public.
+var modelRights = map[channels.Kind][2]channels.Rights{
+	channels.Ordered: {
+		{Discover: channels.Members, Join: channels.Owners, Read: channels.Members, Post: channels.Members},
+		{Discover: channels.Everybody, Join: channels.Owners, Read: channels.Everybody, Post: channels.Members},
+	},
+	channels.Room: {
+		{Discover: channels.Members, Join: channels.Moderators, Read: channels.Members, Post: channels.Members},
+		{Discover: channels.Everybody, Join: channels.Everybody, Read: channels.Members, Post: channels.Members},
+	},
+	channels.Broadcast: {
+		{Discover: channels.Members, Join: channels.Owners, Read: channels.Members, Post: channels.Owners},
+		{Discover: channels.Everybody, Join: channels.Everybody, Read: channels.Everybody, Post: channels.Owners},
+	},
+}
+
+func (c *modelChannel) rights() channels.Rights {
+	if c.kind == channels.Direct {
+		return modelRights[channels.Ordered][0]
+	}
+	if c.visibility == channels.Public {
+		return modelRights[c.kind][1]
+	}
+	return modelRights[c.kind][0]
+}
+
+// given tells whether an agent is one of those. Observers see what members see.
+func (c *modelChannel) given(by string, who channels.Who, seeing bool) bool {
+	switch role := c.members[by]; who {
+	case channels.Everybody:
+		return true
+	case channels.Members:
+		return role != "" && (role != channels.Observer || seeing)
+	case channels.Moderators:
+		return role == channels.Owner || role == channels.Moderator
+	default:
+		return role == channels.Owner
+	}
+}
+
+func (c *modelChannel) there(by string) bool { return c != nil && !c.gone && !c.banned[by] }
+
 func (c *modelChannel) reads(by string) bool {
-	return c != nil && !c.gone && (c.visibility == channels.Public || c.members[by] != "")
+	return c.there(by) && c.given(by, c.rights().Read, true)
+}
+
+func (c *modelChannel) finds(by string) bool {
+	return c.there(by) && (c.reads(by) || c.given(by, c.rights().Discover, true) || c.invited[by])
+}
+
+// mayRead is the code for who may not read the channel, "" for who may.
+func (c *modelChannel) mayRead(by string) string {
+	switch {
+	case !c.finds(by):
+		return string(kg.CodeChannelNotFound)
+	case !c.reads(by):
+		return string(kg.CodePermissionDenied)
+	}
+	return ""
+}
+
+// mayPost is that for who may not publish.
+func (c *modelChannel) mayPost(by string) string {
+	switch {
+	case !c.finds(by):
+		return string(kg.CodeChannelNotFound)
+	case c.muted[by] || !c.given(by, c.rights().Post, false):
+		return string(kg.CodePermissionDenied)
+	}
+	return ""
+}
+
+// first is the number of the oldest message that keeps its content.
+func (c *modelChannel) first() int {
+	if c.keep == 0 {
+		return 1
+	}
+	return max(1, len(c.messages)-c.keep+1)
 }
 
 func (c *modelChannel) owners() (n int) {
@@ -85,46 +170,217 @@ func (c *modelChannel) text() string {
 	if len(c.metadata) == 0 {
 		metadata = nil
 	}
-	return fmt.Sprintf("%q %s %s %v %s version %d, %d messages", c.name, c.visibility, c.kind, members, metadata, c.version, len(c.messages))
+	status := channels.Open
+	if c.closed {
+		status = channels.Closed
+	}
+	return fmt.Sprintf("%q %s %s %s %v %s version %d, %d messages, keeps %d", c.name, status, c.visibility, c.kind, members, metadata, c.version, len(c.messages), c.keep)
+}
+
+// textFor is what it looks like to an agent that finds it.
+func (c *modelChannel) textFor(by string) string {
+	if c.reads(by) {
+		return c.text()
+	}
+	outline := *c
+	outline.members, outline.metadata, outline.messages = nil, nil, nil
+	return outline.text()
 }
 
 func (c *modelChannel) message(i int) string {
 	m := c.messages[i]
+	if m.retractedBy != 0 || i+1 < c.first() {
+		return fmt.Sprintf("%d %s withheld", i+1, m.author)
+	}
 	return fmt.Sprintf("%d %s %q %q %v", i+1, m.author, m.text, m.key, m.refs)
 }
 
-func (m *model) create(by, name string, visibility channels.Visibility, members map[string]channels.Role) string {
-	c := &modelChannel{name: name, visibility: visibility, kind: channels.Ordered, members: maps.Clone(members), metadata: map[string]string{}, version: 1, keys: map[string]int{}}
+func newModelChannel(c modelChannel) *modelChannel {
+	c.version, c.metadata, c.keys = 1, map[string]string{}, map[string]int{}
+	c.invited, c.banned, c.muted = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	return &c
+}
+
+func (m *model) create(by string, made modelChannel) string {
+	c := newModelChannel(made)
+	c.members, c.creator = maps.Clone(c.members), by
 	c.members[by] = channels.Owner
 	m.channels = append(m.channels, c)
 	return c.text()
 }
 
 func (m *model) get(by string, c *modelChannel) string {
-	if !c.reads(by) {
+	if !c.finds(by) {
 		return string(kg.CodeChannelNotFound)
 	}
-	return c.text()
+	return c.textFor(by)
 }
 
 func (m *model) list(by string, visibility channels.Visibility, member string) (out []string) {
 	for _, c := range m.channels {
-		if c.reads(by) && (visibility == "" || c.visibility == visibility) && (member == "" || c.members[member] != "") {
-			out = append(out, c.text())
+		if c.finds(by) && (visibility == "" || c.visibility == visibility) && (member == "" || c.reads(by) && c.members[member] != "") {
+			out = append(out, c.textFor(by))
 		}
 	}
 	return out
 }
 
-// may is the code for who may not change the channel, "" for who may.
-func (c *modelChannel) may(by string, roles ...channels.Role) string {
+// alters is the code for who may not even try to change the channel.
+func (c *modelChannel) alters(by string) string {
 	switch {
-	case !c.reads(by):
+	case !c.finds(by):
 		return string(kg.CodeChannelNotFound)
-	case c.kind == channels.Direct || !slices.Contains(roles, c.members[by]):
+	case c.kind == channels.Direct:
 		return string(kg.CodePermissionDenied)
 	}
 	return ""
+}
+
+// may is the code for who may not change the channel, "" for who may.
+func (c *modelChannel) may(by string, roles ...channels.Role) string {
+	if code := c.alters(by); code != "" {
+		return code
+	}
+	if !c.reads(by) || !slices.Contains(roles, c.members[by]) {
+		return string(kg.CodePermissionDenied)
+	}
+	return ""
+}
+
+// mayBar is that for who may not ban and mute another.
+func (c *modelChannel) mayBar(by, other string) string {
+	if code := c.may(by, channels.Owner, channels.Moderator); code != "" {
+		return code
+	}
+	ranks := []channels.Role{channels.Owner, channels.Moderator, channels.Ordinary, channels.Observer, ""}
+	if slices.Index(ranks, c.members[other]) <= slices.Index(ranks, c.members[by]) {
+		return string(kg.CodePermissionDenied)
+	}
+	return ""
+}
+
+const isDone = "done"
+
+func (m *model) ban(by string, c *modelChannel, other string, stands bool) string {
+	if code := c.mayBar(by, other); code != "" {
+		return code
+	}
+	if c.banned[other] = stands; stands {
+		c.invited[other] = false
+	}
+	return isDone
+}
+
+func (m *model) mute(by string, c *modelChannel, other string, stands bool) string {
+	if code := c.mayBar(by, other); code != "" {
+		return code
+	}
+	c.muted[other] = stands
+	return isDone
+}
+
+// mayInvite is the code for who may let nobody in.
+func (c *modelChannel) mayInvite(by string) string {
+	if code := c.alters(by); code != "" {
+		return code
+	}
+	who := c.rights().Join
+	if who == channels.Everybody {
+		who = channels.Members
+	}
+	if !c.given(by, who, false) {
+		return string(kg.CodePermissionDenied)
+	}
+	return ""
+}
+
+func (m *model) invite(by string, c *modelChannel, other string) string {
+	code := c.mayInvite(by)
+	switch {
+	case code != "":
+		return code
+	case c.members[other] != "" || c.invited[other]:
+		return isDone
+	case c.banned[other]:
+		return string(kg.CodePermissionDenied)
+	}
+	c.invited[other] = true
+	return isDone
+}
+
+// uninvite is to withdraw an invitation, or to decline one's own.
+func (m *model) uninvite(by string, c *modelChannel, other string) string {
+	code := c.alters(by)
+	if by != other {
+		code = c.mayInvite(by)
+	}
+	switch {
+	case code != "":
+		return code
+	case !c.invited[other]:
+		return string(kg.CodeNotFound)
+	}
+	c.invited[other] = false
+	return isDone
+}
+
+// enter is to accept an invitation, or to join with or without one.
+func (m *model) enter(by string, c *modelChannel, role channels.Role, joins bool) string {
+	if code := c.alters(by); code != "" {
+		return code
+	}
+	switch asked := c.members[by] != "" || c.invited[by]; {
+	case joins && !asked && c.rights().Join != channels.Everybody:
+		return string(kg.CodePermissionDenied)
+	case !joins && !asked:
+		return string(kg.CodeNotFound)
+	case c.members[by] == "":
+		c.members[by], c.invited[by] = role, false
+		c.version++
+	}
+	return c.textFor(by)
+}
+
+func (m *model) close(by string, c *modelChannel) string {
+	if code := c.alters(by); code != "" {
+		return code
+	}
+	if !c.reads(by) || c.creator != by && c.members[by] != channels.Owner {
+		return string(kg.CodePermissionDenied)
+	}
+	if c.closed {
+		return string(kg.CodeChannelClosed)
+	}
+	c.closed = true
+	c.version++
+	return c.text()
+}
+
+// retract takes the message with a number back, 0 for one that there is not.
+func (m *model) retract(by string, c *modelChannel, number int) string {
+	if code := c.mayRead(by); code != "" {
+		return code
+	}
+	if number == 0 {
+		return string(kg.CodeNotFound)
+	}
+	if code := c.mayPost(by); code != "" {
+		return code
+	}
+	target := &c.messages[number-1]
+	switch {
+	case c.closed:
+		return string(kg.CodeChannelClosed)
+	case target.author != by && c.members[by] != channels.Owner:
+		return string(kg.CodePermissionDenied)
+	case target.retractedBy != 0:
+		return "again " + c.message(target.retractedBy-1)
+	case target.retracts != 0:
+		return string(kg.CodeInvalid)
+	}
+	target.retractedBy = len(c.messages) + 1
+	c.messages = append(c.messages, modelMessage{author: by, text: "A message was retracted.", retracts: number})
+	return c.message(len(c.messages) - 1)
 }
 
 func (m *model) update(by string, c *modelChannel, expected int64, name *string, set map[string]string, remove []string) string {
@@ -160,20 +416,26 @@ func (m *model) addMember(by string, c *modelChannel, agent string, role channel
 	if c.members[agent] == channels.Owner && role != channels.Owner && c.owners() == 1 {
 		return string(kg.CodeLastOwner)
 	}
-	c.members[agent] = role
+	if c.members[agent] == "" && c.banned[agent] {
+		return string(kg.CodePermissionDenied)
+	}
+	c.members[agent], c.invited[agent] = role, false
 	c.version++
 	return c.text()
 }
 
 func (m *model) removeMember(by string, c *modelChannel, agent string) string {
-	roles := []channels.Role{channels.Owner}
-	if by == agent {
-		roles = []channels.Role{channels.Owner, channels.Moderator, channels.Ordinary, channels.Observer}
-	}
-	if code := c.may(by, roles...); code != "" {
-		return code
+	code := c.alters(by)
+	switch {
+	case code != "":
+	case by != agent:
+		code = c.may(by, channels.Owner)
+	case c.members[by] == "":
+		code = string(kg.CodePermissionDenied)
 	}
 	switch {
+	case code != "":
+		return code
 	case c.members[agent] == "":
 		return string(kg.CodeNotFound)
 	case c.members[agent] == channels.Owner && c.owners() == 1:
@@ -185,11 +447,8 @@ func (m *model) removeMember(by string, c *modelChannel, agent string) string {
 }
 
 func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
-	switch {
-	case !c.reads(by):
-		return string(kg.CodeChannelNotFound)
-	case c.members[by] == "" || c.members[by] == channels.Observer:
-		return string(kg.CodePermissionDenied)
+	if code := c.mayPost(by); code != "" {
+		return code
 	}
 	said.author = by
 	if said.key != "" {
@@ -199,6 +458,11 @@ func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
 			}
 			return "again " + c.message(i)
 		}
+	}
+	if c.closed {
+		return string(kg.CodeChannelClosed)
+	}
+	if said.key != "" {
 		c.keys[by+" "+said.key] = len(c.messages)
 	}
 	c.messages = append(c.messages, said)
@@ -206,12 +470,16 @@ func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
 }
 
 func (m *model) history(by string, c *modelChannel, since, before int64, author string, descending bool) (out []string) {
-	if !c.reads(by) {
-		return []string{string(kg.CodeChannelNotFound)}
+	if code := c.mayRead(by); code != "" {
+		return []string{code}
+	}
+	first := int64(c.first())
+	if since > 0 && since+1 < first {
+		return []string{string(kg.CodePositionGone)}
 	}
 	for i, said := range c.messages {
 		n := int64(i + 1)
-		if n > since && (before == 0 || n < before) && (author == "" || said.author == author) {
+		if n >= first && n > since && (before == 0 || n < before) && (author == "" || said.author == author) {
 			out = append(out, c.message(i))
 		}
 	}
@@ -223,11 +491,18 @@ func (m *model) history(by string, c *modelChannel, since, before int64, author 
 
 // stream is what a stream from behind since on tells of what was published.
 func (m *model) stream(by string, c *modelChannel, since int64) (out []string) {
-	if !c.reads(by) {
-		return []string{string(kg.CodeChannelNotFound)}
+	if code := c.mayRead(by); code != "" {
+		return []string{code}
 	}
-	if since < 0 || since > int64(len(c.messages)) {
+	switch {
+	case since < 0 || since > int64(len(c.messages)):
 		return []string{string(kg.CodeInvalid)}
+	case since+1 < int64(c.first()):
+		return []string{string(kg.CodePositionGone)}
 	}
-	return m.history(by, c, since, 0, "", false)
+	out = m.history(by, c, since, 0, "", false)
+	if c.closed {
+		out = append(out, string(kg.CodeChannelClosed))
+	}
+	return out
 }

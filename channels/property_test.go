@@ -6,11 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -64,6 +66,8 @@ type random struct {
 
 	model *model
 	ids   []channels.ChannelID // of the model's channels
+	of    *modelChannel        // that a step is about, and its id
+	id    channels.ChannelID
 }
 
 func newRandom(t *testing.T, seed uint64) *random {
@@ -135,35 +139,53 @@ func (r *random) channel() (*modelChannel, channels.ChannelID) {
 // do does one thing to both.
 func (r *random) do() {
 	by := r.agent()
+	if len(r.ids) == 0 {
+		r.create(by)
+	}
+	r.of, r.id = r.channel()
+	if c := r.of; c != nil && len(c.members) > 0 && r.dice.IntN(2) == 0 { // members have more to say
+		members := slices.Sorted(maps.Keys(c.members))
+		by = members[r.dice.IntN(len(members))]
+	}
 	switch n := r.dice.IntN(100); {
 	case n < 2:
 		r.close()
 		r.open()
-	case n < 5 || len(r.ids) == 0:
+	case n < 4:
 		r.create(by)
-	case n < 12:
+	case n < 11:
 		r.list(by)
-	case n < 18:
+	case n < 16:
 		r.call(by, "get", func(c *modelChannel) string { return r.model.get(by, c) }, func(id channels.ChannelID) (string, error) {
 			return shown(r.Get(within(r.t), as(by), id))
 		})
-	case n < 28:
+	case n < 25:
 		r.update(by)
-	case n < 30:
+	case n < 26:
 		r.call(by, "delete", func(c *modelChannel) string { return r.model.delete(by, c) }, func(id channels.ChannelID) (string, error) {
 			return "deleted", r.Delete(within(r.t), as(by), id)
 		})
-	case n < 44:
+	case n < 36:
 		other, role := r.agent(), r.role()
 		r.call(by, "addMember "+other+" "+string(role), func(c *modelChannel) string { return r.model.addMember(by, c, other, role) }, func(id channels.ChannelID) (string, error) {
 			return shown(r.AddMember(within(r.t), as(by), id, kg.AgentID(other), role))
 		})
-	case n < 50:
+	case n < 40:
 		other := r.agent()
 		r.call(by, "removeMember "+other, func(c *modelChannel) string { return r.model.removeMember(by, c, other) }, func(id channels.ChannelID) (string, error) {
 			return shown(r.RemoveMember(within(r.t), as(by), id, kg.AgentID(other)))
 		})
-	case n < 80:
+	case n < 48:
+		r.invitations(by)
+	case n < 53:
+		r.bars(by)
+	case n < 54:
+		r.call(by, "close", func(c *modelChannel) string { return r.model.close(by, c) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.CloseChannel(within(r.t), as(by), id, "enough"))
+		})
+	case n < 59:
+		r.retract(by)
+	case n < 82:
 		r.publish(by)
 	case n < 92:
 		r.history(by)
@@ -172,11 +194,91 @@ func (r *random) do() {
 	}
 }
 
+// invitations does one of the things by which agents come in.
+func (r *random) invitations(by string) {
+	other, role := r.agent(), []channels.Role{channels.Ordinary, channels.Observer}[r.dice.IntN(2)]
+	one := kg.AgentID(other)
+	ctx, who := within(r.t), as(by)
+	switch r.dice.IntN(6) {
+	case 0, 1:
+		r.call(by, "invite "+other, func(c *modelChannel) string { return r.model.invite(by, c, other) }, func(id channels.ChannelID) (string, error) {
+			return isDone, r.Invite(ctx, who, id, one)
+		})
+	case 2:
+		for other == by {
+			other = r.agent()
+		}
+		for _, agent := range r.model.agents { // one that is invited, if any
+			if r.of != nil && r.of.invited[agent] && agent != by {
+				other = agent
+			}
+		}
+		one = kg.AgentID(other)
+		r.call(by, "withdraw "+other, func(c *modelChannel) string { return r.model.uninvite(by, c, other) }, func(id channels.ChannelID) (string, error) {
+			return isDone, r.Withdraw(ctx, who, id, one)
+		})
+	case 3:
+		r.call(by, "decline", func(c *modelChannel) string { return r.model.uninvite(by, c, by) }, func(id channels.ChannelID) (string, error) {
+			return isDone, r.Decline(ctx, who, id)
+		})
+	case 4:
+		r.call(by, "accept", func(c *modelChannel) string { return r.model.enter(by, c, channels.Ordinary, false) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.Accept(ctx, who, id))
+		})
+	default:
+		r.call(by, "join as "+string(role), func(c *modelChannel) string { return r.model.enter(by, c, role, true) }, func(id channels.ChannelID) (string, error) {
+			return shown(r.Join(ctx, who, id, role))
+		})
+	}
+}
+
+// bars bans or mutes, or ends that.
+func (r *random) bars(by string) {
+	other, stands := r.agent(), r.dice.IntN(2) == 0
+	do, end, model, what := r.Ban, r.Unban, r.model.ban, "ban"
+	if r.dice.IntN(2) == 0 {
+		do, end, model, what = r.Mute, r.Unmute, r.model.mute, "mute"
+	}
+	r.call(by, fmt.Sprintf("%s %s: %t", what, other, stands), func(c *modelChannel) string { return model(by, c, other, stands) }, func(id channels.ChannelID) (string, error) {
+		if stands {
+			return isDone, do(within(r.t), as(by), id, kg.AgentID(other), time.Time{})
+		}
+		return isDone, end(within(r.t), as(by), id, kg.AgentID(other))
+	})
+}
+
+// retract takes a message back, or what is none.
+func (r *random) retract(by string) {
+	number, message := 0, channels.MessageID(uuid.NewString())
+	r.call(by, "retract", func(c *modelChannel) string {
+		if c != nil && len(c.messages) > 0 && r.dice.IntN(10) > 0 {
+			number = 1 + r.dice.IntN(len(c.messages))
+			message = c.ids[number-1]
+		}
+		return r.model.retract(by, c, number)
+	}, func(id channels.ChannelID) (string, error) {
+		receipt, err := r.Retract(within(r.t), as(by), channels.Retraction{Channel: id, Message: message})
+		if err != nil {
+			return "", err
+		}
+		return r.published(&receipt.Receipt), nil
+	})
+}
+
+// published is what became of a message, whose id is remembered.
+func (r *random) published(receipt *channels.Receipt) string {
+	if receipt.Replayed {
+		return "again " + said(receipt.Message)
+	}
+	r.of.ids = append(r.of.ids, receipt.Message.ID)
+	return said(receipt.Message)
+}
+
 // call does the same with a channel of both. An answer that it is not there must be
 // that for one that never was.
 func (r *random) call(by, what string, model func(*modelChannel) string, real func(channels.ChannelID) (string, error)) {
-	c, id := r.channel()
-	want := model(c)
+	id := r.id
+	want := model(r.of)
 	got, err := real(id)
 	if err != nil {
 		got = string(kg.CodeOf(err))
@@ -202,7 +304,10 @@ func shown(c *channels.Channel, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m := &modelChannel{name: c.Name, visibility: c.Visibility, kind: c.Kind, members: map[string]channels.Role{}, version: c.Version, messages: make([]modelMessage, c.Messages)}
+	m := &modelChannel{
+		name: c.Name, visibility: c.Visibility, kind: c.Kind, members: map[string]channels.Role{}, version: c.Version,
+		messages: make([]modelMessage, c.Messages), closed: c.Status() == channels.Closed, keep: int(c.KeepMessages),
+	}
 	for _, member := range c.Members {
 		m.members[short(member.Agent)] = member.Role
 	}
@@ -224,6 +329,9 @@ func short(a kg.AgentID) string {
 }
 
 func said(m *channels.Message) string {
+	if m.Parts == nil && m.Withheld != "" {
+		return fmt.Sprintf("%d %s withheld", m.Sequence, short(m.Author))
+	}
 	var part struct{ Text string }
 	if err := json.Unmarshal(m.Parts[0], &part); err != nil {
 		return err.Error()
@@ -232,12 +340,16 @@ func said(m *channels.Message) string {
 }
 
 func (r *random) create(by string) {
-	name, visibility := fmt.Sprintf("channel %d", r.step), channels.Private
+	made := modelChannel{name: fmt.Sprintf("channel %d", r.step), visibility: channels.Private, members: map[string]channels.Role{}}
+	made.kind = []channels.Kind{channels.Ordered, channels.Ordered, channels.Room, channels.Broadcast}[r.dice.IntN(4)]
 	if r.dice.IntN(3) == 0 {
-		visibility = channels.Public
+		made.visibility = channels.Public
 	}
-	members := map[string]channels.Role{}
-	d := channels.Draft{Name: name, Visibility: visibility}
+	if r.dice.IntN(3) == 0 {
+		made.keep = 1 + r.dice.IntN(4)
+	}
+	members := made.members
+	d := channels.Draft{Name: made.name, Visibility: made.visibility, Kind: made.kind, KeepMessages: int64(made.keep)}
 	for range r.dice.IntN(3) {
 		agent, role := r.agent(), r.role()
 		if members[agent] == "" && agent != by {
@@ -245,7 +357,7 @@ func (r *random) create(by string) {
 			d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(agent), Role: role})
 		}
 	}
-	want := r.model.create(by, name, visibility, members)
+	want := r.model.create(by, made)
 	c, err := r.Create(within(r.t), as(by), d)
 	if err != nil {
 		r.t.Fatal(err)
@@ -333,10 +445,7 @@ func (r *random) publish(by string) {
 		if err != nil {
 			return "", err
 		}
-		if receipt.Replayed {
-			return "again " + said(receipt.Message), nil
-		}
-		return said(receipt.Message), nil
+		return r.published(receipt), nil
 	}
 	r.call(by, "publish", func(c *modelChannel) string { return r.model.publish(by, c, m) }, publish)
 }
@@ -390,6 +499,10 @@ func (r *random) stream(by string) {
 			return "", nil
 		}
 		for m, err := range stream.Messages() {
+			if err != nil && len(got) == len(want)-1 { // its end
+				got = append(got, string(kg.CodeOf(err)))
+				break
+			}
 			if err != nil {
 				return "", err
 			}
