@@ -211,6 +211,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 			err = demo.Publish(ctx, store, trust.policies)
 		}
 		if err != nil {
+			trust.close()
 			return nil, nil, errors.Join(err, store.Close(), forget())
 		}
 	}

@@ -131,7 +131,6 @@ func TestBusyAndIdle(t *testing.T) {
 		b.is(t, "a heartbeat", ann, presence.Idle, "5m0s")
 		time.Sleep(9 * time.Second)
 		tracker.Acted(ann)
-		b.is(t, "something done", ann, presence.Online, "5m10s")
 		time.Sleep(10 * time.Second)
 		b.wants(t, "online", "5m11s: ann ONLINE since 5m10s")
 
@@ -141,10 +140,8 @@ func TestBusyAndIdle(t *testing.T) {
 		b.beat(t, ann, "")
 		tracker.Acted(ann)
 		b.is(t, "busy on", ann, presence.Busy, "5m20s")
-		time.Sleep(presence.DefaultValidity)
-		b.is(t, "the heartbeat has ended, the connection not", ann, presence.Online, "6m50s")
-		time.Sleep(10 * time.Second)
-		b.wants(t, "busy for a while", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
+		time.Sleep(presence.DefaultValidity + 10*time.Second)
+		b.wants(t, "the heartbeat has ended, the connection not", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
 
 		b.beat(t, ann, presence.Idle)
 		tracker.Acted(ann)
@@ -177,10 +174,52 @@ func TestLeaving(t *testing.T) {
 		}
 		release()
 		b.is(t, "and without", ann, presence.Offline, "10s")
+		release = tracker.Connected(ann)
+		time.Sleep(10 * time.Second)
+		release()
+		b.is(t, "waited for", ann, presence.Online, "11s")
+		b.beat(t, ann, presence.Offline)
+		b.is(t, "not waited for", ann, presence.Offline, "21s")
 		if got := b.beat(t, bob, presence.Offline); got != (presence.Presence{Status: presence.Offline}) {
 			t.Errorf("leaving without having come: %v", got)
 		}
 	})
+}
+
+// However late somebody looks, what happened by itself is dated when it did.
+func TestDates(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		connected bool
+		says      presence.Status
+		more      int           // heartbeats, every 50 seconds
+		look      time.Duration // after the last of them
+		want      presence.Status
+		since     string
+	}{
+		{"a heartbeat", false, presence.Online, 0, 10 * time.Minute, presence.Offline, "1m0s"},
+		{"busy without a connection", false, presence.Busy, 2, 10 * time.Minute, presence.Offline, "2m40s"},
+		{"nothing done", true, presence.Online, 0, 10 * time.Minute, presence.Idle, "5m0s"},
+		{"busy no more", true, presence.Busy, 0, 3 * time.Minute, presence.Online, "1m0s"},
+		{"busy no more, and nothing done since long", true, presence.Busy, 6, 3 * time.Minute, presence.Idle, "6m0s"},
+		{"busy no more, and then idle", true, presence.Busy, 1, 10 * time.Minute, presence.Idle, "5m0s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			told := map[kg.AgentID]presence.Presence{ann: {Status: presence.Busy, Since: time.Now().Add(-time.Hour)}}
+			tracker, b := startFrom(t, presence.Options{}, told, ann)
+			tracker.Close() // nobody writes, so nobody looks
+			if row.connected {
+				tracker.Connected(ann)
+			}
+			b.beat(t, ann, row.says)
+			for range row.more {
+				time.Sleep(50 * time.Second)
+				b.beat(t, ann, "")
+			}
+			time.Sleep(row.look)
+			b.is(t, row.name, ann, row.want, row.since)
+		})
+	}
 }
 
 // Writing does not make somebody present who is not there.

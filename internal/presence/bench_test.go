@@ -1,0 +1,59 @@
+package presence_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// crowd is a tracker that knows as many agents as it may, all of them there, and what
+// each takes.
+func crowd() (tracker *presence.Tracker, list []kg.AgentID, bytes float64) {
+	tracker = presence.New(presence.Options{})
+	list = make([]kg.AgentID, presence.DefaultMaxTracked)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range list {
+		list[i] = kg.AgentID(fmt.Sprintf("agent://%d", i))
+		tracker.Registered(list[i], true)
+		tracker.Connected(list[i])
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return tracker, list, float64(after.HeapAlloc-before.HeapAlloc) / float64(len(list))
+}
+
+func BenchmarkHeartbeat(b *testing.B) {
+	tracker, list, bytes := crowd()
+	i := 0
+	for b.Loop() {
+		if _, err := tracker.Heartbeat(context.Background(), list[i%len(list)], ""); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	b.ReportMetric(bytes, "B/agent")
+}
+
+func BenchmarkActed(b *testing.B) {
+	tracker, list, _ := crowd()
+	i := 0
+	for b.Loop() {
+		tracker.Acted(list[i%len(list)])
+		i++
+	}
+}
+
+func BenchmarkConnection(b *testing.B) {
+	tracker, list, _ := crowd()
+	i := 0
+	for b.Loop() {
+		tracker.Connected(list[i%len(list)])()
+		i++
+	}
+}
