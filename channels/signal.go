@@ -64,7 +64,9 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 		return errTooMuch("kind", "the name of a kind has at most %d bytes", MaxSignalKindBytes)
 	}
 	if data, err = checkMetadata(data); err != nil {
-		return kg.AsError(err).At("data")
+		e := *kg.AsError(err)
+		e.Field = "data"
+		return &e
 	}
 	if len(data) > MaxSignalBytes {
 		return errTooMuch("data", "%d bytes are more than the %d that a signal has", len(data), MaxSignalBytes)

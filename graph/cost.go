@@ -6,6 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/channels"
 	"koine/internal/path"
 )
 
@@ -95,6 +96,8 @@ func (c *costing) field(f *ast.Field) int {
 	switch f.Name {
 	case "neighbourhood":
 		total *= c.neighbours(f)
+	case "responses":
+		total *= channels.MaxAnswers
 	case "shortestPaths":
 		total *= c.number(f, "k", 1, path.MaxRoutes) * c.number(f, "maxDepth", 6, path.MaxRouteLength)
 	}

@@ -40,7 +40,7 @@ var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true}
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
-	"Query.apiKeys": true, "Query.agents": true,
+	"Query.apiKeys": true, "Query.agents": true, "Query.inbox": true,
 	"Query.violations": true, "Message.facts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
 }
 

@@ -126,7 +126,8 @@ func (e *Engine) SDL() string {
 // wrong is in the result's Errors, and Data is nil if nothing could be given.
 func (e *Engine) Execute(ctx context.Context, req operation.Request) (result operation.Result) {
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, e.limits.Duration)
+	request := ctx
+	ctx, cancel := context.WithTimeout(request, e.limits.Duration)
 	defer cancel()
 	r := newRun(e, &req)
 	pace := &pace{gate: e.heavy}
@@ -139,6 +140,17 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	opCtx, errs := e.prepare(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
 		errs = e.present(kg.Errorf(kg.CodeInvalid, "a subscription is a stream: ask for it with Accept: text/event-stream, or with knowledge/subscribe"))
+	}
+	if len(errs) == 0 {
+		wait, err := e.askTime(opCtx)
+		if err != nil {
+			errs = e.present(err)
+		}
+		if wait > 0 {
+			longer, cancel := context.WithTimeout(request, wait+e.limits.Duration)
+			defer cancel()
+			ctx = longer
+		}
 	}
 	if len(errs) == 0 {
 		var err error

@@ -47,6 +47,9 @@ type pointPlan []scalarField
 
 func (p *planner) event(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
 	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
+	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
+		return plan, nil // one that has no positions
+	}
 	if plan.upToDate, err = p.scalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
 		return nil, err
 	}

@@ -86,6 +86,9 @@ type MutationResolver interface {
 	PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error)
 	RetractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error)
 	AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error)
+	Ask(ctx context.Context, input AskInput) (*AskPayload, error)
+	AskAll(ctx context.Context, input AskInput) (*AskAllPayload, error)
+	SendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
@@ -116,6 +119,7 @@ type QueryResolver interface {
 	Scopes(ctx context.Context, first *int, after *Cursor, parentID *string, status *ScopeStatus) (*ScopeConnection, error)
 	ChannelBars(ctx context.Context) ([]ChannelBar, error)
 	Message(ctx context.Context, id string) (*Message, error)
+	Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
 	Shapes(ctx context.Context) ([]Shape, error)
 	Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error)
@@ -126,6 +130,11 @@ type SubscriptionResolver interface {
 	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
 	MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error)
+	InboxPublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
+	MemberMessagePublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
+	ScopeMessagePublished(ctx context.Context, scopeID string, resume *Position) (<-chan MessageEvent, error)
+	ChannelChanged(ctx context.Context, channelID string, resume *Position) (<-chan ChannelEvent, error)
+	SignalSent(ctx context.Context, channelID string) (<-chan *ChannelSignal, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -154,6 +163,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAcknowledgeMessagesInput,
 		ec.unmarshalInputAddChannelMemberInput,
 		ec.unmarshalInputApplyPatchesInput,
+		ec.unmarshalInputAskInput,
 		ec.unmarshalInputBarInput,
 		ec.unmarshalInputBudgetInput,
 		ec.unmarshalInputChannelLimitsInput,
@@ -200,6 +210,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRevisionFilter,
 		ec.unmarshalInputRotateApiKeyInput,
 		ec.unmarshalInputScopeAccessInput,
+		ec.unmarshalInputSendSignalInput,
 		ec.unmarshalInputSetGraphPolicyInput,
 		ec.unmarshalInputStatementAggregate,
 		ec.unmarshalInputStatementFilter,
@@ -706,6 +717,17 @@ type Query {
     id: ID!
   ): Message
 
+  """
+  The messages that are for you, in the channels that you are a member of: those that others wrote, and that are
+  addressed to you, to a role that you had then, or to everybody. They come in the order in which they were published.
+  """
+  inbox(
+    "How many at most: 25 if not said, 200 at the most."
+    first: Int
+    "Only those behind this position: that of a page before, of an answer or of an event."
+    after: Position
+  ): Inbox
+
   "One graph, the default graph if no name is said. Null when there is none of the name that you may read."
   graph(
     "Its name."
@@ -1033,6 +1055,34 @@ type Mutation {
     "Which ones."
     input: AcknowledgeMessagesInput!
   ): Channel
+
+  """
+  Publishes a request and waits for the first response to it. When none came in time the request is there all the same:
+  to ask again with the same ` + "`" + `idempotencyKey` + "`" + ` is to wait for the response to the first one. One operation waits for a
+  minute at the most.
+  """
+  ask(
+    "What, of whom, and how long to wait."
+    input: AskInput!
+  ): AskPayload
+
+  """
+  Publishes a request and collects the responses to it until each of its recipients has responded or the time is up.
+  One operation waits for a minute at the most.
+  """
+  askAll(
+    "What, of whom, and how long to wait."
+    input: AskInput!
+  ): AskAllPayload
+
+  """
+  Tells those who listen to a channel something at this moment, and nobody later. Members may who are neither muted nor
+  observers, 5 times a second on the average and 10 times at once.
+  """
+  sendSignal(
+    "Where, and what."
+    input: SendSignalInput!
+  ): SendSignalPayload
 }
 
 "What can be followed. One event per change; ` + "`" + `extensions.position` + "`" + ` tells where to resume from."
@@ -1118,6 +1168,52 @@ type Subscription {
     "Where to start in place of that: behind a position, or \"latest\"; \"earliest\" and \"snapshot\" are the first message."
     resume: Position
   ): MessageEvent
+
+  "The messages of ` + "`" + `inbox` + "`" + `, those that there are behind a start, then each as it is published, also in channels that you join later."
+  inboxPublished(
+    "Where to start: \"latest\" if not said; \"earliest\" and \"snapshot\" are the first message."
+    resume: Position
+  ): MessageEvent
+
+  "The messages of all channels that you are a member of, those included that you join later, in the order in which they were published."
+  memberMessagePublished(
+    "Where to start, as for ` + "`" + `inboxPublished` + "`" + `."
+    resume: Position
+  ): MessageEvent
+
+  """
+  The messages of all channels of a scope that you may read, those included that are made later, in the order in which
+  they were published. An error SCOPE_NOT_FOUND when there is no scope that you have access to.
+  """
+  scopeMessagePublished(
+    "Which scope."
+    scopeId: ID!
+    "Where to start, as for ` + "`" + `inboxPublished` + "`" + `."
+    resume: Position
+  ): MessageEvent
+
+  """
+  What becomes of a channel: who joins, leaves or gets another role, and that it is updated, closed or deleted, with
+  its messages between, in the order of the log. It ends as ` + "`" + `messagePublished` + "`" + ` does, and behind the deletion.
+  """
+  channelChanged(
+    "Which channel."
+    channelId: ID!
+    """
+    Where to start: "latest" if not said; "earliest" and "snapshot" are the making of the channel, as far as the log
+    still has it. A position is that of an event of this subscription, or of an answer.
+    """
+    resume: Position
+  ): ChannelEvent
+
+  """
+  The signals of a channel from now on. They are told to who listens and kept nowhere, so that there is no way to
+  resume. It ends with an error when you may not read the channel any more.
+  """
+  signalSent(
+    "Which channel."
+    channelId: ID!
+  ): ChannelSignal
 }
 
 "Something with an id by which it can be asked for again."
@@ -3398,6 +3494,77 @@ type MessagePublished {
   position: Position
 }
 
+"What ` + "`" + `channelChanged` + "`" + ` sends."
+union ChannelEvent = ChannelChange | MessagePublished | UpToDate | Resync
+
+"A channel, or who is in it, has changed."
+type ChannelChange {
+  "What has become of it."
+  kind: ChannelChangeKind!
+  "Its id."
+  channelId: ID!
+  "The channel as it is now. Null when it is no longer there for you."
+  channel: Channel
+  "Whom it is about, of the kinds about members."
+  agent: String
+  "What that one is from then on. Of one that left, what it was."
+  role: ChannelRole
+  "The agent that made the change."
+  by: String!
+  "The version of the channel from then on. Null where that has not changed."
+  version: Long
+  "When it was."
+  time: DateTime!
+  "The commit that it came with."
+  revision: Revision!
+  "Where to resume from behind it. Never null: the type is that of StatementChange.position."
+  position: Position
+}
+
+"What has become of a channel."
+enum ChannelChangeKind {
+  "It was made."
+  CREATED
+  "An agent became a member."
+  JOINED
+  "An agent is no member any more."
+  LEFT
+  "A member got another role."
+  ROLE
+  "Its name, topic, metadata, rights or bounds are other ones."
+  UPDATED
+  "It takes no messages any more."
+  CLOSED
+  "It is gone. There is nothing behind this."
+  DELETED
+}
+
+"What somebody tells those who listen to a channel at this moment."
+type ChannelSignal {
+  "The channel."
+  channelId: ID!
+  "The agent that sent it."
+  from: String!
+  "What it is about: \"typing\", \"reaction\" or another word."
+  kind: String!
+  "What there is to say about it, a JSON object."
+  data: JSON
+  "When it was sent."
+  time: DateTime!
+  "How many signals before it were dropped, because they were not taken in time."
+  dropped: Int!
+}
+
+"A page of an inbox."
+type Inbox {
+  "The messages."
+  nodes: [Message!]!
+  "Behind what was looked at: for the next page, or for ` + "`" + `inboxPublished` + "`" + ` to go on with what comes."
+  position: Position!
+  "Whether there may be more now. A page can hold fewer messages than were asked for, and even none, with more behind it."
+  hasNextPage: Boolean!
+}
+
 "A page of messages."
 type MessageConnection {
   "The messages."
@@ -3966,6 +4133,48 @@ input AcknowledgeMessagesInput {
   status: ReceiptStatus! = READ
 }
 
+"A request that is to be published, and waited for."
+input AskInput {
+  "The request. Its ` + "`" + `messageType` + "`" + ` is REQUEST if not said, and it expires when the time is up if it does not say when and has no ` + "`" + `idempotencyKey` + "`" + `."
+  message: PublishMessageInput!
+  "How long to wait: 30 if not said, 60 at the most."
+  timeoutSeconds: Int
+}
+
+"What became of a question to one."
+type AskPayload {
+  "What became of the request."
+  publication: PublishMessagePayload!
+  "The first response. Null when none came in time, and when the request was not published."
+  response: Message
+  "Whether the request was published and nobody responded in time."
+  timedOut: Boolean!
+}
+
+"What became of a question to all of its recipients."
+type AskAllPayload {
+  "What became of the request."
+  publication: PublishMessagePayload!
+  "The responses, 1000 at the most, in the order of their sequence."
+  responses: [Message!]!
+}
+
+"A signal that is to be sent."
+input SendSignalInput {
+  "The channel."
+  channelId: ID!
+  "What it is about: \"typing\", \"reaction\" (to the message of the channel that ` + "`" + `data` + "`" + ` names as ` + "`" + `messageId` + "`" + `) or another word, 64 bytes at the most."
+  kind: String!
+  "What there is to say about it: a JSON object of 1 KiB at the most."
+  data: JSON
+}
+
+"A signal that was sent."
+type SendSignalPayload {
+  "Whether it was: who listens has it, or will."
+  sent: Boolean!
+}
+
 "A shape: what is asked of the nodes that it is for."
 type Shape {
   "Its name."
@@ -4386,6 +4595,28 @@ func (ec *executionContext) childFields_ApplyPatchesPayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type ApplyPatchesPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AskAllPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "publication":
+		return ec.fieldContext_AskAllPayload_publication(ctx, field)
+	case "responses":
+		return ec.fieldContext_AskAllPayload_responses(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AskAllPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AskPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "publication":
+		return ec.fieldContext_AskPayload_publication(ctx, field)
+	case "response":
+		return ec.fieldContext_AskPayload_response(ctx, field)
+	case "timedOut":
+		return ec.fieldContext_AskPayload_timedOut(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AskPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Assertion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "source":
@@ -4670,6 +4901,24 @@ func (ec *executionContext) childFields_ChannelRights(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type ChannelRights", field.Name)
 }
 
+func (ec *executionContext) childFields_ChannelSignal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "channelId":
+		return ec.fieldContext_ChannelSignal_channelId(ctx, field)
+	case "from":
+		return ec.fieldContext_ChannelSignal_from(ctx, field)
+	case "kind":
+		return ec.fieldContext_ChannelSignal_kind(ctx, field)
+	case "data":
+		return ec.fieldContext_ChannelSignal_data(ctx, field)
+	case "time":
+		return ec.fieldContext_ChannelSignal_time(ctx, field)
+	case "dropped":
+		return ec.fieldContext_ChannelSignal_dropped(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelSignal", field.Name)
+}
+
 func (ec *executionContext) childFields_ChannelTier(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -4934,6 +5183,18 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_count(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Group", field.Name)
+}
+
+func (ec *executionContext) childFields_Inbox(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_Inbox_nodes(ctx, field)
+	case "position":
+		return ec.fieldContext_Inbox_position(ctx, field)
+	case "hasNextPage":
+		return ec.fieldContext_Inbox_hasNextPage(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Inbox", field.Name)
 }
 
 func (ec *executionContext) childFields_LeftChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5542,6 +5803,14 @@ func (ec *executionContext) childFields_ScopeEventConnection(ctx context.Context
 		return ec.fieldContext_ScopeEventConnection_pageInfo(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScopeEventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SendSignalPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sent":
+		return ec.fieldContext_SendSignalPayload_sent(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SendSignalPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6540,6 +6809,34 @@ func (ec *executionContext) field_Mutation_applyPatches_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_askAll_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AskInput, error) {
+			return ec.unmarshalNAskInput2koineᚋgraphᚐAskInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_ask_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AskInput, error) {
+			return ec.unmarshalNAskInput2koineᚋgraphᚐAskInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_banAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6950,6 +7247,20 @@ func (ec *executionContext) field_Mutation_rotateApiKey_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (RotateAPIKeyInput, error) {
 			return ec.unmarshalNRotateApiKeyInput2koineᚋgraphᚐRotateAPIKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_sendSignal_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SendSignalInput, error) {
+			return ec.unmarshalNSendSignalInput2koineᚋgraphᚐSendSignalInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7608,6 +7919,28 @@ func (ec *executionContext) field_Query_graphs_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_inbox_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_match_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8186,6 +8519,28 @@ func (ec *executionContext) field_Statement_evidence_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_channelChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8224,6 +8579,20 @@ func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_inboxPublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8259,6 +8628,20 @@ func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Con
 		return nil, err
 	}
 	args["view"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_memberMessagePublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg0
 	return args, nil
 }
 
@@ -8311,6 +8694,42 @@ func (ec *executionContext) field_Subscription_proposalChanged_args(ctx context.
 		return nil, err
 	}
 	args["resume"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_scopeMessagePublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "scopeId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["scopeId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
+		func(ctx context.Context, v any) (*Position, error) {
+			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resume"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_signalSent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "channelId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["channelId"] = arg0
 	return args, nil
 }
 
@@ -9215,6 +9634,157 @@ func (ec *executionContext) _ApplyPatchesPayload_proposalId(ctx context.Context,
 }
 func (ec *executionContext) fieldContext_ApplyPatchesPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ApplyPatchesPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AskAllPayload_publication(ctx context.Context, field graphql.CollectedField, obj *AskAllPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AskAllPayload_publication(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Publication, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PublishMessagePayload) graphql.Marshaler {
+			return ec.marshalNPublishMessagePayload2ᚖkoineᚋgraphᚐPublishMessagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AskAllPayload_publication(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AskAllPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublishMessagePayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AskAllPayload_responses(ctx context.Context, field graphql.CollectedField, obj *AskAllPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AskAllPayload_responses(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Responses, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Message) graphql.Marshaler {
+			return ec.marshalNMessage2ᚕkoineᚋgraphᚐMessageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AskAllPayload_responses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AskAllPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AskPayload_publication(ctx context.Context, field graphql.CollectedField, obj *AskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AskPayload_publication(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Publication, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *PublishMessagePayload) graphql.Marshaler {
+			return ec.marshalNPublishMessagePayload2ᚖkoineᚋgraphᚐPublishMessagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AskPayload_publication(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AskPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublishMessagePayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AskPayload_response(ctx context.Context, field graphql.CollectedField, obj *AskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AskPayload_response(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Response, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AskPayload_response(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AskPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AskPayload_timedOut(ctx context.Context, field graphql.CollectedField, obj *AskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AskPayload_timedOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TimedOut, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AskPayload_timedOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AskPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Assertion_source(ctx context.Context, field graphql.CollectedField, obj *Assertion) (ret graphql.Marshaler) {
@@ -11239,6 +11809,245 @@ func (ec *executionContext) fieldContext_ChannelBar_until(_ context.Context, fie
 	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _ChannelChange_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelChangeKind) graphql.Marshaler {
+			return ec.marshalNChannelChangeKind2koineᚋgraphᚐChannelChangeKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type ChannelChangeKind does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_channelId(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_channelId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChannelID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_channel(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_channel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channel(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ChannelChange",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ChannelChange_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_role(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelRole) graphql.Marshaler {
+			return ec.marshalOChannelRole2ᚖkoineᚋgraphᚐChannelRole(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type ChannelRole does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_by(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_version(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_time(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_time(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Time(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_time(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_revision(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelChange_position(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelChange_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelChange_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type Position does not have child fields"))
+}
+
 func (ec *executionContext) _ChannelConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ChannelConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11623,6 +12432,144 @@ func (ec *executionContext) _ChannelRights_manage(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_ChannelRights_manage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_channelId(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_channelId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChannelID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_from(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_data(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_data(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Data, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_data(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_time(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_time(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Time, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_time(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelSignal_dropped(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelSignal_dropped(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Dropped, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelSignal_dropped(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelTier_name(ctx context.Context, field graphql.CollectedField, obj *ChannelTier) (ret graphql.Marshaler) {
@@ -14073,6 +15020,84 @@ func (ec *executionContext) _Group_count(ctx context.Context, field graphql.Coll
 }
 func (ec *executionContext) fieldContext_Group_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Group", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Inbox_nodes(ctx context.Context, field graphql.CollectedField, obj *Inbox) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Inbox_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Message) graphql.Marshaler {
+			return ec.marshalNMessage2ᚕkoineᚋgraphᚐMessageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Inbox_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Inbox",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Inbox_position(ctx context.Context, field graphql.CollectedField, obj *Inbox) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Inbox_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Inbox_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Inbox", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _Inbox_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *Inbox) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Inbox_hasNextPage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HasNextPage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Inbox_hasNextPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Inbox", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _LeftChannel_id(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
@@ -18229,6 +19254,138 @@ func (ec *executionContext) fieldContext_Mutation_acknowledgeMessages(ctx contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_ask(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_ask(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Ask(ctx, fc.Args["input"].(AskInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AskPayload) graphql.Marshaler {
+			return ec.marshalOAskPayload2ᚖkoineᚋgraphᚐAskPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_ask(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_ask_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_askAll(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_askAll(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AskAll(ctx, fc.Args["input"].(AskInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AskAllPayload) graphql.Marshaler {
+			return ec.marshalOAskAllPayload2ᚖkoineᚋgraphᚐAskAllPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_askAll(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AskAllPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_askAll_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_sendSignal(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_sendSignal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SendSignal(ctx, fc.Args["input"].(SendSignalInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SendSignalPayload) graphql.Marshaler {
+			return ec.marshalOSendSignalPayload2ᚖkoineᚋgraphᚐSendSignalPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_sendSignal(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SendSignalPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_sendSignal_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21113,6 +22270,50 @@ func (ec *executionContext) fieldContext_Query_message(ctx context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_inbox(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_inbox(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Inbox(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Inbox) graphql.Marshaler {
+			return ec.marshalOInbox2ᚖkoineᚋgraphᚐInbox(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_inbox(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Inbox(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_inbox_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_graph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23047,6 +24248,29 @@ func (ec *executionContext) fieldContext_ScopeEventConnection_pageInfo(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _SendSignalPayload_sent(ctx context.Context, field graphql.CollectedField, obj *SendSignalPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SendSignalPayload_sent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SendSignalPayload_sent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SendSignalPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -24940,6 +26164,226 @@ func (ec *executionContext) fieldContext_Subscription_messagePublished(ctx conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_inboxPublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_inboxPublished(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().InboxPublished(ctx, fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v MessageEvent) graphql.Marshaler {
+			return ec.marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_inboxPublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type MessageEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_inboxPublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_memberMessagePublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_memberMessagePublished(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().MemberMessagePublished(ctx, fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v MessageEvent) graphql.Marshaler {
+			return ec.marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_memberMessagePublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type MessageEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_memberMessagePublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_scopeMessagePublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_scopeMessagePublished(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().ScopeMessagePublished(ctx, fc.Args["scopeId"].(string), fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v MessageEvent) graphql.Marshaler {
+			return ec.marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_scopeMessagePublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type MessageEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_scopeMessagePublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_channelChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_channelChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().ChannelChanged(ctx, fc.Args["channelId"].(string), fc.Args["resume"].(*Position))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelEvent) graphql.Marshaler {
+			return ec.marshalOChannelEvent2koineᚋgraphᚐChannelEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_channelChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type ChannelEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_channelChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_signalSent(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_signalSent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().SignalSent(ctx, fc.Args["channelId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelSignal) graphql.Marshaler {
+			return ec.marshalOChannelSignal2ᚖkoineᚋgraphᚐChannelSignal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_signalSent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelSignal(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_signalSent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _TermCount_iri(ctx context.Context, field graphql.CollectedField, obj *TermCount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -26782,6 +28226,43 @@ func (ec *executionContext) unmarshalInputApplyPatchesInput(ctx context.Context,
 				return it, err
 			}
 			it.SourceAgentID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAskInput(ctx context.Context, obj any) (AskInput, error) {
+	var it AskInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"message", "timeoutSeconds"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "message":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("message"))
+			data, err := ec.unmarshalNPublishMessageInput2ᚖkoineᚋgraphᚐPublishMessageInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Message = data
+		case "timeoutSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeoutSeconds"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeoutSeconds = data
 		}
 	}
 	return it, nil
@@ -29635,6 +31116,50 @@ func (ec *executionContext) unmarshalInputScopeAccessInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSendSignalInput(ctx context.Context, obj any) (SendSignalInput, error) {
+	var it SendSignalInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"channelId", "kind", "data"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "data":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("data"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Data = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetGraphPolicyInput(ctx context.Context, obj any) (SetGraphPolicyInput, error) {
 	var it SetGraphPolicyInput
 	if obj == nil {
@@ -30936,6 +32461,45 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 
 // region    ************************** interface.gotpl ***************************
 
+func (ec *executionContext) _ChannelEvent(ctx context.Context, sel ast.SelectionSet, obj ChannelEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case UpToDate:
+		return ec._UpToDate(ctx, sel, &obj)
+	case *UpToDate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._UpToDate(ctx, sel, obj)
+	case Resync:
+		return ec._Resync(ctx, sel, &obj)
+	case *Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Resync(ctx, sel, obj)
+	case MessagePublished:
+		return ec._MessagePublished(ctx, sel, &obj)
+	case *MessagePublished:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._MessagePublished(ctx, sel, obj)
+	case *ChannelChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ChannelChange(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of ChannelEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _EntityEvent(ctx context.Context, sel ast.SelectionSet, obj EntityEvent) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -31433,6 +32997,97 @@ func (ec *executionContext) _ApplyPatchesPayload(ctx context.Context, sel ast.Se
 		case "proposalId":
 			out.Values[i] = ec._ApplyPatchesPayload_proposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var askAllPayloadImplementors = []string{"AskAllPayload"}
+
+func (ec *executionContext) _AskAllPayload(ctx context.Context, sel ast.SelectionSet, obj *AskAllPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, askAllPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AskAllPayload")
+		case "publication":
+			out.Values[i] = ec._AskAllPayload_publication(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "responses":
+			out.Values[i] = ec._AskAllPayload_responses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var askPayloadImplementors = []string{"AskPayload"}
+
+func (ec *executionContext) _AskPayload(ctx context.Context, sel ast.SelectionSet, obj *AskPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, askPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AskPayload")
+		case "publication":
+			out.Values[i] = ec._AskPayload_publication(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "response":
+			out.Values[i] = ec._AskPayload_response(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "timedOut":
+			out.Values[i] = ec._AskPayload_timedOut(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -32440,6 +34095,122 @@ func (ec *executionContext) _ChannelBar(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var channelChangeImplementors = []string{"ChannelChange", "ChannelEvent"}
+
+func (ec *executionContext) _ChannelChange(ctx context.Context, sel ast.SelectionSet, obj *ChannelChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelChange")
+		case "kind":
+			out.Values[i] = ec._ChannelChange_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "channelId":
+			out.Values[i] = ec._ChannelChange_channelId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "channel":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ChannelChange_channel(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "agent":
+			out.Values[i] = ec._ChannelChange_agent(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "role":
+			out.Values[i] = ec._ChannelChange_role(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "by":
+			out.Values[i] = ec._ChannelChange_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "version":
+			out.Values[i] = ec._ChannelChange_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "time":
+			out.Values[i] = ec._ChannelChange_time(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "revision":
+			out.Values[i] = ec._ChannelChange_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "position":
+			out.Values[i] = ec._ChannelChange_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var channelConnectionImplementors = []string{"ChannelConnection"}
 
 func (ec *executionContext) _ChannelConnection(ctx context.Context, sel ast.SelectionSet, obj *ChannelConnection) graphql.Marshaler {
@@ -32661,6 +34432,69 @@ func (ec *executionContext) _ChannelRights(ctx context.Context, sel ast.Selectio
 			}
 		case "manage":
 			out.Values[i] = ec._ChannelRights_manage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var channelSignalImplementors = []string{"ChannelSignal"}
+
+func (ec *executionContext) _ChannelSignal(ctx context.Context, sel ast.SelectionSet, obj *ChannelSignal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelSignalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelSignal")
+		case "channelId":
+			out.Values[i] = ec._ChannelSignal_channelId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._ChannelSignal_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._ChannelSignal_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "data":
+			out.Values[i] = ec._ChannelSignal_data(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "time":
+			out.Values[i] = ec._ChannelSignal_time(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "dropped":
+			out.Values[i] = ec._ChannelSignal_dropped(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -33789,6 +35623,54 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "count":
 			out.Values[i] = ec._Group_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var inboxImplementors = []string{"Inbox"}
+
+func (ec *executionContext) _Inbox(ctx context.Context, sel ast.SelectionSet, obj *Inbox) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, inboxImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Inbox")
+		case "nodes":
+			out.Values[i] = ec._Inbox_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._Inbox_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hasNextPage":
+			out.Values[i] = ec._Inbox_hasNextPage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -35025,7 +36907,7 @@ func (ec *executionContext) _MessageConnection(ctx context.Context, sel ast.Sele
 	return out
 }
 
-var messagePublishedImplementors = []string{"MessagePublished", "MessageEvent"}
+var messagePublishedImplementors = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
 
 func (ec *executionContext) _MessagePublished(ctx context.Context, sel ast.SelectionSet, obj *MessagePublished) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, messagePublishedImplementors)
@@ -35412,6 +37294,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "acknowledgeMessages":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_acknowledgeMessages(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "ask":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_ask(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "askAll":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_askAll(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "sendSignal":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_sendSignal(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -36852,6 +38755,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "inbox":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_inbox(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "graph":
 			field := field
 
@@ -37107,7 +39032,7 @@ func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.Selecti
 	return out
 }
 
-var resyncImplementors = []string{"Resync", "ProposalEvent", "MessageEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+var resyncImplementors = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, obj *Resync) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resyncImplementors)
@@ -37920,6 +39845,44 @@ func (ec *executionContext) _ScopeEventConnection(ctx context.Context, sel ast.S
 	return out
 }
 
+var sendSignalPayloadImplementors = []string{"SendSignalPayload"}
+
+func (ec *executionContext) _SendSignalPayload(ctx context.Context, sel ast.SelectionSet, obj *SendSignalPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sendSignalPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SendSignalPayload")
+		case "sent":
+			out.Values[i] = ec._SendSignalPayload_sent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var shapeImplementors = []string{"Shape"}
 
 func (ec *executionContext) _Shape(ctx context.Context, sel ast.SelectionSet, obj *Shape) graphql.Marshaler {
@@ -38616,6 +40579,16 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_proposalChanged(ctx, fields[0])
 	case "messagePublished":
 		return ec._Subscription_messagePublished(ctx, fields[0])
+	case "inboxPublished":
+		return ec._Subscription_inboxPublished(ctx, fields[0])
+	case "memberMessagePublished":
+		return ec._Subscription_memberMessagePublished(ctx, fields[0])
+	case "scopeMessagePublished":
+		return ec._Subscription_scopeMessagePublished(ctx, fields[0])
+	case "channelChanged":
+		return ec._Subscription_channelChanged(ctx, fields[0])
+	case "signalSent":
+		return ec._Subscription_signalSent(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -38707,7 +40680,7 @@ func (ec *executionContext) _UnreadCount(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
-var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "MessageEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "MessageEvent", "ChannelEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, upToDateImplementors)
@@ -39531,6 +41504,11 @@ func (ec *executionContext) unmarshalNApplyPatchesInput2koineᚋgraphᚐApplyPat
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNAskInput2koineᚋgraphᚐAskInput(ctx context.Context, v any) (AskInput, error) {
+	res, err := ec.unmarshalInputAskInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNAssertion2koineᚋgraphᚐAssertion(ctx context.Context, sel ast.SelectionSet, v Assertion) graphql.Marshaler {
 	return ec._Assertion(ctx, sel, &v)
 }
@@ -39776,6 +41754,16 @@ func (ec *executionContext) unmarshalNChannelBarKind2koineᚋgraphᚐChannelBarK
 }
 
 func (ec *executionContext) marshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx context.Context, sel ast.SelectionSet, v ChannelBarKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNChannelChangeKind2koineᚋgraphᚐChannelChangeKind(ctx context.Context, v any) (ChannelChangeKind, error) {
+	var res ChannelChangeKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNChannelChangeKind2koineᚋgraphᚐChannelChangeKind(ctx context.Context, sel ast.SelectionSet, v ChannelChangeKind) graphql.Marshaler {
 	return v
 }
 
@@ -40849,6 +42837,21 @@ func (ec *executionContext) unmarshalNPublishMessageInput2koineᚋgraphᚐPublis
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNPublishMessageInput2ᚖkoineᚋgraphᚐPublishMessageInput(ctx context.Context, v any) (*PublishMessageInput, error) {
+	res, err := ec.unmarshalInputPublishMessageInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPublishMessagePayload2ᚖkoineᚋgraphᚐPublishMessagePayload(ctx context.Context, sel ast.SelectionSet, v *PublishMessagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PublishMessagePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNQuarantine2koineᚋgraphᚐQuarantine(ctx context.Context, sel ast.SelectionSet, v Quarantine) graphql.Marshaler {
 	return ec._Quarantine(ctx, sel, &v)
 }
@@ -41017,6 +43020,11 @@ func (ec *executionContext) unmarshalNScopeStatus2koineᚋgraphᚐScopeStatus(ct
 
 func (ec *executionContext) marshalNScopeStatus2koineᚋgraphᚐScopeStatus(ctx context.Context, sel ast.SelectionSet, v ScopeStatus) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNSendSignalInput2koineᚋgraphᚐSendSignalInput(ctx context.Context, v any) (SendSignalInput, error) {
+	res, err := ec.unmarshalInputSendSignalInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNSetGraphPolicyInput2koineᚋgraphᚐSetGraphPolicyInput(ctx context.Context, v any) (SetGraphPolicyInput, error) {
@@ -41640,6 +43648,20 @@ func (ec *executionContext) marshalOApplyPatchesPayload2ᚖkoineᚋgraphᚐApply
 	return ec._ApplyPatchesPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOAskAllPayload2ᚖkoineᚋgraphᚐAskAllPayload(ctx context.Context, sel ast.SelectionSet, v *AskAllPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AskAllPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAskPayload2ᚖkoineᚋgraphᚐAskPayload(ctx context.Context, sel ast.SelectionSet, v *AskPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AskPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOAuditChannel2ᚕkoineᚋgraphᚐAuditChannelᚄ(ctx context.Context, sel ast.SelectionSet, v []AuditChannel) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -41816,6 +43838,13 @@ func (ec *executionContext) marshalOChannelConnection2ᚖkoineᚋgraphᚐChannel
 	return ec._ChannelConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOChannelEvent2koineᚋgraphᚐChannelEvent(ctx context.Context, sel ast.SelectionSet, v ChannelEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ChannelEvent(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOChannelKind2ᚖkoineᚋgraphᚐChannelKind(ctx context.Context, v any) (*ChannelKind, error) {
 	if v == nil {
 		return nil, nil
@@ -41895,6 +43924,13 @@ func (ec *executionContext) marshalOChannelRole2ᚖkoineᚋgraphᚐChannelRole(c
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOChannelSignal2ᚖkoineᚋgraphᚐChannelSignal(ctx context.Context, sel ast.SelectionSet, v *ChannelSignal) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ChannelSignal(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOChannelTier2ᚖkoineᚋgraphᚐChannelTier(ctx context.Context, sel ast.SelectionSet, v *ChannelTier) graphql.Marshaler {
@@ -42478,6 +44514,13 @@ func (ec *executionContext) unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx
 	}
 	res, err := ec.unmarshalInputIRIFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOInbox2ᚖkoineᚋgraphᚐInbox(ctx context.Context, sel ast.SelectionSet, v *Inbox) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Inbox(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
@@ -43187,6 +45230,13 @@ func (ec *executionContext) marshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(c
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOSendSignalPayload2ᚖkoineᚋgraphᚐSendSignalPayload(ctx context.Context, sel ast.SelectionSet, v *SendSignalPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SendSignalPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx context.Context, sel ast.SelectionSet, v []Shape) graphql.Marshaler {

@@ -44,6 +44,7 @@ type Limits struct {
 	ResultBytes   int           // of the answer's data
 	Duration      time.Duration // of a query or mutation
 	Wait          time.Duration // of that, for a revision that a view wants at least
+	AskTime       time.Duration // that a mutation waits for responses, beside Duration
 }
 
 // The defaults of Limits, and the size of a page when none is asked for.
@@ -70,6 +71,7 @@ const (
 	DefaultResultBytes     = 16 << 20
 	DefaultDuration        = 10 * time.Second
 	DefaultWait            = 5 * time.Second
+	DefaultAskTime         = time.Minute
 
 	// MaxVariableDepth bounds how deep the lists and objects in variables are
 	// nested: what it takes to check them grows with the square of it.
@@ -101,6 +103,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Wait <= 0 {
 		l.Wait = DefaultWait
+	}
+	if l.AskTime <= 0 {
+		l.AskTime = DefaultAskTime
 	}
 	return l
 }

@@ -12,10 +12,11 @@ import (
 	"koine/kg"
 )
 
-// messageSource is the messages of a channel as the source of a Stream.
+// messageSource is the messages of one channel or of several as the source of a Stream.
 type messageSource struct {
-	stream *channels.Stream
-	store  *kg.Store
+	ownSource
+	deliveries iter.Seq2[channels.Delivery, error]
+	end        func()
 	// told is the position behind the last message that is out.
 	told atomic.Pointer[kg.Position]
 	// current is the message of the event that is being yielded.
@@ -25,24 +26,22 @@ type messageSource struct {
 // Events yields an event for each message.
 func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		for m, err := range s.stream.Messages() {
+		for d, err := range s.deliveries {
 			if err != nil {
 				yield(operation.Event{}, err)
 				return
 			}
-			s.current = m
-			e := eventOf(s.store, m)
-			if !yield(e, nil) {
+			s.current = d.Message
+			if !yield(eventOf(d.Message, d.Position), nil) {
 				return
 			}
-			s.told.Store(&e.Position)
+			s.told.Store(&d.Position)
 		}
 	}
 }
 
-// eventOf tells of a message by the statement that numbers it.
-func eventOf(store *kg.Store, m *channels.Message) operation.Event {
-	at := endOf(store, m.Revision)
+// eventOf tells of a message by the statement that numbers it; at is behind it.
+func eventOf(m *channels.Message, at kg.Position) operation.Event {
 	numbered := kg.Statement{
 		Quad:       kg.Quad{Subject: m.ID.Entity(), Predicate: kg.Sequence, Object: kg.Integer(m.Sequence), Graph: m.Channel.MessagesGraph()},
 		Assertions: []kg.Assertion{{Source: m.Author, Time: m.Time, Revision: m.Revision}},
@@ -54,90 +53,77 @@ func eventOf(store *kg.Store, m *channels.Message) operation.Event {
 // Position is behind the last message that is out, the zero Position while there is
 // no saying.
 func (s *messageSource) Position() kg.Position {
-	if p := s.told.Load(); p != nil {
-		return *p
-	}
-	return kg.Position{}
+	return deref(s.told.Load())
 }
 
-// Snapshot is nil: messages are not told as a snapshot.
-func (s *messageSource) Snapshot() *kg.Snapshot { return nil }
+// Close ends what the messages come from.
+func (s *messageSource) Close() { s.end() }
 
-// View takes a snapshot of the store.
-func (s *messageSource) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
-	return s.store.View(ctx, v)
-}
-
-// Close ends the stream of the channel.
-func (s *messageSource) Close() { s.stream.Close() }
-
-// messageEvent is the content of Subscription.messagePublished.
+// messageEvent is the content of subscriptions to messages.
 type messageEvent struct {
 	plan   *insidePlan
 	source *messageSource
 }
 
 func (c *messageEvent) write(t *telling, e *operation.Event) ([]byte, error) {
-	m := c.source.current
-	position := Position(t.stream.engine.deps.Store.FormatPosition(e.Position))
+	return t.message(c.plan, c.source.current, e.Position)
+}
+
+// message writes a MessagePublished.
+func (t *telling) message(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
+	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
 	event := &MessagePublished{Message: &Message{of: m}, Sequence: m.Sequence, Position: &position}
-	return newLoader(t.ctx, t.run, nil).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
-		return ec._MessagePublished(ctx, c.plan.set, event)
+	return newLoader(t.ctx, t.run, nil).inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._MessagePublished(ctx, plan.set, event)
 	})
 }
 
 // followMessages establishes Subscription.messagePublished.
 func followMessages(ctx context.Context, channelID string, since *int64, resume *Position) error {
-	f, _ := ctx.Value(followingKey{}).(*following)
-	f.subscription, f.err = newMessageStream(ctx, f.ctx, channels.ChannelID(channelID), since, resume)
-	return f.err
+	id := channels.ChannelID(channelID)
+	return deliver(ctx, resume, func(o *opening, s *messageSource) (err error) {
+		if since != nil && resume != nil {
+			return kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
+		}
+		if o.start.Start != operation.Unsaid {
+			if since, err = s.since(ctx, o, id); err != nil {
+				return err
+			}
+		} else if since == nil {
+			head := s.store.Head()
+			s.told.Store(&head)
+		}
+		stream, err := o.service.Stream(o.life, o.by, id, since)
+		if err != nil {
+			return err
+		}
+		s.end, s.deliveries = stream.Close, func(yield func(channels.Delivery, error) bool) {
+			for m, err := range stream.Messages() {
+				d := channels.Delivery{Message: m}
+				if err == nil {
+					d.Position = endOf(s.store, m.Revision)
+				}
+				if !yield(d, err) {
+					return
+				}
+			}
+		}
+		return nil
+	})
 }
 
-func newMessageStream(ctx, life context.Context, id channels.ChannelID, since *int64, resume *Position) (*Stream, error) {
-	r, field := runOf(ctx), graphql.GetFieldContext(ctx).Field
-	service, by, err := r.channels()
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.view(nil)
-	if err != nil {
-		return nil, err
-	}
-	if since != nil && resume != nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
-	}
-	p := newPlanner(ctx, v)
-	content := &messageEvent{plan: p.inside(field), source: &messageSource{store: r.engine.deps.Store}}
-	plan, err := p.event(field, content)
-	if err != nil {
-		return nil, err
-	}
-	s := &Stream{source: content.source, ctx: life, engine: r.engine, request: r.request, plan: plan, view: v}
-	if err := s.followable(); err != nil {
-		return nil, err
-	}
-	start, err := r.start(resume)
-	if err != nil {
-		return nil, err
-	}
-	if start.Start != operation.Unsaid {
-		since, err = content.source.since(ctx, service, by, id, start)
-	} else if since == nil {
-		head := r.engine.deps.Store.Head()
-		content.source.told.Store(&head)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if content.source.stream, err = service.Stream(life, by, id, since); err != nil {
-		return nil, err
-	}
-	return s, nil
+// deliver establishes a subscription to messages; open says which.
+func deliver(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
+	return subscribeOwn(ctx, resume, func(o *opening) (eventContent, source, error) {
+		s := &messageSource{ownSource: ownSource{o.store}}
+		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
+	})
 }
 
 // since is the sequence behind which a start lies, nil for what comes from now on.
-func (s *messageSource) since(ctx context.Context, service *channels.Service, by channels.Caller, id channels.ChannelID, start operation.Resume) (*int64, error) {
+func (s *messageSource) since(ctx context.Context, o *opening, id channels.ChannelID) (*int64, error) {
 	var number int64
+	start := o.start
 	switch start.Start {
 	case operation.Latest:
 		head := s.store.Head()
@@ -155,7 +141,7 @@ func (s *messageSource) since(ctx context.Context, service *channels.Service, by
 			told-- // of that commit not all was told
 		}
 		var err error
-		if number, err = service.NumberAt(ctx, by, id, told); err != nil {
+		if number, err = o.service.NumberAt(ctx, o.by, id, told); err != nil {
 			return nil, err
 		}
 		s.told.Store(&start.After)

@@ -11,6 +11,11 @@ import (
 	"time"
 )
 
+// What `channelChanged` sends.
+type ChannelEvent interface {
+	IsChannelEvent()
+}
+
 // What a subscription to an entity sends.
 type EntityEvent interface {
 	IsEntityEvent()
@@ -167,6 +172,32 @@ type ApplyPatchesPayload struct {
 	CommitID *string `json:"commitId"`
 	// The proposal that they became, where they wait for review.
 	ProposalID *string `json:"proposalId"`
+}
+
+// What became of a question to all of its recipients.
+type AskAllPayload struct {
+	// What became of the request.
+	Publication *PublishMessagePayload `json:"publication"`
+	// The responses, 1000 at the most, in the order of their sequence.
+	Responses []Message `json:"responses"`
+}
+
+// A request that is to be published, and waited for.
+type AskInput struct {
+	// The request. Its `messageType` is REQUEST if not said, and it expires when the time is up if it does not say when and has no `idempotencyKey`.
+	Message *PublishMessageInput `json:"message"`
+	// How long to wait: 30 if not said, 60 at the most.
+	TimeoutSeconds *int `json:"timeoutSeconds"`
+}
+
+// What became of a question to one.
+type AskPayload struct {
+	// What became of the request.
+	Publication *PublishMessagePayload `json:"publication"`
+	// The first response. Null when none came in time, and when the request was not published.
+	Response *Message `json:"response"`
+	// Whether the request was published and nobody responded in time.
+	TimedOut bool `json:"timedOut"`
 }
 
 // One agent's backing of a statement.
@@ -407,6 +438,22 @@ type ChannelRightsInput struct {
 	Post *ChannelWho `json:"post"`
 	// Change its name, topic and metadata, mute and ban.
 	Manage *ChannelWho `json:"manage"`
+}
+
+// What somebody tells those who listen to a channel at this moment.
+type ChannelSignal struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// The agent that sent it.
+	From string `json:"from"`
+	// What it is about: "typing", "reaction" or another word.
+	Kind string `json:"kind"`
+	// What there is to say about it, a JSON object.
+	Data json.RawMessage `json:"data"`
+	// When it was sent.
+	Time time.Time `json:"time"`
+	// How many signals before it were dropped, because they were not taken in time.
+	Dropped int `json:"dropped"`
 }
 
 // What one principal may do in channels, whichever they are and however many agents it acts for. Null is no bound.
@@ -947,6 +994,16 @@ type IRIFilter struct {
 	Regex *string `json:"regex"`
 }
 
+// A page of an inbox.
+type Inbox struct {
+	// The messages.
+	Nodes []Message `json:"nodes"`
+	// Behind what was looked at: for the next page, or for `inboxPublished` to go on with what comes.
+	Position Position `json:"position"`
+	// Whether there may be more now. A page can hold fewer messages than were asked for, and even none, with more behind it.
+	HasNextPage bool `json:"hasNextPage"`
+}
+
 // An agent that is invited to a channel.
 type InvitationInput struct {
 	// The channel.
@@ -1193,6 +1250,8 @@ type MessagePublished struct {
 }
 
 func (MessagePublished) IsMessageEvent() {}
+
+func (MessagePublished) IsChannelEvent() {}
 
 // What became of a message at one of its recipients.
 type MessageReceipt struct {
@@ -1642,6 +1701,8 @@ func (Resync) IsProposalEvent() {}
 
 func (Resync) IsMessageEvent() {}
 
+func (Resync) IsChannelEvent() {}
+
 func (Resync) IsStatementEvent() {}
 
 func (Resync) IsEntityEvent() {}
@@ -1794,6 +1855,22 @@ type ScopeEventConnection struct {
 	Nodes []ScopeEvent `json:"nodes"`
 	// Where this page stands in the whole. `endCursor` is null behind the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A signal that is to be sent.
+type SendSignalInput struct {
+	// The channel.
+	ChannelID string `json:"channelId"`
+	// What it is about: "typing", "reaction" (to the message of the channel that `data` names as `messageId`) or another word, 64 bytes at the most.
+	Kind string `json:"kind"`
+	// What there is to say about it: a JSON object of 1 KiB at the most.
+	Data json.RawMessage `json:"data"`
+}
+
+// A signal that was sent.
+type SendSignalPayload struct {
+	// Whether it was: who listens has it, or will.
+	Sent bool `json:"sent"`
 }
 
 // What is to change in who may do what with a graph. What is not said stays; a list that is said takes the place of the one before.
@@ -2167,6 +2244,8 @@ type UpToDate struct {
 func (UpToDate) IsProposalEvent() {}
 
 func (UpToDate) IsMessageEvent() {}
+
+func (UpToDate) IsChannelEvent() {}
 
 func (UpToDate) IsStatementEvent() {}
 
@@ -2646,6 +2725,65 @@ func (e *ChannelBarKind) UnmarshalGQL(v any) error {
 }
 
 func (e ChannelBarKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What has become of a channel.
+type ChannelChangeKind string
+
+const (
+	// It was made.
+	ChannelChangeKindCreated ChannelChangeKind = "CREATED"
+	// An agent became a member.
+	ChannelChangeKindJoined ChannelChangeKind = "JOINED"
+	// An agent is no member any more.
+	ChannelChangeKindLeft ChannelChangeKind = "LEFT"
+	// A member got another role.
+	ChannelChangeKindRole ChannelChangeKind = "ROLE"
+	// Its name, topic, metadata, rights or bounds are other ones.
+	ChannelChangeKindUpdated ChannelChangeKind = "UPDATED"
+	// It takes no messages any more.
+	ChannelChangeKindClosed ChannelChangeKind = "CLOSED"
+	// It is gone. There is nothing behind this.
+	ChannelChangeKindDeleted ChannelChangeKind = "DELETED"
+)
+
+var AllChannelChangeKind = []ChannelChangeKind{
+	ChannelChangeKindCreated,
+	ChannelChangeKindJoined,
+	ChannelChangeKindLeft,
+	ChannelChangeKindRole,
+	ChannelChangeKindUpdated,
+	ChannelChangeKindClosed,
+	ChannelChangeKindDeleted,
+}
+
+func (e ChannelChangeKind) IsValid() bool {
+	switch e {
+	case ChannelChangeKindCreated, ChannelChangeKindJoined, ChannelChangeKindLeft, ChannelChangeKindRole, ChannelChangeKindUpdated, ChannelChangeKindClosed, ChannelChangeKindDeleted:
+		return true
+	}
+	return false
+}
+
+func (e ChannelChangeKind) String() string {
+	return string(e)
+}
+
+func (e *ChannelChangeKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelChangeKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelChangeKind", str)
+	}
+	return nil
+}
+
+func (e ChannelChangeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

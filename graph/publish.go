@@ -19,12 +19,10 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	if err != nil {
 		return nil, err
 	}
-	facts, err := r.facts(input.Patches)
+	p, facts, err := r.publication(&input)
 	if err != nil {
-		return nil, kg.AsError(err).At("input")
+		return nil, err
 	}
-	p := r.publication(&input)
-	p.Patches, p.Implied = facts.Patches, facts.Implied
 	receipt, err := publishTo(ctx, service, by, &input, p)
 	if err != nil {
 		return nil, placePublishError(err, facts.Of)
@@ -59,8 +57,13 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 }
 
 // publication reads the input. Nothing in it is checked that the domain checks.
-func (r *run) publication(input *PublishMessageInput) channels.Publication {
+func (r *run) publication(input *PublishMessageInput) (channels.Publication, update.Facts, error) {
+	facts, err := r.facts(input.Patches)
+	if err != nil {
+		return channels.Publication{}, facts, kg.AsError(err).At("input")
+	}
 	return channels.Publication{
+		Patches: facts.Patches, Implied: facts.Implied,
 		Channel: channels.ChannelID(deref(input.ChannelID)), To: kg.AgentID(deref(input.To)), Parts: input.Parts, ArtifactRefs: input.ArtifactRefs,
 		Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey), Justification: deref(input.Justification),
 		TaskID: cmp.Or(deref(input.TaskID), r.request.TaskID), SessionID: cmp.Or(deref(input.SessionID), r.request.SessionID),
@@ -69,7 +72,7 @@ func (r *run) publication(input *PublishMessageInput) channels.Publication {
 			Format: deref(input.Format), Tags: input.Tags, To: deref(input.Recipient), Correlation: channels.MessageID(deref(input.CorrelationID)),
 			ExpiresAt: orZero(input.ExpiresAt), ReplyTo: channels.MessageID(deref(input.ReplyToID)), Thread: deref(input.ThreadID),
 		},
-	}
+	}, facts, nil
 }
 
 // facts reads patches.

@@ -211,6 +211,21 @@ func (r *mutationResolver) AcknowledgeMessages(ctx context.Context, input Acknow
 	return acknowledgeMessages(ctx, input)
 }
 
+// Ask is the resolver for the ask field.
+func (r *mutationResolver) Ask(ctx context.Context, input AskInput) (*AskPayload, error) {
+	return ask(ctx, input)
+}
+
+// AskAll is the resolver for the askAll field.
+func (r *mutationResolver) AskAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
+	return askAll(ctx, input)
+}
+
+// SendSignal is the resolver for the sendSignal field.
+func (r *mutationResolver) SendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
+	return sendSignal(ctx, input)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -351,6 +366,11 @@ func (r *queryResolver) Message(ctx context.Context, id string) (*Message, error
 	return readMessage(ctx, id)
 }
 
+// Inbox is the resolver for the inbox field.
+func (r *queryResolver) Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error) {
+	return readInbox(ctx, first, after)
+}
+
 // Graph is the resolver for the graph field.
 func (r *queryResolver) Graph(ctx context.Context, iri *kg.Term) (*Graph, error) {
 	return readGraph(ctx, iri)
@@ -389,6 +409,31 @@ func (r *subscriptionResolver) ProposalChanged(ctx context.Context, id *string, 
 // MessagePublished is the resolver for the messagePublished field.
 func (r *subscriptionResolver) MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error) {
 	return nil, followMessages(ctx, channelID, sinceSequence, resume)
+}
+
+// InboxPublished is the resolver for the inboxPublished field.
+func (r *subscriptionResolver) InboxPublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error) {
+	return nil, followInbox(ctx, resume)
+}
+
+// MemberMessagePublished is the resolver for the memberMessagePublished field.
+func (r *subscriptionResolver) MemberMessagePublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error) {
+	return nil, followMemberMessages(ctx, resume)
+}
+
+// ScopeMessagePublished is the resolver for the scopeMessagePublished field.
+func (r *subscriptionResolver) ScopeMessagePublished(ctx context.Context, scopeID string, resume *Position) (<-chan MessageEvent, error) {
+	return nil, followScopeMessages(ctx, scopeID, resume)
+}
+
+// ChannelChanged is the resolver for the channelChanged field.
+func (r *subscriptionResolver) ChannelChanged(ctx context.Context, channelID string, resume *Position) (<-chan ChannelEvent, error) {
+	return nil, followChannel(ctx, channelID, resume)
+}
+
+// SignalSent is the resolver for the signalSent field.
+func (r *subscriptionResolver) SignalSent(ctx context.Context, channelID string) (<-chan *ChannelSignal, error) {
+	return nil, followSignals(ctx, channelID)
 }
 
 // Mutation returns MutationResolver implementation.

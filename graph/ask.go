@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/channels"
+	"koine/internal/update"
+	"koine/kg"
+)
+
+// ask is Mutation.ask.
+func ask(ctx context.Context, input AskInput) (*AskPayload, error) {
+	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).Ask)
+	timedOut := kg.CodeOf(err) == kg.CodeTimeout && answer != nil && answer.Message != nil
+	if err != nil && !timedOut {
+		return nil, err
+	}
+	p := &AskPayload{Publication: published(&answer.Receipt), TimedOut: timedOut}
+	if len(answer.Responses) > 0 {
+		p.Response = &Message{of: answer.Responses[0]}
+	}
+	return p, nil
+}
+
+// askAll is Mutation.askAll.
+func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
+	answer, err := runOf(ctx).ask(ctx, &input, (*channels.Service).AskAll)
+	if err != nil {
+		return nil, err
+	}
+	p := &AskAllPayload{Publication: published(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
+	for i, m := range answer.Responses {
+		p.Responses[i] = Message{of: m}
+	}
+	return p, nil
+}
+
+// ask publishes a request and waits as with says. The answer is there beside an error
+// that came later.
+func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Service, context.Context, channels.Caller, channels.Question) (*channels.Answer, error)) (*channels.Answer, error) {
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	q := channels.Question{Wait: channels.DefaultAskTime}
+	if n := input.TimeoutSeconds; n != nil {
+		if q.Wait = time.Duration(*n) * time.Second; *n < 1 {
+			return nil, kg.Errorf(kg.CodeInvalid, "one waits for at least a second").At("timeoutSeconds").At("input")
+		}
+	}
+	if m := input.Message; m.ScopeID != nil || m.ChannelName != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "one asks in a channel that is there: say its id").At("channelId").At("message").At("input")
+	}
+	var facts update.Facts
+	if q.Publication, facts, err = r.publication(input.Message); err != nil {
+		return nil, inMessage(err)
+	}
+	answer, err := with(service, ctx, by, q)
+	if answer != nil && answer.Message != nil {
+		r.wroteUpTo(r.engine.deps.Store.Head())
+		for _, m := range answer.Responses {
+			if err := r.charge(sizeOfMessage(m)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err != nil {
+		err = inMessage(placePublishError(err, facts.Of))
+	}
+	return answer, err
+}
+
+// inMessage places an error of a publication in the member of the input that is one.
+func inMessage(err error) error {
+	e := *kg.AsError(err)
+	rest, ok := strings.CutPrefix(e.Field, "input.")
+	if !ok {
+		return err
+	}
+	e.Field = "input.message." + rest
+	return &e
+}
+
+// askTime is how long the operation waits for responses at the most, beside its
+// Duration.
+func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err error) {
+	if op.Operation.Operation != ast.Mutation {
+		return 0, nil
+	}
+	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, mutationImplementors) {
+		if f.Name != "ask" && f.Name != "askAll" {
+			continue
+		}
+		input, _ := f.ArgumentMap(op.Variables)["input"].(map[string]any)
+		sum += secondsOf(input["timeoutSeconds"], e.limits.AskTime)
+	}
+	if sum > e.limits.AskTime {
+		return 0, limitError("askTime", "the operation would wait for %v; %v is the most", sum, e.limits.AskTime).
+			hint("Wait for less, and ask again with the same idempotencyKey.")
+	}
+	return sum, nil
+}
+
+// secondsOf is a time to wait as an argument says it. What is no number, or not at
+// least 1, is refused where the argument is read.
+func secondsOf(v any, most time.Duration) time.Duration {
+	if v == nil {
+		return min(channels.DefaultAskTime, most)
+	}
+	n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(max(0, min(n, int64(channels.MaxAskTime/time.Second)+1))) * time.Second
+}

@@ -1,0 +1,56 @@
+package graph
+
+import (
+	"context"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// The subscriptions to messages of several channels. Their order is that of the log,
+// and their positions are the same as everywhere.
+
+// followInbox establishes Subscription.inboxPublished.
+func followInbox(ctx context.Context, resume *Position) error {
+	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamInbox(o.life, o.by, from)
+	})
+}
+
+// followMemberMessages establishes Subscription.memberMessagePublished.
+func followMemberMessages(ctx context.Context, resume *Position) error {
+	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamAll(o.life, o.by, from)
+	})
+}
+
+// followScopeMessages establishes Subscription.scopeMessagePublished.
+func followScopeMessages(ctx context.Context, scope string, resume *Position) error {
+	return deliverFeed(ctx, resume, func(o *opening, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamScope(o.life, o.by, channels.ScopeID(scope), from)
+	})
+}
+
+func deliverFeed(ctx context.Context, resume *Position, open func(*opening, *kg.Position) (*channels.Feed, error)) error {
+	return deliver(ctx, resume, func(o *opening, s *messageSource) error {
+		from, told := o.position()
+		from = wholeCommit(from)
+		feed, err := open(o, &from)
+		if err != nil {
+			return err
+		}
+		s.end, s.deliveries = feed.Close, feed.Messages()
+		s.told.Store(told)
+		return nil
+	})
+}
+
+// wholeCommit is the position in front of a commit in the middle of which a position
+// is: a commit publishes one message, so that this is where a reader of messages
+// stands.
+func wholeCommit(p kg.Position) kg.Position {
+	if p.Index == kg.EndOfCommit || p.Revision == 0 {
+		return p
+	}
+	return kg.Position{Epoch: p.Epoch, Revision: p.Revision - 1, Index: kg.EndOfCommit}
+}

@@ -1,0 +1,212 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/channels"
+	"koine/graph"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+func caller(name string) channels.Caller {
+	return channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}}
+}
+
+// heard is a message as a subscription told it.
+type heard struct{ Text, Position string }
+
+// hears takes messages from a subscription whose root field is m, and compares their
+// texts.
+func (c *conversing) hears(f *tail, texts ...string) (list []heard) {
+	c.t.Helper()
+	for _, text := range texts {
+		e, data := f.event()
+		var got struct {
+			M struct {
+				Kind, Position string
+				Message        struct{ Text string }
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &got); err != nil {
+			c.t.Fatal(err)
+		}
+		if got.M.Kind != "MessagePublished" || got.M.Message.Text != text || got.M.Position != c.store.FormatPosition(e.Position) || len(e.Changes) != 1 {
+			c.t.Fatalf("got %s, want the message %s", data, text)
+		}
+		list = append(list, heard{text, got.M.Position})
+	}
+	return list
+}
+
+// subscription is one to messages, as hears reads it.
+func subscription(field, args string) string {
+	if args != "" {
+		args = "(" + args + ")"
+	}
+	return `subscription { m: ` + field + args + ` { kind: __typename ... on MessagePublished { message { text } position } ... on UpToDate { position } ... on Resync { reason } } }`
+}
+
+// deaf is the code with which a subscription is refused.
+func (c *conversing) deaf(name, query string, from operation.Resume) string {
+	c.t.Helper()
+	sub, err := c.engine.Subscribe(c.t.Context(), operation.Request{Query: query, Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}, Resume: from})
+	if err == nil {
+		sub.Close()
+		return ""
+	}
+	if invalid, ok := err.(*operation.InvalidError); ok {
+		return fmt.Sprint(invalid.Errors[0].Extensions["code"], " ", invalid.Errors[0].Extensions["field"])
+	}
+	return string(kg.CodeOf(err))
+}
+
+// TestFeeds proves that the messages of several channels come once each and in the
+// order of the log, from wherever one begins, and those of channels that one joins or
+// that are made later too.
+func TestFeeds(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	scope, err := c.service.CreateScope(t.Context(), caller("ann"), channels.ScopeDraft{Title: "kiln", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(name string, policy channels.MemberPolicy) string {
+		t.Helper()
+		made, err := c.service.CreateIn(t.Context(), caller("ann"), scope.ID, channels.Draft{Name: name, MemberPolicy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(made.ID)
+	}
+	lab, works := c.lab("PRIVATE"), within("works", channels.ByScope)
+	owners := within("owners", channels.Explicit)
+	inbox, member, scoped := subscription("inboxPublished", ""), subscription("memberMessagePublished", ""), subscription("scopeMessagePublished", `scopeId: "`+string(scope.ID)+`"`)
+	live := map[string]*tail{}
+	for _, query := range []string{inbox, member, scoped} {
+		live[query] = c.hear(t, "bob", query, operation.Resume{})
+	}
+	c.say("ann", lab, "1", "")
+	c.say("bob", lab, "2", "")
+	c.say("ann", works, "3", "")
+	c.say("ann", owners, "4", "") // which bob is not in
+	c.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "5"}]}) { success } }`)
+	c.say("ann", lab, "6", `, recipient: "bob"`)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, lab)
+	c.say("ann", lab, "7", `, recipient: "cy"`)
+	later, last := c.lab("PRIVATE"), within("later", channels.ByScope) // made later
+	c.say("ann", later, "8", "")
+	c.say("ann", last, "9", "")
+
+	// In channels of a scope whose members are whoever has access to it nobody has to
+	// be a member.
+	want := map[string][]string{inbox: {"1", "5", "6", "8"}, member: {"1", "2", "5", "6", "", "8"}, scoped: {"3", "9"}}
+	for query, texts := range want {
+		told := c.hears(live[query], texts...)
+		c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.Earliest}), texts...)
+		c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.Snapshot}), texts...)
+		for i, m := range told {
+			at, err := c.store.ParsePosition(m.Position)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.After, After: at}), texts[i+1:]...)
+			// In the middle of the commit, as a subscription to statements tells it.
+			c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: at.Epoch, Revision: at.Revision}}), texts[i:]...)
+		}
+		if got := c.deaf("bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}); got != string(kg.CodePositionGone) {
+			t.Errorf("%s: a position of another log: %s", query, got)
+		}
+	}
+	resumed := c.hear(t, "bob", subscription("inboxPublished", `resume: "earliest"`), operation.Resume{})
+	c.hears(resumed, want[inbox]...)
+	c.hears(c.hear(t, "bob", subscription("inboxPublished", `resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
+	c.want("a bad position", c.deaf("bob", subscription("inboxPublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE")
+	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != string(kg.CodeScopeNotFound) {
+		t.Errorf("a scope of others: %s, and none: %s", got, want)
+	}
+	// The messages are there when the log is not any more.
+	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
+		t.Fatal(err)
+	}
+	c.hears(c.hear(t, "bob", member, operation.Resume{Start: operation.Earliest}), want[member]...)
+	// Who is a member no longer is told nothing more of it, and goes on with the rest.
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, lab)
+	c.say("ann", lab, "10", "")
+	c.say("ann", later, "11", "")
+	c.hears(live[inbox], "11")
+	if log := c.log.String(); log != "" {
+		t.Errorf("logged: %s", log)
+	}
+}
+
+// TestInbox proves that the inbox has what is for one, in pages, and that what comes
+// behind its last page is told by the subscription.
+func TestInbox(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	lab := c.lab("PRIVATE")
+	var want []string
+	for i := range 70 {
+		text := fmt.Sprint(i)
+		switch i % 3 {
+		case 0:
+			c.say("bob", lab, text, "")
+		case 1:
+			c.say("ann", lab, text, `, recipient: "bob"`)
+			want = append(want, text)
+		default:
+			c.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "%s"}]}) { success } }`, text)
+			want = append(want, text)
+		}
+	}
+	type page struct {
+		Inbox struct {
+			Nodes       []struct{ Text string }
+			Position    string
+			HasNextPage bool
+		}
+	}
+	walk := func(who, args string) (texts []string, at string) {
+		t.Helper()
+		for after := ""; ; {
+			var p page
+			if err := json.Unmarshal([]byte(c.told(who, `{ inbox(%s%s) { nodes { text } position hasNextPage } }`, args, after)), &p); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range p.Inbox.Nodes {
+				texts = append(texts, n.Text)
+			}
+			if after = `, after: "` + p.Inbox.Position + `"`; !p.Inbox.HasNextPage {
+				return texts, p.Inbox.Position
+			}
+		}
+	}
+	for _, args := range []string{"first: 1", "first: 7", "first: 33", "first: 200"} {
+		got, at := walk("bob", args)
+		c.want(args, strings.Join(got, " "), strings.Join(want, " "))
+		if args != "first: 200" {
+			continue
+		}
+		f := c.hear(t, "bob", subscription("inboxPublished", `resume: "`+at+`"`), operation.Resume{})
+		c.say("ann", lab, "more", "")
+		c.hears(f, "more")
+	}
+	if got, _ := walk("eve", "first: 5"); len(got) != 0 {
+		t.Errorf("for others: %v", got)
+	}
+	for args, want := range map[string]string{
+		`first: 0`: "INVALID first", `first: 201`: "LIMIT_EXCEEDED", `after: "x"`: "POSITION_GONE after",
+		`after: "` + newBench(t, graph.Options{}).store.FormatPosition(c.store.Head()) + `"`: "POSITION_GONE after",
+	} {
+		c.want(args, c.refused("bob", `{ inbox(%s) { position } }`, args), want)
+	}
+	small := newConversing(t, graph.Limits{ResultBytes: 20_000})
+	for range 8 {
+		small.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "%s"}]}) { success } }`, strings.Repeat("x", 3000))
+	}
+	if result := small.ask("bob", `{ inbox { nodes { sequence } } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "resultBytes" {
+		t.Errorf("more than an answer holds: %v", result.Errors)
+	}
+}

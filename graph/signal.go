@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/channels"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// sendSignal is Mutation.sendSignal.
+func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
+	service, by, err := runOf(ctx).channels()
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Signal(ctx, by, channels.ChannelID(input.ChannelID), channels.SignalKind(input.Kind), input.Data); err != nil {
+		return nil, inInput(err)
+	}
+	return &SendSignalPayload{Sent: true}, nil
+}
+
+// signalSource is the signals of a channel as the source of a Stream. It has no
+// positions but those at which its events were told.
+type signalSource struct {
+	ownSource
+	signals iter.Seq2[channels.Signal, error]
+	end     context.CancelFunc
+	began   kg.Position
+	// current is the signal of the event that is being yielded.
+	current channels.Signal
+}
+
+// Events yields an event for each signal.
+func (s *signalSource) Events() iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		for one, err := range s.signals {
+			s.current = one
+			if !yield(operation.Event{Taken: one.Time, Position: s.store.Head()}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Position is where it began: a signal is at none.
+func (s *signalSource) Position() kg.Position { return s.began }
+
+// Close ends the listening.
+func (s *signalSource) Close() { s.end() }
+
+// signalEvent is the content of Subscription.signalSent.
+type signalEvent struct {
+	plan   *insidePlan
+	source *signalSource
+}
+
+func (c *signalEvent) write(t *telling, _ *operation.Event) ([]byte, error) {
+	one := c.source.current
+	signal := &ChannelSignal{
+		ChannelID: string(one.Channel), From: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
+	}
+	return newLoader(t.ctx, t.run, nil).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._ChannelSignal(ctx, c.plan.set, signal)
+	})
+}
+
+// followSignals establishes Subscription.signalSent.
+func followSignals(ctx context.Context, id string) error {
+	return subscribeOwn(ctx, nil, func(o *opening) (eventContent, source, error) {
+		s := &signalSource{ownSource: ownSource{o.store}, began: o.store.Head()}
+		life, end := context.WithCancel(o.life)
+		signals, err := o.service.Signals(life, o.by, channels.ChannelID(id))
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		s.signals, s.end = signals, end
+		return &signalEvent{plan: o.plan, source: s}, s, nil
+	})
+}
