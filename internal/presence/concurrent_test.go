@@ -1,0 +1,57 @@
+package presence_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// Whoever does what beside whom: in the end the graph says of everybody what holds.
+func TestConcurrent(t *testing.T) {
+	s := serve(t, t.TempDir())
+	agent := func(i int) kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://%d", i)) }
+	const agents = 6
+	var all sync.WaitGroup
+	for worker := range 8 {
+		dice := rand.New(rand.NewPCG(7, uint64(worker)))
+		all.Go(func() {
+			for range 200 {
+				id := agent(dice.IntN(agents))
+				switch dice.IntN(5) {
+				case 0:
+					release := s.tracker.Connected(id)
+					time.Sleep(time.Duration(dice.IntN(2000)) * time.Microsecond)
+					release()
+				case 1:
+					says := []presence.Status{"", presence.Online, presence.Idle, presence.Busy, presence.Offline}[dice.IntN(5)]
+					if _, err := s.tracker.Heartbeat(t.Context(), id, says); err != nil {
+						t.Error(err)
+					}
+				case 2:
+					s.tracker.Of(id)
+				case 3:
+					s.tracker.Acted(id)
+				case 4:
+					s.stands(t, kg.SystemPrincipal())
+				}
+			}
+		})
+	}
+	all.Wait()
+	defer s.tracker.Connected(agent(0))()
+	for i := range agents {
+		want := presence.Offline // its heartbeat holds for a moment only
+		if i == 0 {
+			want = presence.Online
+		}
+		s.awaitsOf(t, agent(i), want)
+		if got := s.tracker.Of(agent(i)); got.Status != want {
+			t.Errorf("%s is %v, want %s", agent(i), got, want)
+		}
+	}
+}
