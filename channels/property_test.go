@@ -235,6 +235,11 @@ func (r *random) invitations(by string) {
 // bars bans or mutes, or ends that.
 func (r *random) bars(by string) {
 	other, stands := r.agent(), r.dice.IntN(2) == 0
+	for _, agent := range r.model.agents { // one of whom there is more to say
+		if r.of != nil && (r.of.invited[agent] || r.of.banned[agent]) && r.dice.IntN(2) == 0 {
+			other = agent
+		}
+	}
 	do, end, model, what := r.Ban, r.Unban, r.model.ban, "ban"
 	if r.dice.IntN(2) == 0 {
 		do, end, model, what = r.Mute, r.Unmute, r.model.mute, "mute"
