@@ -2,9 +2,11 @@ package a2a
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"koine/channels"
@@ -38,7 +40,7 @@ func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 		if err != nil {
 			return nil, start.blame(err)
 		}
-		return newMessageFeed(st), nil
+		return h.newMessageFeed(st), nil
 	}}, nil
 }
 
@@ -92,21 +94,59 @@ type wireEnvelope struct {
 
 // newMessageFeed wraps the stream, which the feed's close gives back. A heartbeat
 // tells no position: every message is sent, so the last of them is where it is.
-func newMessageFeed(st *channels.Stream) *feed {
+func (h *Handler) newMessageFeed(st *channels.Stream) *feed {
 	return &feed{
-		results: messageResults(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
+		results: h.encoded.results(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
 		position: func() string { return "" }, close: st.Close,
 	}
 }
 
-func messageResults(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
+// encodedEvents is of how many of the messages that were sent last the event is kept:
+// those who follow a channel are told the same at about the same time.
+const encodedEvents = 16
+
+// encoded are events as JSON, each made once for all streams that are told the same
+// message.
+type encoded struct {
+	mu     sync.Mutex // guards places
+	places [encodedEvents]encodedEvent
+}
+
+type encodedEvent struct {
+	message *channels.Message
+	json    json.RawMessage // not to be changed
+}
+
+func (e *encoded) event(m *channels.Message) (json.RawMessage, error) {
+	at := &e.places[m.Sequence%encodedEvents]
+	e.mu.Lock()
+	known := *at
+	e.mu.Unlock()
+	if known.message == m {
+		return known.json, nil
+	}
+	raw, err := appendJSON(nil, wireEnvelope{kindMessageEvent, encodeMessage(m)})
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	*at = encodedEvent{m, raw}
+	e.mu.Unlock()
+	return raw, nil
+}
+
+func (e *encoded) results(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		for m, err := range messages {
+			var event json.RawMessage
+			if err == nil {
+				event, err = e.event(m)
+			}
 			if err != nil {
 				yield(result{}, err)
 				return
 			}
-			if !yield(result{wireEnvelope{kindMessageEvent, encodeMessage(m)}, strconv.FormatInt(m.Sequence, 10)}, nil) {
+			if !yield(result{event, strconv.FormatInt(m.Sequence, 10)}, nil) {
 				return
 			}
 		}

@@ -24,6 +24,7 @@ type Handler struct {
 	options  Options
 	log      *slog.Logger
 	table    map[string]method
+	encoded  encoded
 }
 
 // NewHandler makes the handler of the JSON-RPC endpoint.

@@ -205,7 +205,7 @@ func (ev *Events) in(c *kg.Commit) (list []Event, err error) {
 	for _, control := range controlsIn(c, ev.id) {
 		list = append(list, Event{Control: &control})
 	}
-	m, err := messageIn(c, ev.id, ev.service.reading(ev.agent))
+	m, err := ev.service.decoded.message(c, ev.id, ev.service.reading(ev.agent))
 	if err == nil && m != nil {
 		if ev.allowed() != nil {
 			return append(list, Event{Message: m}), nil // which is not told

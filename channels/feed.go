@@ -323,7 +323,7 @@ func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
 		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != journalPart || !f.of.has(f.service.table.get(id)) {
 			continue
 		}
-		m, err := messageIn(c, id, f.service.reading(f.agent))
+		m, err := f.service.decoded.message(c, id, f.service.reading(f.agent))
 		if err == nil && f.service.changedSince(m) {
 			m, err = f.service.reread(f.ctx, m, f.agent)
 		}

@@ -3,6 +3,7 @@ package channels
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -268,27 +269,32 @@ func readMessage(match matcher, channel ChannelID, id MessageID) (*Message, erro
 	return m, nil
 }
 
-// messageIn reads the message that a commit published in the channel, as it is
-// shown to who reads; nil if it published none.
-func messageIn(c *kg.Commit, id ChannelID, by reading) (*Message, error) {
+// readIn reads the message that a commit published in the channel: what everybody who
+// reads the channel may know, and the whole of it, which is the same where it is
+// addressed to all. Both are nil if it published none.
+func readIn(c *kg.Commit, id ChannelID) (open, whole *Message, err error) {
 	graph := id.MessagesGraph()
-	var m *Message
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Graph == graph && ch.Quad.Predicate == kg.Sequence {
-			m = &Message{ID: messageOf(ch.Quad.Subject), Channel: id, Revision: c.Revision}
+			open = &Message{ID: messageOf(ch.Quad.Subject), Channel: id, Revision: c.Revision}
 			break
 		}
 	}
-	if m == nil {
-		return nil, nil
+	if open == nil {
+		return nil, nil, nil
 	}
-	err := m.takeAll(c, graph)
-	if err == nil && m.Private && m.readBy(by.agent) {
-		err = m.takeAll(c, m.contentGraph())
+	if err := open.takeAll(c, graph); err != nil {
+		return nil, nil, err
 	}
-	m.show(by)
-	return m, err
+	whole = open
+	if open.Private {
+		both := *open
+		both.Recipients, both.Tags = slices.Clone(open.Recipients), slices.Clone(open.Tags)
+		whole = &both
+		err = whole.takeAll(c, open.contentGraph())
+	}
+	return open, whole, err
 }
 
 // takeAll takes in what a commit says about the message in a graph.

@@ -23,6 +23,7 @@ type Service struct {
 	expiry   *expiry
 	receipts *receipts
 	asking   atomic.Int64 // how many wait for responses
+	decoded  decoded
 	// withheld has, by channel, the newest revision in which the content of a message
 	// was taken away, or was about to be: what the log has of before may not be told.
 	withheld sync.Map // ChannelID → kg.Revision

@@ -175,7 +175,7 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		m, err := messageIn(e.Commit, st.id, st.service.reading(st.agent))
+		m, err := st.service.decoded.message(e.Commit, st.id, st.service.reading(st.agent))
 		if err != nil {
 			return false, err
 		}

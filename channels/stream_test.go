@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -96,3 +97,51 @@ func TestStreamEndsWithMembership(t *testing.T) {
 }
 
 func at(sequence int64) *int64 { return &sequence }
+
+// Streams of a channel that are told the same have it from one reading, and what is
+// addressed to some is theirs and the author's alone however many follow.
+func TestStreamsShareWhatIsRead(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo", "dan")
+	readers := []string{"ann", "bob", "cleo", "dan"}
+	next := make([]func() (*channels.Message, error, bool), len(readers))
+	for i, name := range readers {
+		stream, err := s.Stream(within(t), as(name), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		pull, stop := iter.Pull2(stream.Messages())
+		defer stop()
+		next[i] = pull
+	}
+	told := func() []*channels.Message {
+		list := make([]*channels.Message, len(next))
+		for i := range next {
+			var err error
+			if list[i], err, _ = next[i](); err != nil {
+				t.Fatal(readers[i], err)
+			}
+		}
+		return list
+	}
+	s.say(t, "ann", c.ID, "what stands")
+	told() // each is behind what it read for itself
+	s.say(t, "ann", c.ID, "for all")
+	toBob := channels.Publication{Channel: c.ID, Parts: benchParts(3), Envelope: channels.Envelope{To: "bob"}}
+	if _, err := s.Publish(within(t), as("ann"), toBob); err != nil {
+		t.Fatal(err)
+	}
+	all := told()
+	for i, m := range all {
+		if m != all[0] || m.Sequence != 2 || m.Withheld != "" || len(m.Parts) != 1 {
+			t.Errorf("%s: got %+v, want what the others got", readers[i], m)
+		}
+	}
+	some := told()
+	for i, m := range some {
+		if reads := i < 2; m.Sequence != 3 || reads != (len(m.Parts) == 1) || reads != (m.Withheld == "") || reads != (m == some[0]) {
+			t.Errorf("%s: got %+v of what is addressed to bob", readers[i], m)
+		}
+	}
+}
