@@ -46,20 +46,22 @@ func (c *Changes) open(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o := &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
+	o := &opening{of: subscriptions, write: changesFraming, ids: true, establish: func(ctx context.Context) (*feed, error) {
 		sub, err := follow.Start(ctx, c.h.store, follow.Statements{Filter: q.filter}, q.resume)
 		if err != nil {
 			return nil, err
 		}
 		return newChangeFeed(c.h.store, sub), nil
 	}}
-	return c.h.serve(w, r, subscriptions, o, &framing{
-		result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
-		last: func(e *Error) (sse.Event, error) {
-			data, err := appendJSON(nil, e)
-			return sse.Event{Name: "end", Data: data}, err
-		},
-	})
+	return c.h.serve(w, r, o)
+}
+
+var changesFraming = &framing{
+	result: func(value any) ([]byte, error) { return appendJSON(nil, value) },
+	last: func(e *Error) (sse.Event, error) {
+		data, err := appendJSON(nil, e)
+		return sse.Event{Name: "end", Data: data}, err
+	},
 }
 
 // writeError answers with an error outside of JSON-RPC.

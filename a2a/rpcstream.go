@@ -10,31 +10,58 @@ import (
 
 // serveStreamMethod answers a request for a stream: with the stream, or with an
 // ordinary JSON-RPC error under the HTTP status that belongs to it.
+//
+// It waits above the stream for as long as that is open (see serve).
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
-	began := time.Now()
-	r, leave, err := h.narrowed(r, req)
-	defer leave()
-	ctx := r.Context()
-	// The id as a part of the body would keep the body for as long as the stream
-	// is open.
-	name, id := req.method, bytes.Clone(req.id)
-	var failed *Error
-	var o *opening
-	if err == nil {
-		o, err = h.openingOf(r, req)
-	}
-	if err == nil {
-		err = h.serve(w, r, h.table[name].family, o, responses(id))
-	}
-	if err != nil {
-		failed = h.errorOf(ctx, h.table[name].family, true, err)
-		h.write(w, r, &response{id: id, err: failed})
-	}
-	h.observe(ctx, name, began, failed)
+	a := &asked{method: req.method, began: time.Now(), request: r, leave: func() {}}
+	defer func() { a.leave() }()
+	err := h.serveAsked(w, a, req)
+	h.answered(w, a, err)
 }
 
-func (h *Handler) openingOf(r *http.Request, req *request) (*opening, error) {
-	return h.table[req.method].stream(r.Context(), callOf(r, req))
+// asked is a request for a stream, while that is open. It is not on the stack, and it
+// does not hold the body.
+type asked struct {
+	method  string
+	id      []byte
+	began   time.Time
+	request *http.Request // narrowed
+	leave   func()
+}
+
+func (h *Handler) serveAsked(w http.ResponseWriter, a *asked, req *request) error {
+	o, err := h.openingOf(a, req)
+	if err != nil {
+		return err
+	}
+	return h.serve(w, a.request, o)
+}
+
+// answered answers the request if there was no stream, and takes note of what it came
+// to.
+func (h *Handler) answered(w http.ResponseWriter, a *asked, err error) {
+	var failed *Error
+	ctx := a.request.Context()
+	if err != nil {
+		failed = h.errorOf(ctx, h.table[a.method].family, true, err)
+		h.write(w, a.request, &response{id: a.id, err: failed})
+	}
+	h.observe(ctx, a.method, a.began, failed)
+}
+
+func (h *Handler) openingOf(a *asked, req *request) (o *opening, err error) {
+	// The id as a part of the body would keep the body for as long as the stream
+	// is open.
+	a.id = bytes.Clone(req.id)
+	if a.request, a.leave, err = h.narrowed(a.request, req); err != nil {
+		return nil, err
+	}
+	m := h.table[req.method]
+	if o, err = m.stream(a.request.Context(), callOf(a.request, req)); err != nil {
+		return nil, err
+	}
+	o.of, o.write = m.family, responses(a.id)
+	return o, nil
 }
 
 // responses writes each result of a stream as a JSON-RPC response to the

@@ -15,6 +15,9 @@ import (
 
 // opening is a stream that was asked for correctly and is not established yet.
 type opening struct {
+	of    family
+	write *framing  // how it is written
+	began time.Time // once it is established
 	// heartbeat replaces the server's interval; 0 keeps it.
 	heartbeat time.Duration
 	// ids tells whether the client asked for id lines.
@@ -54,31 +57,32 @@ type framing struct {
 //
 // It waits above the stream for as long as that is open, with whatever is on its
 // stack; so what needs more of it is in functions of its own.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of family, o *opening, write *framing) error {
-	st, f, err := h.establish(r.Context(), of, o, write)
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, o *opening) error {
+	st, f, err := h.establish(r.Context(), o)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	began := time.Now()
-	return h.streamEnded(r.Context(), of, began, st.Serve(w, r, frame(f.results, write)))
+	o.began = time.Now()
+	reason := st.Serve(w, r, frame(f.results, o.write))
+	return h.streamEnded(r.Context(), o, reason)
 }
 
 // establish opens the stream. Unless that fails it must be served and the feed
 // closed.
-func (h *Handler) establish(ctx context.Context, of family, o *opening, write *framing) (*sse.Stream, *feed, error) {
+func (h *Handler) establish(ctx context.Context, o *opening) (*sse.Stream, *feed, error) {
 	var f *feed
 	st, err := h.streams.Open(ctx, sse.StreamOptions{
 		Heartbeat: o.heartbeat,
 		IDs:       o.ids,
 		Position:  func(string) string { return f.position() },
 		Last: func(reason error, position string) (sse.Event, bool) {
-			event, err := write.last(h.endOf(ctx, of, reason, cmp.Or(position, f.start)))
+			event, err := o.write.last(h.endOf(ctx, o.of, reason, cmp.Or(position, f.start)))
 			return event, err == nil
 		},
 	})
 	if err != nil {
-		return nil, nil, refusal(of, err)
+		return nil, nil, refusal(o.of, err)
 	}
 	if f, err = guarded(func() (*feed, error) { return o.establish(st.Context()) }); err != nil {
 		st.Close()
@@ -104,16 +108,16 @@ func frame(results iter.Seq2[result, error], write *framing) iter.Seq2[sse.Event
 
 // streamEnded logs what was hidden from the client. It returns an error when
 // there was no stream at all, and the caller answers.
-func (h *Handler) streamEnded(ctx context.Context, of family, began time.Time, reason error) error {
+func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) error {
 	var refused *sse.Refused
 	switch {
 	case reason == nil || errors.Is(reason, sse.ErrClientGone):
 		return nil
 	case errors.As(reason, &refused):
-		return refusal(of, reason)
+		return refusal(o.of, reason)
 	}
-	if e := h.endOf(ctx, of, reason, ""); e.hidden {
-		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(began), "error", reason)
+	if e := h.endOf(ctx, o.of, reason, ""); e.hidden {
+		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(o.began), "error", reason)
 	}
 	return nil
 }

@@ -123,10 +123,16 @@ func (w *Watcher) Events() iter.Seq2[Event, error] {
 			return w.one(r, func(e *Event) bool { return yield(*e, nil) })
 		})
 		if err != nil {
-			yield(Event{}, err)
+			ended(yield, err)
 		}
 	}
 }
+
+// ended tells why there are no more events. It is a function of its own so that an
+// event takes no place on the stack while the next one is waited for.
+//
+//go:noinline
+func ended(yield func(Event, error) bool, err error) { yield(Event{}, err) }
 
 // read hands out one commit after the other that may match, until that says stop
 // (nil) or it cannot go on.

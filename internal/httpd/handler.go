@@ -31,43 +31,26 @@ func (s *Server) traced(w *response, r *http.Request, id string) (seen *http.Req
 	if s.options.Tracing == nil {
 		return s.route(w, r, id)
 	}
+	defer w.leave()
+	return s.route(w, s.spanned(w, r), id)
+}
+
+func (s *Server) spanned(w *response, r *http.Request) *http.Request {
 	_, pattern := s.mux.Handler(r)
 	ctx, end := s.options.Tracing.Request(r, methodLabel(r.Method)+" "+routeLabel(pattern))
 	w.left = func() { end(w.status) }
-	defer w.leave()
-	return s.route(w, r.WithContext(ctx), id)
+	return r.WithContext(ctx)
 }
 
 // route lets the request in, or refuses it, and hands it to its handler. seen
 // is the request as the handler saw it.
+//
+// It waits above a stream for as long as that is open: what needs much of the stack
+// is in letIn.
 func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Request) {
-	_, pattern := s.mux.Handler(r)
-	who := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
-	if refused := s.admit(r); refused != nil {
-		s.refuse(w, r, who, refused)
-		return r
-	}
-	asked := s.cors(w.Header(), r) // before any refusal, which a page may read as well
-	if refused := s.limitAddress(r, who.Address); refused != nil {
-		s.refuse(w, r, who, refused)
-		return r
-	}
-	if asked {
-		w.WriteHeader(http.StatusNoContent)
-		return r
-	}
-	seen, leave, refused := s.identify(r, &who)
-	if refused != nil {
-		s.refuse(w, r, who, refused)
-		return r
-	}
+	seen, leave, in := s.letIn(w, r, id)
 	defer leave()
-	if refused := s.limitPrincipal(seen); refused != nil {
-		s.refuse(w, r, who, refused)
-		return seen
-	}
-	if !s.enter() {
-		s.refuse(w, r, who, overloaded)
+	if !in {
 		return seen
 	}
 	before := w.left
@@ -81,6 +64,41 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
+}
+
+// letIn says who asks, and takes a place for the request; or it answers the request
+// itself. leave is to be called when the request is over.
+func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
+	leave = func() {}
+	_, pattern := s.mux.Handler(r)
+	who := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
+	if refused := s.admit(r); refused != nil {
+		s.refuse(w, r, who, refused)
+		return r, leave, false
+	}
+	asked := s.cors(w.Header(), r) // before any refusal, which a page may read as well
+	if refused := s.limitAddress(r, who.Address); refused != nil {
+		s.refuse(w, r, who, refused)
+		return r, leave, false
+	}
+	if asked {
+		w.WriteHeader(http.StatusNoContent)
+		return r, leave, false
+	}
+	known, end, refused := s.identify(r, &who)
+	if refused != nil {
+		s.refuse(w, r, who, refused)
+		return r, leave, false
+	}
+	if refused := s.limitPrincipal(known); refused != nil {
+		s.refuse(w, r, who, refused)
+		return known, end, false
+	}
+	if !s.enter() {
+		s.refuse(w, r, who, overloaded)
+		return known, end, false
+	}
+	return known, end, true
 }
 
 // enter takes one of the places for requests under way. A request gives it back
