@@ -13,7 +13,7 @@ import (
 
 // Whoever does what beside whom: in the end the graph says of everybody what holds.
 func TestConcurrent(t *testing.T) {
-	s := serve(t, t.TempDir())
+	s := serve(t, t.TempDir(), time.Hour)
 	agent := func(i int) kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://%d", i)) }
 	const agents = 6
 	var all sync.WaitGroup
@@ -43,15 +43,12 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	defer s.tracker.Connected(agent(0))()
 	for i := range agents {
-		want := presence.Offline // its heartbeat holds for a moment only
-		if i == 0 {
-			want = presence.Online
-		}
-		s.awaitsOf(t, agent(i), want)
-		if got := s.tracker.Of(agent(i)); got.Status != want {
-			t.Errorf("%s is %v, want %s", agent(i), got, want)
+		for _, says := range []presence.Status{presence.Online, presence.Busy, presence.Offline} {
+			if _, err := s.tracker.Heartbeat(t.Context(), agent(i), says); err != nil {
+				t.Fatal(err)
+			}
+			s.awaitsOf(t, agent(i), says)
 		}
 	}
 }

@@ -23,10 +23,10 @@ type served struct {
 }
 
 // serve opens a store; what changes is written as soon as it does.
-func serve(t *testing.T, dir string) *served {
+func serve(t *testing.T, dir string, validity time.Duration) *served {
 	t.Helper()
 	policies := policy.New(policy.Options{})
-	s := &served{tracker: presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1, Linger: 1, Validity: 50 * time.Millisecond})}
+	s := &served{tracker: presence.New(presence.Options{Settle: 1, Pause: 1, Stay: 1, Linger: 1, Validity: validity})}
 	var err error
 	s.Store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: func(c *kg.Commit) {
 		policies.Follow(c)
@@ -96,7 +96,7 @@ func (s *served) awaitsOf(t *testing.T, agent kg.AgentID, status presence.Status
 // What lasts stands in the graph, as two statements that everybody may read, in
 // commits by koine itself that tell when it was so.
 func TestGraph(t *testing.T) {
-	s := serve(t, t.TempDir())
+	s := serve(t, t.TempDir(), time.Hour)
 	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Busy); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,9 @@ func TestGraph(t *testing.T) {
 	lines := s.awaits(t, presence.Busy)
 	if len(lines) != 2 || !strings.HasPrefix(lines[1], "presenceSince 2") {
 		t.Errorf("the graph says %q", lines)
+	}
+	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Offline); err != nil {
+		t.Fatal(err)
 	}
 	lines = s.awaits(t, presence.Offline)
 	if since := s.tracker.Of(ann).Since.Format("2006-01-02T15:04:05.999Z"); len(lines) != 2 || lines[1] != "presenceSince "+since {
@@ -141,7 +144,7 @@ func TestGraph(t *testing.T) {
 // it does not come back, and nothing when there is nothing to say.
 func TestAfterRestart(t *testing.T) {
 	dir := t.TempDir()
-	s := serve(t, dir)
+	s := serve(t, dir, time.Hour)
 	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Online); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +153,7 @@ func TestAfterRestart(t *testing.T) {
 	s.close()
 	stopped := time.Now()
 
-	s = serve(t, dir)
+	s = serve(t, dir, 50*time.Millisecond)
 	lines := s.awaits(t, presence.Offline)
 	if since, err := time.Parse(time.RFC3339, strings.TrimPrefix(lines[1], "presenceSince ")); err != nil || since.Before(stopped.Truncate(time.Millisecond)) || since.After(time.Now()) {
 		t.Errorf("offline since %s, stopped at %s (%v)", since, stopped, err)
@@ -161,7 +164,7 @@ func TestAfterRestart(t *testing.T) {
 	}
 	s.close()
 	for range 2 { // nobody is there, and nobody comes who is not on record
-		s = serve(t, dir)
+		s = serve(t, dir, 50*time.Millisecond)
 		release := s.tracker.Connected(bob)
 		time.Sleep(100 * time.Millisecond)
 		release()
@@ -174,7 +177,7 @@ func TestAfterRestart(t *testing.T) {
 
 // Records that come to be in another way count too.
 func TestRecordsAreFollowed(t *testing.T) {
-	s := serve(t, t.TempDir())
+	s := serve(t, t.TempDir(), time.Hour)
 	defer s.tracker.Connected(ann)()
 	if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 		return agents.Ensure(tx, agents.Record{ID: ann, Roles: []string{"x"}})
