@@ -32,6 +32,14 @@ var asked = []struct{ operation, told string }{
 	{`{ channel(id: "{agora}") { messages(sinceMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(beforeMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(where: {correlationId: "{message}"}) { nodes { text } } } }`, `"nodes":[]`},
+	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent } bars { agent } scope { title } } }`, "CHANNEL_NOT_FOUND"},
+	{`{ channels(scopeId: "{scope}") { nodes { id name } } }`, "SCOPE_NOT_FOUND"},
+	{`{ channels(invited: true) { nodes { id name } } }`, `"nodes":[]`},
+	{`{ scope(id: "{scope}") { title channels { nodes { name } } events { nodes { data } } verifyEvents { verified } tasks { nodes { title } } } }`, "SCOPE_NOT_FOUND"},
+	{`{ scopes(parentId: "{scope}") { nodes { title } } }`, `"nodes":[]`},
+	{`{ scopes { nodes { title } } }`, `"nodes":[]`},
+	{`{ inbox { nodes { text } hasNextPage } }`, `"nodes":[]`},
+	{`{ channelBars { agent } }`, "PERMISSION_DENIED"},
 	{`{ audit(channelId: "{channel}") { nodes { channels { channelId } } } }`, "PERMISSION_DENIED"},
 	{`{ entity(iri: "urn:koine:channel:{channel}") { asChannel { name } types } }`, `"entity":null`},
 	{`{ entity(iri: "urn:koine:channel:{channel}", view: {allGraphs: true}) { asChannel { name } types } }`, `"entity":null`},
@@ -61,6 +69,27 @@ var asked = []struct{ operation, told string }{
 	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 99, status: DELIVERED}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", messageIds: ["{message}"]}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { acknowledgeMessages(input: {channelId: "{agora}", messageIds: ["{message}"]}) { id } }`, "INVALID"},
+	{`mutation { closeChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { joinChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { leaveChannel(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { inviteMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { withdrawInvitation(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { acceptInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { declineInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { createScope(input: {parentId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { id } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { id } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { createChannel(input: {name: "plans", scopeId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { publishMessage(input: {scopeId: "{scope}", channelName: "plans", parts: [{text: "x"}]}) { success } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { ask(input: {timeoutSeconds: 1, message: {channelId: "{channel}", recipient: "bob", parts: [{text: "x"}]}}) { timedOut } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { askAll(input: {timeoutSeconds: 1, message: {channelId: "{channel}", recipient: "bob", parts: [{text: "x"}]}}) { responses { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { ask(input: {timeoutSeconds: 1, message: {channelId: "{agora}", replyToId: "{message}", recipient: "bob", parts: [{text: "x"}]}}) { timedOut } }`, "INVALID"},
+	{`mutation { sendSignal(input: {channelId: "{channel}", kind: "typing"}) { sent } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { sendSignal(input: {channelId: "{agora}", kind: "reaction", data: {messageId: "{message}", reaction: "+1"}}) { sent } }`, `"code":`},
 	{`mutation { createGraph(input: {iri: "urn:koine:graph:channel:{channel}"}) { revision } }`, `"code":`},
 	{`mutation { setGraphPolicy(input: {iri: "urn:koine:graph:journal:messages:{channel}", readers: ["agent://eve"]}) { revision } }`, `"code":`},
 	{`mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}, graph: "urn:koine:facts:{channel}"}}]}) { success } }`, `"code":`},
@@ -69,6 +98,10 @@ var asked = []struct{ operation, told string }{
 	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 0) { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 99) { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { messagePublished(channelId: "{channel}", resume: "snapshot") { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { channelChanged(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { channelChanged(channelId: "{channel}", resume: "earliest") { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { signalSent(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { scopeMessagePublished(scopeId: "{scope}") { __typename } }`, "SCOPE_NOT_FOUND"},
 }
 
 // secret is something that eve may not know of: a channel, a message in it, and a
@@ -96,13 +129,15 @@ func newOutsiders(t *testing.T) *outsiders {
 	closed := c.lab("PRIVATE")
 	deleted := c.lab("PUBLIC")
 	left := c.id("ann", `mutation { createChannel(input: {members: [{principalId: "bob"}, {principalId: "eve"}]}) { id } }`)
+	banned := c.lab("PUBLIC")
 	direct := string(channels.DirectID("agent://ann", "agent://bob"))
-	o.secrets = []secret{{name: "private", channel: private}, {name: "closed", channel: closed}, {name: "deleted", channel: deleted}, {name: "left", channel: left}, {name: "of two others", channel: direct}}
+	o.secrets = []secret{{name: "private", channel: private}, {name: "closed", channel: closed}, {name: "deleted", channel: deleted}, {name: "left", channel: left}, {name: "for others, because she is banned", channel: banned}, {name: "of two others", channel: direct}}
 	c.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "psst"}]}) { success } }`)
 	for i := range o.secrets {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, deleted)
+	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { bars { agent } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	if _, err := c.service.CloseChannel(t.Context(), ann, channels.ChannelID(closed), "done"); err != nil {
@@ -185,12 +220,15 @@ func TestOutsiders(t *testing.T) {
 	}
 }
 
-// eavesdropped are subscriptions that eve may have, to what she may not know of.
+// eavesdropped are subscriptions that eve may have, to what she may not know of. A
+// statement about the message, or one in the agora, is the last that she is told.
 var eavesdropped = []string{
 	`subscription { e: entityChanged(iri: "urn:koine:message:{message}", depth: 1, resume: "snapshot", view: {allGraphs: true}) { ... on EntityChange { changes { statement { predicate } } entity { types } } } }`,
 	`subscription { e: statementChanged(where: {subject: {eq: "urn:koine:message:{message}"}}, resume: "snapshot", view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: statementChanged(where: {predicate: {in: ["koine:author", "koine:replyTo", "koine:retracts", "ex:hides", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "urn:koine:message:{message}", p: "?p", o: "?o"}]}, resume: "snapshot", view: {allGraphs: true}) { ... on MatchChange { added { values } snapshotEnd } } }`,
+	`subscription { e: inboxPublished { ... on MessagePublished { message { text } } } }`,
+	`subscription { e: memberMessagePublished { ... on MessagePublished { message { text } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "ex:end|koine:replyTo|koine:author", o: "?o"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "o") } } } }`,
 }
 
@@ -203,7 +241,10 @@ func TestOutsidersHearNothing(t *testing.T) {
 			t.Helper()
 			f := o.hear(t, "eve", strings.NewReplacer("{message}", s.message).Replace(query), operation.Resume{})
 			if says {
-				o.say("bob", s.channel, "hush", `, replyToId: "`+s.message+`", patches: [{op: add, statement: {subject: {id: "ex:b"}, predicate: {id: "ex:hides"}, object: {value: "`+s.channel+`"}}}]`)
+				o.say("bob", s.channel, "hush", `, replyToId: "`+s.message+`", patches: [{op: add, statement: {subject: {id: "ex:b"}, predicate: {id: "ex:hides"}, object: {value: "`+s.channel+`"}, graph: "urn:koine:facts:`+s.channel+`"}}]`)
+			}
+			if strings.Contains(query, "Published") { // those that eve may read are told
+				o.say("bob", o.agora, "end", "")
 			}
 			o.conversing.told("eve", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:koine:message:%s"}, predicate: {id: "ex:end"}, object: {value: "end"}}}]}) { success } }`, s.message)
 			for len(events) == 0 || !strings.Contains(events[len(events)-1], "end") {
