@@ -140,16 +140,19 @@ func channelOf(graph kg.Term) (id ChannelID, part graphPart) {
 	return "", 0
 }
 
-// IsRecord tells whether a graph is the record of a channel.
+// IsRecord tells whether a graph is the record of a channel or of a scope.
 func IsRecord(graph kg.Term) bool {
 	_, part := channelOf(graph)
-	return part == recordPart
+	_, of := scopeOf(graph)
+	return part == recordPart || of == recordPart
 }
 
-// IsJournal tells whether a graph holds messages, or what became of them.
+// IsJournal tells whether a graph holds messages, or what became of them, or events of
+// a scope.
 func IsJournal(graph kg.Term) bool {
 	_, part := channelOf(graph)
-	return part == journalPart || part == lanePart || part == receiptPart
+	_, of := scopeOf(graph)
+	return part == journalPart || part == lanePart || part == receiptPart || of == journalPart
 }
 
 // graphPart is what of a channel a graph holds; 0 is no channel's.

@@ -1975,7 +1975,7 @@ enum AuditKind {
   PROPOSAL
   "Something else in a graph of koine's own was changed."
   ADMIN
-  "A channel was made, changed or deleted, or who is in it."
+  "A channel was made, changed or deleted, or who is in it; or a scope was made, changed or ended."
   CHANNEL
   "A message was published, or something was noted about one."
   MESSAGE

@@ -210,3 +210,14 @@ func TestScopeEvents(t *testing.T) {
 		t.Errorf("damaged: %s %v", result.Data, result.Errors)
 	}
 }
+
+// What was done with scopes is told to administrators as what was done with channels.
+func TestScopesInTheAudit(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
+	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
+	c.told("bob", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
+	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: ABANDONED}) { id } }`, scope)
+	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor } } }`)
+	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
+}

@@ -14,6 +14,8 @@ import (
 // overheard are queries about channels and messages, of which an outsider asks all.
 var overheard = []string{
 	`{ channels(first: 200) { nodes { name topic visibility version messageCount members { agent role } messages(first: 200, order: DESC) { nodes { sequence text author replyTo { text } replies(first: 200) { nodes { text } } facts(first: 100) { predicate object { ... on Literal { value } } graph } channel { name } } } } pageInfo { hasNextPage } } }`,
+	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } bars { agent kind } invitations { agent by } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,
+	`{ channels(first: 200, invited: true) { nodes { name } } entities(first: 1000, where: {type: {in: ["koine:Scope", "koine:ScopeEvent"]}}, view: {allGraphs: true}) { totalCount nodes { types degree } } }`,
 	`{ channels(first: 200, member: "bob") { nodes { name entity { types degree out(first: 100) { totalCount } in(first: 100) { totalCount } } } } }`,
 	`{ entities(first: 1000, where: {type: {in: ["koine:Message", "koine:Channel"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asChannel { name messageCount } asMessage { text channel { name } } } groups(first: 100, by: [{as: "t", property: "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}]) { count } } }`,
 	`{ statements(first: 1000, view: {allGraphs: true}) { totalCount nodes { predicate evidence(first: 100) { text channel { name } } subject { asMessage { text } } object { ... on Entity { asChannel { name } asMessage { text } } } } } }`,
@@ -55,6 +57,13 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 			o := &room{hidden: len(rooms)%2 == 0}
 			visibility := map[bool]string{true: "PRIVATE", false: "PUBLIC"}[o.hidden]
 			for i, c := range servers(o.hidden) {
+				if o.hidden { // half of what nobody else sees is in scopes
+					scope := c.id("ann", `mutation { createScope(input: {title: "scope %d", access: {agents: ["bob"]}}) { id } }`, len(rooms))
+					if r.IntN(2) == 0 {
+						o.ids[i] = c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "room %d", memberPolicy: SCOPE, audit: true}) { id } }`, scope, len(rooms))
+						continue
+					}
+				}
 				o.ids[i] = c.id("ann", `mutation { createChannel(input: {name: "room %d", visibility: %s, members: [{principalId: "bob"}]}) { id } }`, len(rooms), visibility)
 			}
 			rooms = append(rooms, o)

@@ -13,6 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// anyUUID is an id that the server makes: in an operation it is that of what was made
+// by one before.
+var anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
 // What docs/graphql.md shows is what happens: each operation in it is sent to a
 // demo server, in their order, and what stands below it is the answer (of a
 // subscription the first event), without the revision and position that every
@@ -24,11 +28,22 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, url := startServer(t, "--demo")
-	n := 0
+	n, made := 0, map[string]string{} // ids by those that are shown
 	updated := exchanges.ReplaceAllStringFunc(string(text), func(block string) string {
 		n++
-		query := exchanges.FindStringSubmatch(block)[1]
-		return "```graphql\n" + query + "```\n```json\n" + askGuide(t, url, query) + "\n```"
+		parts := exchanges.FindStringSubmatch(block)
+		query := anyUUID.ReplaceAllStringFunc(parts[1], func(id string) string {
+			if known := made[id]; known != "" {
+				return known
+			}
+			return id
+		})
+		answer := askGuide(t, url, query)
+		shown, now := anyUUID.FindAllString(parts[2], -1), anyUUID.FindAllString(answer, -1)
+		for i := range min(len(shown), len(now)) {
+			made[shown[i]] = now[i]
+		}
+		return "```graphql\n" + query + "```\n```json\n" + answer + "\n```"
 	})
 	if n < 3 {
 		t.Errorf("found %d operations", n)
@@ -45,7 +60,7 @@ func TestGuide(t *testing.T) {
 }
 
 // exchanges are an operation and its answer.
-var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n[^`]*```")
+var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n([^`]*)```")
 
 func askGuide(t *testing.T, url, query string) string {
 	t.Helper()

@@ -18,7 +18,7 @@ const (
 	Policy   Kind = "POLICY"   // who may do what with a graph
 	Proposal Kind = "PROPOSAL" // an update was held, reviewed, withdrawn, or applied after review
 	Admin    Kind = "ADMIN"    // something else in a graph of koine's own
-	Channel  Kind = "CHANNEL"  // a channel, or who is in it
+	Channel  Kind = "CHANNEL"  // a channel or scope, or who is in it
 	Message  Kind = "MESSAGE"  // a message was published, or something was noted about one
 	Update   Kind = "UPDATE"   // anything else
 )

@@ -139,13 +139,14 @@ func (t *Trail) Refused(ctx context.Context, code kg.Code) {
 
 // kinds are the codes that matter to who watches over a store. A graph that is
 // not to be seen is not found: so GRAPH_NOT_FOUND is also that of a slip, and so is
-// CHANNEL_NOT_FOUND. Limits are told by who keeps them.
+// CHANNEL_NOT_FOUND and SCOPE_NOT_FOUND. Limits are told by who keeps them.
 var kinds = map[kg.Code]Kind{
 	kg.CodePermissionDenied:   Denied,
 	kg.CodeSourceForbidden:    Denied,
 	kg.CodeReserved:           Denied,
 	kg.CodeGraphNotFound:      Denied,
 	kg.CodeChannelNotFound:    Denied,
+	kg.CodeScopeNotFound:      Denied,
 	kg.CodeAlignmentViolation: Denied,
 	kg.CodeUnauthenticated:    Authentication,
 	"HOST_FORBIDDEN":          Denied,
