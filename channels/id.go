@@ -29,6 +29,7 @@ const (
 	messagePrefix = "urn:koine:message:"
 	scopePrefix   = "urn:koine:scope:"
 	eventPrefix   = "urn:koine:event:"
+	tallyPrefix   = "urn:koine:tally:"
 
 	recordPrefix      = kg.OwnGraphPrefix + "channel:"
 	journalPrefix     = kg.JournalGraphPrefix + "messages:"
@@ -58,7 +59,7 @@ func (c ChannelID) laneGraph(readers []kg.AgentID) kg.Term {
 	return kg.IRI(journalPrefix + string(c) + "/" + hex.EncodeToString(sum.Sum(nil))[:32])
 }
 
-// ReceiptsGraph holds who got and read them.
+// ReceiptsGraph holds who got and read them, and how many there were.
 func (c ChannelID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
 
 // FactsGraph holds what messages of the channel assert, unless it is public.

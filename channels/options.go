@@ -44,6 +44,7 @@ const (
 	DefaultMaxDue      = 1 << 16
 	DefaultMaxReceipts = 10_000
 	DefaultMaxAsking   = 1000
+	DefaultCountEvery  = 1000
 )
 
 // Defaults of Options about who is let in and kept out.
@@ -72,6 +73,9 @@ type Options struct {
 	MaxReceipts int
 	// MaxAsking is how many wait for responses (Ask, AskAll).
 	MaxAsking int
+	// CountEvery is how many messages of a channel are counted at a time (Counts): so
+	// many and a few more are read when somebody asks.
+	CountEvery int
 	// Agents calls fn for each agent that the server knows, until it says stop. Nil
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
@@ -96,6 +100,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
 	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)
+	o.CountEvery = cmp.Or(o.CountEvery, DefaultCountEvery)
 	o.MaxAsking = cmp.Or(o.MaxAsking, DefaultMaxAsking)
 	o.MaxReceipts = cmp.Or(o.MaxReceipts, DefaultMaxReceipts)
 	o.MaxDue = cmp.Or(o.MaxDue, DefaultMaxDue)

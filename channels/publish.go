@@ -113,6 +113,7 @@ func (p *publishing) receipt(r kg.Receipt) *Receipt {
 		out.Message = nil
 	default:
 		p.done.Revision = r.Revision
+		p.service.counting.published(p.done.Channel, p.done.Sequence)
 		if r.Verdict.Outcome == kg.Accepted {
 			out.Affected = r.Affected - p.own
 		}

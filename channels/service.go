@@ -22,6 +22,7 @@ type Service struct {
 	signals  *signals
 	expiry   *expiry
 	receipts *receipts
+	counting *counting
 	asking   atomic.Int64 // how many wait for responses
 	decoded  decoded
 	// withheld has, by channel, the newest revision in which the content of a message
@@ -38,6 +39,7 @@ func New(o Options) *Service {
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.now, s.table.lapses = s.options.Clock, newLapses()
+	s.counting = newCounting(s)
 	s.rates = &rates{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &counts{open: map[string]int{}}
 	s.signals = &signals{mostListeners: s.options.MaxListeners, mostPaces: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, paces: map[string]*rate.Limiter{}}
@@ -109,6 +111,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	}
 	s.startReceipts()
 	s.startLapses()
+	s.counting.start()
 	return nil
 }
 
@@ -121,6 +124,7 @@ func (s *Service) Close() {
 		s.expiry.close()
 	}
 	s.table.lapses.close()
+	s.counting.close()
 }
 
 // withholds notes, inside of the commit, that the content of a message goes.

@@ -1,0 +1,161 @@
+package channels
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"koine/kg"
+)
+
+// How counts are stored, in ReceiptsGraph: of the channel up to which sequence was
+// counted; of each of its days, an entity, the tallies; and of a tally its author and
+// how many messages there were.
+var (
+	propCountedUpTo = own("countedUpTo")
+	propTally       = own("tally")
+	propTallyAuthor = own("tallyAuthor")
+	propTallyCount  = own("tallyCount")
+)
+
+// authorDay is what messages are counted by.
+type authorDay struct {
+	day    day
+	author kg.AgentID
+}
+
+// tally is how many messages there were.
+type tally map[authorDay]int64
+
+// dayEntity is a day of a channel. No id of a channel has a slash.
+func dayEntity(id ChannelID, d day) kg.Term {
+	return kg.IRI(tallyPrefix + string(id) + "/" + string(d))
+}
+
+// entity is the tally of the author in a day of the channel.
+func (a authorDay) entity(id ChannelID) kg.Term {
+	sum := sha256.Sum256([]byte(a.author))
+	return kg.IRI(dayEntity(id, a.day).Value() + "/" + hex.EncodeToString(sum[:16]))
+}
+
+// countedUpTo is the sequence up to which the messages of a channel are counted.
+func countedUpTo(match matcher, id ChannelID) (n int64, err error) {
+	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: propCountedUpTo, Graph: id.ReceiptsGraph()}) {
+		return integer(st.Object), err
+	}
+	return 0, nil
+}
+
+// kept takes in what is stored of a day, of these authors, or, where there are none,
+// of all.
+func (t tally) kept(match matcher, id ChannelID, d day, authors []kg.AgentID) error {
+	graph := id.ReceiptsGraph()
+	for _, author := range authors {
+		of := authorDay{d, author}
+		for st, err := range match(kg.Pattern{Subject: of.entity(id), Predicate: propTallyCount, Graph: graph}) {
+			if err != nil {
+				return err
+			}
+			t[of] += integer(st.Object)
+		}
+	}
+	if len(authors) > 0 {
+		return nil
+	}
+	for link, err := range match(kg.Pattern{Subject: dayEntity(id, d), Predicate: propTally, Graph: graph}) {
+		if err != nil {
+			return err
+		}
+		of, n := authorDay{day: d}, int64(0)
+		for st, err := range match(kg.Pattern{Subject: link.Object, Graph: graph}) {
+			if err != nil {
+				return err
+			}
+			switch st.Predicate {
+			case propTallyAuthor:
+				of.author = kg.AgentID(st.Object.Value())
+			case propTallyCount:
+				n = integer(st.Object)
+			}
+		}
+		t[of] += n
+	}
+	return nil
+}
+
+// count counts the messages of a channel from a number on, up to most of them, and
+// tells which was the last; 0 for none. full, if set, says when it is enough.
+func (t tally) count(snapshot *kg.Snapshot, id ChannelID, from, most int64, full func(tally) bool) (last int64, err error) {
+	author, known, err := snapshot.ID(propAuthor)
+	if err != nil || !known {
+		return 0, err
+	}
+	sent, known, err := snapshot.ID(propSent)
+	if err != nil || !known {
+		return 0, err
+	}
+	sweep := snapshot.Sweep()
+	defer sweep.Close()
+	object := func(row *kg.Row, property kg.ID) (object kg.Term, err error) {
+		for sweep.Seek(kg.IDPattern{Subject: row.Subject, Predicate: property, Graph: row.Graph}, nil); sweep.Next(); {
+			object, err = snapshot.Term(sweep.Row().Object)
+		}
+		if err == nil {
+			err = sweep.Err()
+		}
+		return object, err
+	}
+	n := int64(0)
+	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {
+		if err != nil {
+			return last, err
+		}
+		if n == most || full != nil && full(t) {
+			break
+		}
+		who, err := object(&row, author)
+		if err != nil {
+			return last, err
+		}
+		when, err := object(&row, sent)
+		if err != nil {
+			return last, err
+		}
+		at, _ := when.DateTimeValue()
+		t[authorDay{dayOf(at), kg.AgentID(who.Value())}]++
+		n++
+		last = from + n - 1
+	}
+	return last, nil
+}
+
+// add adds what was counted to what is stored, in an update.
+func (t tally) add(tx *kg.Tx, id ChannelID) error {
+	graph := id.ReceiptsGraph()
+	for of, n := range t {
+		entity := of.entity(id)
+		q := kg.Quad{Subject: entity, Predicate: propTallyCount, Graph: graph}
+		before := int64(0)
+		for st, err := range tx.MatchOwn(kg.Pattern(q)) {
+			if err != nil {
+				return err
+			}
+			before = integer(st.Object)
+		}
+		q.Object = kg.Integer(before + n)
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
+			return err
+		}
+		if before > 0 {
+			continue
+		}
+		for _, q := range []kg.Quad{
+			{Subject: dayEntity(id, of.day), Predicate: propTally, Object: entity, Graph: graph},
+			{Subject: entity, Predicate: propTallyAuthor, Object: kg.IRI(string(of.author)), Graph: graph},
+		} {
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
