@@ -8,7 +8,10 @@ import (
 )
 
 // answer is where the resolver of a field leaves the JSON that the engine wrote.
-type answer struct{ json []byte }
+type answer struct {
+	json     []byte
+	failures failures
+}
 
 // MarshalGQL writes it.
 func (a *answer) MarshalGQL(w io.Writer) { write(w, a.json) }
@@ -25,7 +28,12 @@ func answerFields(ctx context.Context, next graphql.Resolver) (any, error) {
 	a := &answer{}
 	res, err := next(context.WithValue(ctx, answerKey{}, a))
 	if err == nil && a.json != nil {
-		return a, nil
+		var errs []error
+		a.json, errs, err = a.failures.place(a.json, graphql.GetPath(ctx))
+		for _, failed := range errs {
+			graphql.AddError(ctx, failed)
+		}
+		return a, err
 	}
 	return res, err
 }

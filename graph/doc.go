@@ -39,6 +39,15 @@
 // or not at all. Statements are counted and ended by a kg.Meter, at which every
 // scan fails with CodeBudgetExceeded; a feed that fails so is cut there.
 //
+// # How a field fails
+//
+// Alone, where it may be null: its error has its path. In what the generated code
+// writes that is gqlgen's work. In what the engine writes a field fails as the root
+// field that it is in, but for fields of channels and messages, which the generated
+// code writes there: their errors wait, marked, until the answer is whole and tells
+// where they are (failures). Under a budget, and in events, what is inside of an answer
+// of the engine's is given whole or not at all.
+//
 // # Where things are
 //
 //   - on the way to execution: engine, prepare, documents, trusted, persisted,
@@ -54,7 +63,7 @@
 //   - budgets: budget, budgeted, cut, feed, closed_page
 //   - subscriptions: subscribe, stream, and for each kind *_event
 //   - channels: channel, message, messages, message_facts, publish; inside, where the
-//     generated code and the engine write in each other; evidence, load_typed
+//     generated code and the engine write in each other; failures; evidence, load_typed
 //   - answers and errors: answer, json, errors, hint, null_variable
 //
 // # Promises

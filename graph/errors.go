@@ -19,6 +19,9 @@ import (
 // message, path, and extensions with code and what helps. What is not meant
 // for the outside becomes "internal error", and is logged here, once.
 func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
+	if whole, is := isPlaced(err); is {
+		return whole
+	}
 	out := &gqlerror.Error{Message: err.Error()}
 	var g *gqlerror.Error
 	if errors.As(err, &g) {

@@ -3207,7 +3207,7 @@ type Channel {
     first: Int
     "Only those behind this cursor."
     after: Cursor
-  ): MessageConnection!
+  ): MessageConnection
   "Up to which sequence you have read it: 0 at first. Null when you may not read it."
   readMarker: Long
   "How many messages wait for you. Null when you may not read it."
@@ -3376,7 +3376,7 @@ type Message {
     first: Int
     "Only those behind this cursor."
     after: Cursor
-  ): MessageConnection!
+  ): MessageConnection
   """
   What it asserts: the statements that its commit made, or that of its proposal, as far as they stand with what
   it asserted and you may read them.
@@ -3384,7 +3384,7 @@ type Message {
   facts(
     "How many at most: 25 if not said, 1000 at the most."
     first: Int
-  ): [Statement!]!
+  ): [Statement!]
   "The id of the proposal in which what it asserts was held."
   proposalId: ID
   "That proposal. Null when there is none that you may read."
@@ -3857,14 +3857,14 @@ type Scope {
     after: Cursor
     "Only those of this status."
     status: ScopeStatus
-  ): ScopeConnection!
+  ): ScopeConnection
   "Its channels that you may find, in the order in which they were made."
   channels(
     "How many at most: 25 if not said, 200 at the most."
     first: Int
     "Only those behind this cursor."
     after: Cursor
-  ): ChannelConnection!
+  ): ChannelConnection
   "What was copied here of the messages of its channels, as they were published. Nothing is ever taken out."
   events(
     "Only those behind this number."
@@ -3873,7 +3873,7 @@ type Scope {
     first: Int
     "Only those behind this cursor."
     after: Cursor
-  ): ScopeEventConnection!
+  ): ScopeEventConnection
   """
   Checks its events from a number on, 10,000 of them: that none is missing, and that each has the hash that its content
   and the event before give. The error LOG_DAMAGED names the first that is not as it was written.
@@ -11577,10 +11577,10 @@ func (ec *executionContext) _Channel_messages(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
-			return ec.marshalNMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx, selections, v)
+			return ec.marshalOMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Channel_messages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -17099,10 +17099,10 @@ func (ec *executionContext) _Message_replies(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
-			return ec.marshalNMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx, selections, v)
+			return ec.marshalOMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Message_replies(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -17143,10 +17143,10 @@ func (ec *executionContext) _Message_facts(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Statement) graphql.Marshaler {
-			return ec.marshalNStatement2ᚕkoineᚋgraphᚐStatementᚄ(ctx, selections, v)
+			return ec.marshalOStatement2ᚕkoineᚋgraphᚐStatementᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Message_facts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -23595,10 +23595,10 @@ func (ec *executionContext) _Scope_tasks(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
-			return ec.marshalNScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx, selections, v)
+			return ec.marshalOScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Scope_tasks(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -23639,10 +23639,10 @@ func (ec *executionContext) _Scope_channels(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
-			return ec.marshalNChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx, selections, v)
+			return ec.marshalOChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Scope_channels(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -23683,10 +23683,10 @@ func (ec *executionContext) _Scope_events(ctx context.Context, field graphql.Col
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ScopeEventConnection) graphql.Marshaler {
-			return ec.marshalNScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx, selections, v)
+			return ec.marshalOScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Scope_events(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -33874,7 +33874,7 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Channel_messages(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -36653,7 +36653,7 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Message_replies(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -36691,7 +36691,7 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Message_facts(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -39356,7 +39356,7 @@ func (ec *executionContext) _Scope(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Scope_tasks(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -39394,7 +39394,7 @@ func (ec *executionContext) _Scope(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Scope_channels(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -39432,7 +39432,7 @@ func (ec *executionContext) _Scope(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Scope_events(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -41767,16 +41767,6 @@ func (ec *executionContext) marshalNChannelChangeKind2koineᚋgraphᚐChannelCha
 	return v
 }
 
-func (ec *executionContext) marshalNChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx context.Context, sel ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ChannelConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNChannelInvitation2koineᚋgraphᚐChannelInvitation(ctx context.Context, sel ast.SelectionSet, v ChannelInvitation) graphql.Marshaler {
 	return ec._ChannelInvitation(ctx, sel, &v)
 }
@@ -42534,16 +42524,6 @@ func (ec *executionContext) marshalNMessage2ᚖkoineᚋgraphᚐMessage(ctx conte
 	return ec._Message(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx context.Context, sel ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._MessageConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx context.Context, sel ast.SelectionSet, v MessageReceipt) graphql.Marshaler {
 	return ec._MessageReceipt(ctx, sel, &v)
 }
@@ -42962,16 +42942,6 @@ func (ec *executionContext) marshalNScopeAccess2ᚖkoineᚋgraphᚐScopeAccess(c
 	return ec._ScopeAccess(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNScopeConnection2ᚖkoineᚋgraphᚐScopeConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ScopeConnection(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNScopeEvent2koineᚋgraphᚐScopeEvent(ctx context.Context, sel ast.SelectionSet, v ScopeEvent) graphql.Marshaler {
 	return ec._ScopeEvent(ctx, sel, &v)
 }
@@ -42990,16 +42960,6 @@ func (ec *executionContext) marshalNScopeEvent2ᚕkoineᚋgraphᚐScopeEventᚄ(
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeEventConnection) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ScopeEventConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNScopeKind2koineᚋgraphᚐScopeKind(ctx context.Context, v any) (ScopeKind, error) {
@@ -44741,6 +44701,13 @@ func (ec *executionContext) marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx conte
 	return ec._Message(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOMessageConnection2ᚖkoineᚋgraphᚐMessageConnection(ctx context.Context, sel ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MessageConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOMessageContentType2ᚖkoineᚋgraphᚐMessageContentType(ctx context.Context, v any) (*MessageContentType, error) {
 	if v == nil {
 		return nil, nil
@@ -45216,6 +45183,13 @@ func (ec *executionContext) marshalOScopeEventCheck2ᚖkoineᚋgraphᚐScopeEven
 	return ec._ScopeEventCheck(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOScopeEventConnection2ᚖkoineᚋgraphᚐScopeEventConnection(ctx context.Context, sel ast.SelectionSet, v *ScopeEventConnection) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScopeEventConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOScopeStatus2ᚖkoineᚋgraphᚐScopeStatus(ctx context.Context, v any) (*ScopeStatus, error) {
 	if v == nil {
 		return nil, nil
@@ -45247,6 +45221,25 @@ func (ec *executionContext) marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx contex
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNShape2koineᚋgraphᚐShape(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOStatement2ᚕkoineᚋgraphᚐStatementᚄ(ctx context.Context, sel ast.SelectionSet, v []Statement) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatement2koineᚋgraphᚐStatement(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

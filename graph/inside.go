@@ -67,10 +67,15 @@ func (p *planner) inside(f graphql.CollectedField) *insidePlan {
 	return &insidePlan{op: p.op, set: f.Selections}
 }
 
-// write lets the generated code write. The first of its errors is that of all.
+// inside lets the generated code write an object. A field of it that fails is null, and
+// its error one of the answer's; under a budget and in events, which are given whole
+// or not at all, and where the object cannot be without the field, the error is that
+// of the whole answer.
 func (l *loader) inside(plan *insidePlan, object func(context.Context, *executionContext) graphql.Marshaler) ([]byte, error) {
 	r := l.run
+	whole, _ := l.ctx.Value(answerKey{}).(*answer)
 	if c := r.cutter; c != nil { // see readInside
+		whole = nil
 		r.cutter = nil
 		defer func() { r.cutter = c }()
 	}
@@ -82,10 +87,20 @@ func (l *loader) inside(plan *insidePlan, object func(context.Context, *executio
 	ctx = graphql.WithResponseContext(ctx, r.engine.presentError, r.engine.recovered)
 	var b bytes.Buffer
 	object(ctx, ec).MarshalGQL(&b)
-	if errs := graphql.GetErrors(ctx); len(errs) > 0 {
+	errs := graphql.GetErrors(ctx)
+	switch {
+	case len(errs) == 0:
+		return b.Bytes(), nil
+	case whole == nil || b.Len() == 0 || b.Bytes()[0] != '{' || len(whole.failures.of) == maxFailures:
 		return nil, errs[0]
 	}
-	return b.Bytes(), nil
+	from := len(graphql.GetPath(l.ctx))
+	for i, err := range errs {
+		e := *err
+		e.Path = e.Path[min(from, len(e.Path)):]
+		errs[i] = &e
+	}
+	return whole.failures.keep(b.Bytes(), errs), nil
 }
 
 func (l *loader) appendChannel(b []byte, plan *insidePlan, c *Channel) ([]byte, error) {
