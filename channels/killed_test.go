@@ -1,7 +1,6 @@
 package channels_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +21,7 @@ import (
 
 	"koine/channels"
 	"koine/kg"
+	"koine/kg/kgtest"
 )
 
 // Agents publish and read in a few channels at the same time, in a process that is
@@ -435,31 +434,16 @@ func (k *killed) agree(ctx context.Context, id channels.ChannelID) ([]string, er
 // killOne has a child process work until it has said so many lines.
 func killOne(t *testing.T, dir, name string, lines int, r *record) {
 	t.Helper()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), killedVariable+"="+dir, killedVariable+"_NAME="+name)
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
+	err := kgtest.Child(childTime, func(line []byte) (bool, error) {
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return false, fmt.Errorf("child %s says %q", name, line)
+		}
+		r.note(e)
+		lines--
+		return lines == 0, nil
+	}, killedVariable+"="+dir, killedVariable+"_NAME="+name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(childTime, func() { _ = child.Process.Kill() })
-	defer timer.Stop()
-	in := bufio.NewScanner(out)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var e event
-		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
-			t.Errorf("child %s says %q", name, in.Text())
-			break
-		}
-		r.note(e)
-		if lines--; lines == 0 {
-			_ = child.Process.Kill()
-		}
-	}
-	_ = child.Process.Kill()
-	_ = child.Wait() // says that it was killed
 }

@@ -1,14 +1,12 @@
 package channels_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +18,7 @@ import (
 
 	"koine/channels"
 	"koine/kg"
+	"koine/kg/kgtest"
 )
 
 // What channels do by themselves (messages and channels expire, receipts are gathered,
@@ -261,35 +260,24 @@ func TestWorkersAcrossKills(t *testing.T) {
 	}
 }
 
-// killWorking lets a child work for a time, and kills it.
+// killWorking lets a child work for a time, from when it has opened, and kills it.
 func killWorking(t *testing.T, dir string, lives time.Duration, d *deeds) {
 	t.Helper()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), killedVariable+"="+dir, killedVariable+"_NAME="+workersName)
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
+	var opened time.Time
+	err := kgtest.Child(childTime, func(text []byte) (bool, error) {
+		if opened.IsZero() {
+			opened = time.Now()
+		}
+		var line deed
+		if err := json.Unmarshal(text, &line); err != nil {
+			return false, fmt.Errorf("a child says %q", text)
+		}
+		d.note(line)
+		return time.Since(opened) > lives, nil
+	}, killedVariable+"="+dir, killedVariable+"_NAME="+workersName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(childTime, func() { _ = child.Process.Kill() })
-	defer timer.Stop()
-	in := bufio.NewScanner(out)
-	for first := true; in.Scan(); first = false {
-		if first { // it has opened
-			time.AfterFunc(lives, func() { _ = child.Process.Kill() })
-		}
-		var line deed
-		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			t.Errorf("a child says %q", in.Text())
-			_ = child.Process.Kill()
-			break
-		}
-		d.note(line)
-	}
-	_ = child.Wait() // says that it was killed
 }
 
 // tidied opens what a kill left, waits until what was due is written down, and holds

@@ -1,20 +1,15 @@
 package kg_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -146,80 +141,57 @@ func (l *life) kill(first bool) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var stderr bytes.Buffer
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childVariable+"="+string(text))
-	child.Stderr = &stderr
-	out, err := child.StdoutPipe()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		l.t.Fatal(err)
-	}
 	// Most are killed by what they have said, so that a slow machine does not
 	// see all of them die young; some by time, to be hit while opening.
 	after, lines := childTime, 1+l.dice.IntN(mostLines)
 	if l.dice.IntN(3) == 0 {
 		after = time.Duration(l.dice.IntN(400)) * time.Millisecond
 	}
-	timer := time.AfterFunc(after, func() { _ = child.Process.Kill() })
-	err = l.follow(j, out, lines, func() { _ = child.Process.Kill() })
-	timer.Stop()
-	_ = child.Process.Kill()
-	_ = child.Wait() // says that it was killed
-	if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); err != nil || !ok || status.Signal() != syscall.SIGKILL {
-		l.t.Fatalf("child %s: %v, %v: %s", j.Name, child.ProcessState, err, stderr.String())
+	if err := kgtest.Child(after, l.listen(j, lines), childVariable+"="+string(text)); err != nil {
+		l.t.Fatalf("child %s: %v", j.Name, err)
 	}
 }
 
-// follow takes in what the child says, to the end: what was in the pipe when it
-// was killed has been said.
-func (l *life) follow(j job, out io.Reader, lines int, kill func()) error {
+// listen takes in what the child says, until it has said so many lines.
+func (l *life) listen(j job, lines int) func([]byte) (bool, error) {
 	writers := make(map[string]*worker)
 	for i := range killWriters {
 		w := j.writer(i)
 		writers[w.name] = w
 	}
-	last := "start"
-	defer func() { l.moments = append(l.moments, last) }()
-	in := bufio.NewScanner(out)
-	for in.Scan() {
-		words := strings.Fields(in.Text())
-		last = words[0]
+	l.moments = append(l.moments, "start")
+	return func(line []byte) (enough bool, err error) {
+		words := strings.Fields(string(line))
+		l.moments[len(l.moments)-1] = words[0]
 		switch words[0] {
 		case "open":
 		case "seen":
 			l.seen = append(l.seen, sighting{words[1], words[2]})
-			continue // there are many: they do not count
+			return false, nil // there are many: they do not count
 		case "loaded":
-			n, err := strconv.ParseUint(words[2], 10, 64)
-			if err != nil {
-				return err
+			if l.loads[words[1]], err = strconv.ParseUint(words[2], 10, 64); err != nil {
+				return false, err
 			}
-			l.loads[words[1]] = n
 		case "begin":
 			name, _, _ := strings.Cut(words[1], "/")
 			meta, patches := writers[name].update()
 			if meta.TaskID != words[1] {
-				return fmt.Errorf("%s is begun where %s comes next", words[1], meta.TaskID)
+				return false, fmt.Errorf("%s is begun where %s comes next", words[1], meta.TaskID)
 			}
 			l.flying[meta.TaskID] = update{meta, patches}
 		case "ack":
 			r, err := strconv.ParseUint(words[2], 10, 64)
 			if err != nil {
-				return err
+				return false, err
 			}
 			l.acked[words[1]] = kg.Revision(r)
 			delete(l.flying, words[1])
 		default:
-			return fmt.Errorf("it says: %s", in.Text())
+			return false, fmt.Errorf("it says: %s", line)
 		}
-		if lines--; lines == 0 {
-			kill()
-		}
+		lines--
+		return lines == 0, nil
 	}
-	return in.Err()
 }
 
 // verify opens the store and holds it against all that is known.

@@ -1,14 +1,11 @@
 package kg_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"koine/kg"
+	"koine/kg/kgtest"
 )
 
 // Clients write and read a few subjects at the same time, each of which has one
@@ -382,34 +380,18 @@ func linearChild(t *testing.T, dir, name string, seed uint64, lines int, r *line
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childVariable+"="+string(text))
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
+	err = kgtest.Child(childTime, func(line []byte) (bool, error) {
+		var e linearEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return false, fmt.Errorf("child %s says %q", name, line)
+		}
+		r.note(e)
+		lines--
+		return lines == 0, nil
+	}, childVariable+"="+string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(childTime, func() { _ = child.Process.Kill() })
-	defer timer.Stop()
-	in := bufio.NewScanner(out)
-	for in.Scan() {
-		if strings.HasPrefix(in.Text(), "failed") {
-			t.Errorf("child %s: %s", name, in.Text())
-			break
-		}
-		var e linearEvent
-		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
-			t.Fatalf("child %s says %q: %v", name, in.Text(), err)
-		}
-		r.note(e)
-		if lines--; lines == 0 {
-			_ = child.Process.Kill()
-		}
-	}
-	_ = child.Process.Kill()
-	_ = child.Wait() // says that it was killed
 }
 
 // beLinear is the child: it says what it asks before, and what it is answered

@@ -13,6 +13,10 @@ import (
 // its test instead of holding it up.
 const patience = time.Minute
 
+// checkTime bounds the check at the end, which reads all there is several times: after
+// a soak that is millions of statements.
+const checkTime = 10 * time.Minute
+
 // Factory makes an empty store for one test. It takes care of closing it when
 // the test is over, and of checking it then.
 type Factory func(t testing.TB, o kg.Options) *Store
@@ -30,7 +34,7 @@ type Store struct {
 func NewStore(t testing.TB, s *kg.Store, open func() (*kg.Store, error)) *Store {
 	store := &Store{Store: s, t: t, reopen: open}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		defer cancel()
 		if !t.Failed() && store.Store != nil {
 			store.MustCheck(ctx)
