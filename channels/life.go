@@ -49,6 +49,15 @@ func (c *Channel) due(last time.Time) time.Time {
 	return last.Add(c.ExpireAfter)
 }
 
+// ExpiresAt is when the channel closes by itself if nothing more is said in it; the zero
+// time for never, for one that is closed, and for who may find it only.
+func (c *Channel) ExpiresAt() time.Time {
+	if c.CreatedBy == "" {
+		return time.Time{} // an outline, which does not say when the last message was
+	}
+	return c.due(c.LastMessageAt)
+}
+
 // settle shows a channel whose time has come as closed, before that is written down.
 func (c *Channel) settle(now time.Time) {
 	if due := c.due(c.LastMessageAt); !due.IsZero() && !now.Before(due) {

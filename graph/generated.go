@@ -3163,6 +3163,8 @@ type Channel {
   closedReason: String
   "How many seconds after its last message it closes by itself, rounded up. Null for never."
   expireAfterSeconds: Long
+  "When that is if nothing more is said. Null for never, of one that is closed, and when you may not read it."
+  expiresAt: DateTime
   "How many messages keep their content, the newest. Null for all."
   keepMessages: Long
   "What it belongs to. Null of a channel that belongs to nothing."
@@ -4791,6 +4793,8 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 		return ec.fieldContext_Channel_closedReason(ctx, field)
 	case "expireAfterSeconds":
 		return ec.fieldContext_Channel_expireAfterSeconds(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Channel_expiresAt(ctx, field)
 	case "keepMessages":
 		return ec.fieldContext_Channel_keepMessages(ctx, field)
 	case "scope":
@@ -11304,6 +11308,29 @@ func (ec *executionContext) _Channel_expireAfterSeconds(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_Channel_expireAfterSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _Channel_expiresAt(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Channel_keepMessages(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
@@ -33712,6 +33739,11 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "expireAfterSeconds":
 			out.Values[i] = ec._Channel_expireAfterSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "expiresAt":
+			out.Values[i] = ec._Channel_expiresAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

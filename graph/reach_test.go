@@ -61,12 +61,15 @@ var reached = map[string]string{
 	"OwnReceipt":    "Message.receiptStatus",
 	"ReadMarker":    "Channel.readMarker",
 	"Unread":        "Channel.unread",
-}
-
-// unreached are those that have no field yet.
-var unreached = map[string]bool{
-	"Ask": true, "AskAll": true, "Inbox": true, "Signal": true, "Signals": true,
-	"StreamAll": true, "StreamEvents": true, "StreamInbox": true, "StreamScope": true,
+	"Ask":           "Mutation.ask",
+	"AskAll":        "Mutation.askAll",
+	"Inbox":         "Query.inbox",
+	"Signal":        "Mutation.sendSignal",
+	"Signals":       "Subscription.signalSent",
+	"StreamAll":     "Subscription.memberMessagePublished",
+	"StreamEvents":  "Subscription.channelChanged",
+	"StreamInbox":   "Subscription.inboxPublished",
+	"StreamScope":   "Subscription.scopeMessagePublished",
 }
 
 // TestEveryMethodIsReached holds the list complete: what the domain can do, GraphQL
@@ -77,7 +80,7 @@ func TestEveryMethodIsReached(t *testing.T) {
 	for i := range methods.NumMethod() {
 		name := methods.Method(i).Name
 		fields, ok := reached[name]
-		if !ok && !unreached[name] || ok && unreached[name] {
+		if !ok {
 			t.Errorf("channels.Service.%s: through which field is it reached?", name)
 		}
 		if why, none := strings.CutPrefix(fields, ": "); none && why != "" {
@@ -96,11 +99,6 @@ func TestEveryMethodIsReached(t *testing.T) {
 		}
 	}
 	for name := range reached {
-		if _, there := methods.MethodByName(name); !there {
-			t.Errorf("there is no channels.Service.%s any more", name)
-		}
-	}
-	for name := range unreached {
 		if _, there := methods.MethodByName(name); !there {
 			t.Errorf("there is no channels.Service.%s any more", name)
 		}

@@ -27,6 +27,9 @@ func (c *Channel) ExpireAfterSeconds() *int64 {
 	return unlessZero(int64((c.of.ExpireAfter + time.Second - 1) / time.Second))
 }
 
+// ExpiresAt is nil for never.
+func (c *Channel) ExpiresAt() *time.Time { return timeOrNil(c.of.ExpiresAt()) }
+
 // KeepMessages is nil for all.
 func (c *Channel) KeepMessages() *int64 { return unlessZero(c.of.KeepMessages) }
 

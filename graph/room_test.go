@@ -43,6 +43,11 @@ func TestChannelSettings(t *testing.T) {
 	id := c.room(`, kind: ROOM, topic: "t", visibility: PUBLIC, expireAfterSeconds: 315360000, keepMessages: 5, maxMembers: 4, limits: {messagesPerMinute: 3, messageBytes: 100}, rights: {post: MODERATORS}, members: [{principalId: "ola", role: OBSERVER}]`)
 	c.want("as it was made", c.told("ola", `{ channel(id: "%s") `+shown+` }`, id), `{"channel":{"kind":"ROOM","topic":"t","maxMembers":4,"expireAfterSeconds":315360000,"keepMessages":5,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
 		`"limits":{"messagesPerMinute":3,"streams":null,"messageBytes":100},"rights":{"discover":"EVERYBODY","join":"EVERYBODY","read":"MEMBERS","post":"MODERATORS","manage":"MODERATORS"}}}`)
+	for who, want := range map[string]string{"ola": `"2035-12-30T00:00:`, "eve": "null"} { // eve only finds it
+		if got := c.told(who, `{ channel(id: "%s") { expiresAt expireAfterSeconds } }`, id); !strings.HasPrefix(got, `{"channel":{"expiresAt":`+want) || !strings.Contains(got, "315360000") {
+			t.Errorf("for %s it expires: %s", who, got)
+		}
+	}
 	update := `mutation { updateChannel(input: {channelId: "` + id + `", expectedVersion: %d, %s}) ` + shown + ` }`
 	c.want("changed", c.told("ann", update, 1, `expireAfterSeconds: 0, keepMessages: 0, maxMembers: 0, limits: {streams: 2}, rights: {manage: OWNERS}, topic: ""`), `{"updateChannel":{"kind":"ROOM","topic":null,"maxMembers":null,"expireAfterSeconds":null,"keepMessages":null,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
 		`"limits":{"messagesPerMinute":null,"streams":2,"messageBytes":null},"rights":{"discover":"EVERYBODY","join":"EVERYBODY","read":"MEMBERS","post":"MEMBERS","manage":"OWNERS"}}}`)

@@ -221,3 +221,25 @@ func TestScopesInTheAudit(t *testing.T) {
 	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor } } }`)
 	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
 }
+
+// Every field of scopes and channels can be asked for, under a budget too.
+func TestEveryFieldOfScopesAndChannels(t *testing.T) {
+	c := newConversing(t, graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20})
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
+	c.told("ann", `mutation { createScope(input: {parentId: "%s"}) { id } }`, scope)
+	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
+	c.told("ann", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
+	s := loadSchema(t, c.engine.SDL())
+	for _, query := range []string{
+		`{ scopes` + selectAll(s, "ScopeConnection", map[string]bool{}) + ` }`,
+		`{ channels(scopeId: "` + scope + `")` + selectAll(s, "ChannelConnection", map[string]bool{}) + ` }`,
+		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name bars { agent } scope { kind } } } events { nodes { message { text } } } } }`,
+	} {
+		if got := c.told("ann", "%s", query); !strings.Contains(got, `"hello"`) {
+			t.Errorf("%.60s…: %s", query, got)
+		}
+	}
+	if log := c.log.String(); log != "" {
+		t.Errorf("logged: %s", log)
+	}
+}
