@@ -130,6 +130,11 @@ func (w *working) work(note func(deed)) error {
 			}
 		}()
 	}
+	// A machine may be so busy that the time of a message or a channel has come before
+	// it is published.
+	late := func(err error) bool {
+		return kg.CodeOf(err) == kg.CodeChannelClosed || kg.CodeOf(err) == kg.CodeInvalid && kg.AsError(err).Field == "expiresAt"
+	}
 	soon := func() time.Time {
 		return time.Now().Add(200*time.Millisecond + time.Duration(rand.IntN(1500))*time.Millisecond).UTC().Truncate(time.Millisecond)
 	}
@@ -144,7 +149,9 @@ func (w *working) work(note func(deed)) error {
 				p.Interaction, p.Envelope.To = channels.Request, "bob"
 			}
 			r, err := w.Publish(ctx, as("ann"), p)
-			if err != nil {
+			if late(err) {
+				return nil
+			} else if err != nil {
 				return err
 			}
 			m := r.Message
@@ -205,7 +212,9 @@ func (w *working) work(note func(deed)) error {
 		note(deed{Channel: c.ID})
 		for range rand.IntN(3) {
 			r, err := w.Publish(ctx, as("ann"), channels.Publication{Channel: c.ID, Parts: text("message")})
-			if err != nil {
+			if late(err) {
+				return nil
+			} else if err != nil {
 				return err
 			}
 			note(deed{Channel: c.ID, Said: r.Message.ID})
@@ -245,7 +254,7 @@ func TestWorkersAcrossKills(t *testing.T) {
 		read: map[string]map[channels.MessageID]bool{"bob": {}, "cleo": {}}, idle: map[channels.ChannelID]bool{}}
 	var late time.Duration
 	var had logged
-	for range *killsFlag {
+	for range max(2, *killsFlag/2) {
 		killWorking(t, dir, time.Second+time.Duration(rand.IntN(2000))*time.Millisecond, d)
 		took, found := tidied(t, dir, d)
 		if t.Failed() {

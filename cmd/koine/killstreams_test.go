@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,6 +192,9 @@ func (l *listening) call(ctx context.Context, method, params string, last *int64
 	return http.DefaultClient.Do(r)
 }
 
+// goingDown is in the answers of a server that ends.
+var goingDown = regexp.MustCompile(`"reason":"(SERVER_SHUTDOWN|OUTCOME_UNKNOWN|TIMEOUT)"`)
+
 // say publishes a message until it is published.
 func (l *listening) say(ctx context.Context, n int64) error {
 	for ; ctx.Err() == nil; time.Sleep(again) {
@@ -200,7 +204,7 @@ func (l *listening) say(ctx context.Context, n int64) error {
 		}
 		text, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || response.StatusCode == http.StatusServiceUnavailable || strings.Contains(string(text), "SERVER_SHUTDOWN") {
+		if err != nil || response.StatusCode == http.StatusServiceUnavailable || goingDown.MatchString(string(text)) {
 			continue
 		}
 		if want := fmt.Sprintf(`"sequence":%d,`, n); !strings.Contains(string(text), want) {
@@ -264,7 +268,7 @@ func (l *listening) read(response *http.Response, h *heard) error {
 			return err
 		}
 		if e.Error != nil {
-			if e.Error.Data.Reason != "SERVER_SHUTDOWN" || e.Error.Data.Position != fmt.Sprint(h.last.Load()) {
+			if !passing(e.Error.Data.Reason) || e.Error.Data.Position != fmt.Sprint(h.last.Load()) {
 				return fmt.Errorf("behind %d the stream ends with %s", h.last.Load(), data)
 			}
 			continue
