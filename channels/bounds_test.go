@@ -1,11 +1,17 @@
 package channels_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/channels"
+	"koine/internal/agents"
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -68,4 +74,198 @@ func TestBoundsOfChannels(t *testing.T) {
 	direct.To = "bob"
 	_, err = s.Publish(within(t), as("ann"), direct)
 	wantCode(t, "in one that is there", err, "")
+}
+
+// own writes statements of koine's own, many with each update.
+func (s *server) own(t testing.TB, list []kg.Quad) {
+	t.Helper()
+	for len(list) > 0 {
+		n := min(len(list), 2000)
+		_, err := s.store.Update(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			for _, q := range list[:n] {
+				if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = list[n:]
+	}
+}
+
+// A message goes to so many agents of a role.
+func TestBoundOfRecipients(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Public)
+	ensure := func(from, to int) {
+		t.Helper()
+		for ; from < to; from += 250 {
+			err := records.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+				for i := from; i < min(to, from+250); i++ {
+					if err := agents.Ensure(tx, agents.Record{ID: kg.CanonicalAgent(fmt.Sprint("a", i)), Roles: []string{"dev"}}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ensure(0, channels.MaxRecipients)
+	ask := channels.Envelope{Interaction: channels.Request, To: "role:dev"}
+	if m := s.mustSend(t, "ann", c.ID, ask); len(m.Recipients) != channels.MaxRecipients {
+		t.Errorf("%d recipients", len(m.Recipients))
+	}
+	ensure(channels.MaxRecipients, channels.MaxRecipients+1)
+	_, err := s.send(t, "ann", c.ID, ask)
+	wantCode(t, "one more", err, kg.CodeLimitExceeded)
+	_, err = s.send(t, "a7", c.ID, ask)
+	wantCode(t, "one more, who is not in the channel", err, kg.CodePermissionDenied)
+}
+
+// AskAll gathers so many responses, whoever gives them.
+func TestBoundOfAnswers(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "dev", "bob", "cleo")
+	q := question(c.ID, "role:dev", channels.MaxAskTime)
+	q.IdempotencyKey = "k"
+	q.Interaction = channels.Request
+	asked, err := s.Publish(within(t), as("ann"), q.Publication)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range channels.MaxAnswers + 1 {
+		s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.Message.ID})
+	}
+	a, err := s.AskAll(within(t), as("ann"), q)
+	if err != nil || len(a.Responses) != channels.MaxAnswers {
+		t.Errorf("%d responses, %v", len(a.Responses), err)
+	}
+	// So do pages of what was said.
+	for size, want := range map[int]int{0: channels.DefaultPage, channels.MaxPage: channels.MaxPage, channels.MaxPage + 1: channels.MaxPage, -1: 1} {
+		if page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{PageSize: size}); err != nil || len(page) != want {
+			t.Errorf("a page of %d has %d messages, %v; want %d", size, len(page), err, want)
+		}
+	}
+}
+
+// hooked is a verifier that has nothing against anything, and lets something be done
+// before an update is committed.
+type hooked struct {
+	method string
+	do     func()
+}
+
+func (h *hooked) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
+	if of.Meta.Method == h.method {
+		h.do()
+	}
+	return kg.Verdict{}, nil
+}
+
+// A channel that comes and goes while somebody publishes by its name is tried so
+// often.
+func TestBoundOfNameTries(t *testing.T) {
+	hook := &hooked{method: "channels/publish", do: func() {}}
+	s := serve(t, channels.Options{}, kg.Options{Verifier: hook})
+	for changes, want := range map[int]kg.Code{channels.MaxNameTries - 1: "", channels.MaxNameTries: kg.CodeOverloaded} {
+		intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+		var there channels.ChannelID
+		left := changes
+		hook.do = func() {
+			switch {
+			case left == 0:
+				return
+			case there == "":
+				there = s.makeIn(t, intent.ID, "lab", channels.ByScope).ID
+			default:
+				wantCode(t, "delete", s.Delete(within(t), as("ann"), there), "")
+				there = ""
+			}
+			left--
+		}
+		_, err := s.PublishByName(within(t), as("bob"), intent.ID, "lab", channels.Publication{Parts: text("hi")})
+		if wantCode(t, fmt.Sprint(changes, " changes"), err, want); left != 0 {
+			t.Errorf("%d changes were not made", left)
+		}
+	}
+}
+
+// An intent and its tasks have so many channels, all of which close in one commit.
+func TestBoundOfChannelsInAScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	var list []kg.Quad
+	for i := range channels.MaxScopeChannels - 2 {
+		id := channels.ChannelID(fmt.Sprint("c", i))
+		for name, object := range map[string]kg.Term{
+			"channelKind": kg.String("channel"), "channelVisibility": kg.String("private"), "channelCreatedAt": kg.DateTime(time.Now()),
+			"channelCreatedBy": kg.IRI("agent://ann"), "channelVersion": kg.Integer(1), "channelScope": intent.ID.Entity(),
+			"channelName": kg.String(fmt.Sprint("c", i)), "channelMemberPolicy": kg.String("explicit"), "channelOwner": kg.IRI("agent://ann"),
+		} {
+			list = append(list, kg.Quad{Subject: id.Entity(), Predicate: kg.IRI(kg.OwnVocabulary + name), Object: object, Graph: id.RecordGraph()})
+		}
+		list = append(list, kg.Quad{Subject: id.Entity(), Predicate: kg.IRI(kg.RDFType), Object: channels.ClassChannel, Graph: id.RecordGraph()})
+	}
+	s.own(t, list)
+	s.makeIn(t, intent.ID, "one", channels.ByScope)
+	last := s.makeIn(t, task.ID, "last", channels.ByScope)
+	for _, id := range []channels.ScopeID{intent.ID, task.ID} {
+		_, err := s.CreateIn(within(t), as("ann"), id, channels.Draft{Name: "one more"})
+		wantCode(t, "one more", err, kg.CodeLimitExceeded)
+		_, err = s.PublishByName(within(t), as("ann"), id, "one more", channels.Publication{Parts: text("hi")})
+		wantCode(t, "one more by its name", err, kg.CodeLimitExceeded)
+	}
+	before := s.store.Head().Revision
+	_, err := s.EndScope(within(t), as("ann"), intent.ID, channels.Completed, "")
+	wantCode(t, "end", err, "")
+	if n, err := s.countClosed(t); err != nil || n != channels.MaxScopeChannels || s.store.Head().Revision != before+1 {
+		t.Errorf("%d are closed, %v", n, err)
+	}
+	if c, err := s.Get(within(t), as("ann"), last.ID); err != nil || c.Status() != channels.Closed {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// So many events of a scope are read at once, and so many verified.
+func TestBoundsOfEvents(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{})
+	var list []kg.Quad
+	at, previous := time.UnixMilli(1_750_000_000_000).UTC(), ""
+	for n := range channels.MaxVerifyEvents + 1 {
+		n++
+		raw, err := json.Marshal([]any{intent.ID, n, "x", "agent://ann", at.UnixMilli(), "{}", previous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash := fmt.Sprintf("%x", sha256.Sum256(raw))
+		for name, object := range map[string]kg.Term{
+			"eventType": kg.String("x"), "eventActor": kg.IRI("agent://ann"), "eventAt": kg.DateTime(at), "eventData": kg.Typed("{}", kg.RDF+"JSON"),
+			"eventPreviousHash": kg.String(previous), "eventHash": kg.String(hash), "sequence": kg.Integer(int64(n)),
+		} {
+			list = append(list, kg.Quad{Subject: kg.IRI(fmt.Sprintf("urn:koine:event:%s:%d", intent.ID, n)), Predicate: kg.IRI(kg.OwnVocabulary + name), Object: object, Graph: intent.ID.EventsGraph()})
+		}
+		previous = hash
+	}
+	s.own(t, list)
+	for n, want := range map[int]int{channels.MaxEvents: channels.MaxEvents, channels.MaxEvents + 1: channels.MaxEvents} {
+		if page, err := s.ScopeEvents(within(t), as("ann"), intent.ID, 1, n); err != nil || len(page) != want {
+			t.Errorf("%d events, %v", len(page), err)
+		}
+	}
+	check, err := s.VerifyEvents(t.Context(), as("ann"), intent.ID, 1)
+	if err != nil || check.Verified != channels.MaxVerifyEvents || check.Next != channels.MaxVerifyEvents+1 {
+		t.Errorf("all: %+v, %v", check, err)
+	}
+	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, channels.MaxVerifyEvents+1); err != nil || check.Verified != 1 || check.Next != 0 || check.Head != previous {
+		t.Errorf("the last: %+v, %v", check, err)
+	}
 }
