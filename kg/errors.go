@@ -56,6 +56,9 @@ const (
 	CodeNotMember           Code = "NOT_MEMBER"           // whom a message is addressed to takes no part in its channel
 	CodeNoRecipient         Code = "NO_RECIPIENT"         // nobody has the role that a message is addressed to
 	CodeMessageExpired      Code = "MESSAGE_EXPIRED"      // it is not answered or acknowledged any more
+	CodeTaskNotFound        Code = "TASK_NOT_FOUND"       // absent, or not to be seen, said of a task
+	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change any more
+	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // nobody takes tasks under the name
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

@@ -53,3 +53,32 @@ func From(ctx context.Context) Caller {
 	}
 	return Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: "open"}}
 }
+
+// Agent is the agent that asks, in its canonical form.
+//
+// Errors: CodeSourceForbidden where the principal may not act for it.
+func (c Caller) Agent() (kg.AgentID, error) {
+	agent := kg.CanonicalAgent(string(c.Acting()))
+	if agent == "" {
+		agent = kg.Anonymous
+	}
+	if err := agent.Valid(); err != nil {
+		return "", err
+	}
+	if !c.Principal.MayActFor(agent) {
+		return "", kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
+	}
+	return agent, nil
+}
+
+// Reader is the principal under whose eyes the agent reads what is its own. Who acts
+// for another has no more rights there than that agent.
+func (c Caller) Reader(agent kg.AgentID) kg.Principal {
+	if agent == c.Principal.ID {
+		return c.Principal
+	}
+	return kg.Principal{ID: agent, Method: actingMethod}
+}
+
+// actingMethod is the method of a principal that another one acts for.
+const actingMethod = "acting"

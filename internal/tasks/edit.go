@@ -1,0 +1,147 @@
+package tasks
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// edit is a task while an update changes it.
+type edit struct {
+	tx     *kg.Tx
+	agent  kg.AgentID // who changes it
+	task   *Task      // as it will be, without history and artifacts
+	graph  kg.Term
+	record records.Record // what of the task itself is to be written
+}
+
+// find begins to change a task that the principal takes part in.
+func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
+	if !id.valid() {
+		return nil, errNoTask()
+	}
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: rdfType, Object: classOfTask}) {
+		if err != nil {
+			return nil, err
+		}
+		creator, handler, ok := pairOf(st.Graph)
+		if !ok || !takesPart(p, creator, handler) {
+			continue
+		}
+		r, err := records.Read(tx.MatchOwn, st.Graph, id.Entity())
+		if err != nil {
+			return nil, err
+		}
+		task := taskOf(id, r)
+		return &edit{tx: tx, agent: p.ID, task: task, graph: st.Graph, record: records.Record{}}, nil
+	}
+	return nil, errNoTask()
+}
+
+// write ends the edit: everything that changes a task moves its version on.
+func (e *edit) write() error {
+	e.task.Version++
+	e.task.Updated = e.tx.Time()
+	e.record[propVersion], e.record[propUpdated] = []kg.Term{kg.Integer(e.task.Version)}, []kg.Term{kg.DateTime(e.task.Updated)}
+	return records.Write(e.tx, e.graph, e.task.ID.Entity(), e.record)
+}
+
+// add states something about an entity that is new.
+func (e *edit) add(subject kg.Term, r records.Record) error {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		for _, object := range r[name] {
+			if err := e.state(kg.Add, subject, records.Property(name), object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *edit) state(op kg.Op, subject, predicate, object kg.Term) error {
+	return e.tx.ApplyOwn(kg.Patch{Op: op, Quad: kg.Quad{Subject: subject, Predicate: predicate, Object: object, Graph: e.graph}})
+}
+
+// say puts a message behind those that the task has, and gives its number.
+func (e *edit) say(m *Message) (int, error) {
+	if e.task.Messages == MaxMessages {
+		return 0, errTooMuch("message", "the task has %d messages already", MaxMessages)
+	}
+	e.task.Messages++
+	n := e.task.Messages
+	e.record[propMessages] = []kg.Term{kg.Integer(int64(n))}
+	subject := e.task.ID.message(n)
+	if err := e.state(kg.Add, subject, rdfType, records.Property(messageClass)); err != nil {
+		return 0, err
+	}
+	m.Time = e.tx.Time()
+	r, err := m.record()
+	if err != nil {
+		return 0, err
+	}
+	r[propTask], r[propNumber] = []kg.Term{e.task.ID.Entity()}, []kg.Term{kg.Integer(int64(n))}
+	return n, e.add(subject, r)
+}
+
+// storedStatus is a status as it is written down.
+type storedStatus struct {
+	State   State     `json:"state"`
+	At      time.Time `json:"at"`
+	Message int       `json:"message,omitempty"` // its number
+	// Version is that of the task: two that say the same differ in it.
+	Version int64 `json:"version"`
+}
+
+// become gives the task a status.
+func (e *edit) become(state State, said *Message) error {
+	status := storedStatus{State: state, At: e.tx.Time(), Version: e.task.Version + 1}
+	if said != nil {
+		n, err := e.say(said)
+		if err != nil {
+			return err
+		}
+		status.Message = n
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	e.task.Status = Status{State: state, Message: said, Time: status.At}
+	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+	if state.Ended() {
+		return e.clearMail()
+	}
+	return nil
+}
+
+// clearMail takes the task's messages out of its handler's mailbox.
+func (e *edit) clearMail() error {
+	subjects, err := e.inMail()
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		if err := e.state(kg.Remove, subject, records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inMail lists the task's messages that are in its handler's mailbox.
+func (e *edit) inMail() (out []kg.Term, err error) {
+	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(st.Subject.Value(), e.task.ID.Entity().Value()+"/") {
+			out = append(out, st.Subject)
+		}
+	}
+	return out, nil
+}

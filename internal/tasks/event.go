@@ -1,0 +1,114 @@
+package tasks
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// eventsIn makes of a commit what happened in it to a task, in order: what was said,
+// what was handed over, and what it came to. The position of the nth is the nth of
+// the commit.
+func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
+	said := added(c, id, graph)
+	var out []Event
+	tell := func(e Event) {
+		e.Position = kg.Position{Revision: c.Revision, Index: uint32(len(out))}
+		out = append(out, e)
+	}
+	for _, about := range said {
+		if about.record[propParts] == nil || Role(about.record.Text(propRole)) != User {
+			continue
+		}
+		m, err := messageOf(about.record)
+		if err != nil {
+			return nil, err
+		}
+		tell(Event{Message: m})
+	}
+	for _, about := range said {
+		for _, object := range about.record[propChunk] {
+			chunk, err := chunkOf(about.subject, object)
+			if err != nil {
+				return nil, err
+			}
+			tell(Event{Chunk: chunk})
+		}
+	}
+	for _, about := range said {
+		if about.subject != id.Entity() || about.record[propStatus] == nil {
+			continue
+		}
+		stored := statusOf(about.record)
+		status := &Status{State: stored.State, Time: stored.At}
+		for _, other := range said {
+			if stored.Message > 0 && other.subject == id.message(stored.Message) {
+				m, err := messageOf(other.record)
+				if err != nil {
+					return nil, err
+				}
+				status.Message = m
+			}
+		}
+		tell(Event{Status: status, Failure: failureOf(about.record)})
+	}
+	return out, nil
+}
+
+// movesOn tells whether a commit gives the task another version: one that takes the
+// last one away deletes the task.
+func movesOn(c *kg.Commit, id TaskID, graph kg.Term) bool {
+	version := records.Property(propVersion)
+	return slices.ContainsFunc(c.Changes, func(ch kg.Change) bool {
+		return ch.Op == kg.Add && ch.Quad.Predicate == version && ch.Quad.Subject == id.Entity() && ch.Quad.Graph == graph
+	})
+}
+
+// about is what a commit added about an entity.
+type about struct {
+	subject kg.Term
+	record  records.Record
+}
+
+// added collects what a commit added about a task and what belongs to it, entity by
+// entity, in the order in which each was first spoken of.
+func added(c *kg.Commit, id TaskID, graph kg.Term) []about {
+	var out []about
+	places := map[kg.Term]int{}
+	task, artifacts := id.Entity(), artifactPrefix+string(id)+"/"
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.Op != kg.Add || ch.Quad.Graph != graph {
+			continue
+		}
+		subject := ch.Quad.Subject
+		if subject != task && !strings.HasPrefix(subject.Value(), task.Value()+"/") && !strings.HasPrefix(subject.Value(), artifacts) {
+			continue
+		}
+		name, ours := strings.CutPrefix(ch.Quad.Predicate.Value(), kg.OwnVocabulary)
+		if !ours {
+			continue
+		}
+		place, there := places[subject]
+		if !there {
+			place = len(out)
+			places[subject] = place
+			out = append(out, about{subject, records.Record{}})
+		}
+		out[place].record[name] = append(out[place].record[name], ch.Quad.Object)
+	}
+	return out
+}
+
+func failureOf(r records.Record) *Failure {
+	raw := rawOf(r, propFailure)
+	if raw == nil {
+		return nil
+	}
+	f := new(Failure)
+	_ = json.Unmarshal(raw, f) // as it was written
+	return f
+}

@@ -1,0 +1,67 @@
+package tasks
+
+import (
+	"context"
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// expire fails tasks that nobody claims, round by round, until Close.
+func (s *Service) expire() {
+	tick := time.NewTicker(min(expiryPace, max(s.options.Expiry/4, time.Millisecond)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.desk.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.expireDue(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+			s.options.Logger.Error("tasks do not expire", "error", err)
+		}
+	}
+}
+
+// expireDue fails the tasks that have waited for their handler too long.
+func (s *Service) expireDue(ctx context.Context) error {
+	due, err := s.unclaimed(ctx, s.options.Clock().Add(-s.options.Expiry))
+	if err != nil {
+		return err
+	}
+	for _, id := range due {
+		err := s.change(ctx, own(), "tasks/expire", id, func(e *edit) error {
+			if e.task.Status.State != Submitted { // claimed meanwhile
+				return errEnded(e.task.Status.State)
+			}
+			return (&Report{State: Failed, Failure: &Failure{Code: FailureExpired, Message: "nobody claimed the task in time"}}).write(e)
+		})
+		if err != nil && kg.CodeOf(err) != kg.CodeTaskEnded && kg.CodeOf(err) != kg.CodeTaskNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// unclaimed lists tasks that wait for their handler since before a time.
+func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID, err error) {
+	snapshot, err := s.view(ctx, own())
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propState), Object: kg.String(string(Submitted))}) {
+		if err != nil {
+			return nil, err
+		}
+		_, handler, ok := pairOf(st.Graph)
+		if !ok || s.worker(handler) != nil || st.Assertions[0].Time.After(before) {
+			continue
+		}
+		if ids = append(ids, idOf(st.Subject)); len(ids) == maxExpired {
+			break
+		}
+	}
+	return ids, nil
+}

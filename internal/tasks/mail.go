@@ -1,0 +1,127 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"koine/internal/caller"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Letter is a message that its handler has not reported on.
+type Letter struct {
+	Task    *Task // without its artifacts and earlier messages
+	Message Message
+	// Position is behind the letter in the mailbox.
+	Position kg.Position
+}
+
+// Mailbox is the mail of an agent as it comes. Close it when done.
+type Mailbox struct {
+	service *Service
+	ctx     context.Context
+	by      caller.Caller
+	waiting []kg.Term // messages, the oldest first
+	from    kg.Position
+	watcher *kg.Watcher
+}
+
+// Mail opens the mailbox of the agent that asks: what waits there, then what comes.
+// A message is there until its handler reports a state of the task, so whoever comes
+// back finds what it did not begin with.
+//
+// Errors: those of kg.Store.Watch.
+func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) {
+	agent, err := by.Agent()
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	box := &Mailbox{service: s, ctx: ctx, by: by, from: snapshot.Position()}
+	mail := kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
+	since := map[kg.Term]kg.Revision{}
+	for st, err := range snapshot.Match(mail) {
+		if err != nil {
+			return nil, err
+		}
+		box.waiting = append(box.waiting, st.Subject)
+		since[st.Subject] = st.Assertions[0].Revision
+	}
+	slices.SortFunc(box.waiting, func(a, b kg.Term) int { return cmp.Compare(since[a], since[b]) })
+	view := kg.View{Principal: snapshot.View().Principal, AllGraphs: true}
+	box.watcher, err = s.store.Watch(ctx, kg.Filter{View: view, Patterns: []kg.Pattern{mail}, Ops: []kg.Op{kg.Add}}, box.from)
+	return box, err
+}
+
+// Close ends the stream of letters.
+func (b *Mailbox) Close() {
+	if b.watcher != nil {
+		b.watcher.Close()
+	}
+}
+
+// Letters yields what waits and then what comes, each once, and waits for more. What
+// was reported on meanwhile is left out. It ends with the context's error, and as a
+// kg.Watcher does. It is used once, from one goroutine.
+func (b *Mailbox) Letters() iter.Seq2[Letter, error] {
+	return func(yield func(Letter, error) bool) {
+		for _, subject := range b.waiting {
+			if more := b.tell(subject, b.from, yield); !more {
+				return
+			}
+		}
+		for e, err := range b.watcher.Events() {
+			if err != nil {
+				yield(Letter{}, err)
+				return
+			}
+			if more := b.tell(e.Statement.Subject, e.Position, yield); !more {
+				return
+			}
+		}
+	}
+}
+
+func (b *Mailbox) tell(subject kg.Term, at kg.Position, yield func(Letter, error) bool) bool {
+	letter, err := b.read(subject)
+	switch {
+	case kg.CodeOf(err) == kg.CodeTaskNotFound || err == nil && letter == nil:
+		return true
+	case err != nil:
+		yield(Letter{}, err)
+		return false
+	}
+	letter.Position = at
+	return yield(*letter, nil)
+}
+
+// read is nil for a letter that is not in the mailbox any more.
+func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
+	snapshot, err := b.service.view(b.ctx, b.by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	id, _ := messageNumber(subject)
+	graph, err := graphIn(snapshot, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := records.Read(snapshot.Match, graph, subject)
+	if err != nil || r[propMail] == nil {
+		return nil, err
+	}
+	m, err := messageOf(r)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	t, err := readTask(snapshot, id, Reading{})
+	return &Letter{Task: t, Message: *m}, err
+}

@@ -1,0 +1,97 @@
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"koine/internal/tasks"
+)
+
+// A handler finds in its mailbox what it has not reported on, in order, and then what
+// comes; nothing of others.
+func TestMailbox(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	text := func(s string) tasks.Message { return tasks.Message{Parts: []tasks.Part{tasks.TextPart(s)}} }
+	first := b.send(ann, tasks.Sending{Message: text("1")})
+	done := b.send(ann, tasks.Sending{Message: text("done")})
+	b.send(eve, tasks.Sending{Message: text("2")})
+	b.send(ann, tasks.Sending{Task: first.ID, Message: text("3")})
+	canceled := b.send(ann, tasks.Sending{Message: text("canceled")})
+	deleted := b.send(ann, tasks.Sending{Message: text("deleted")})
+	b.report(done.ID, tasks.Report{State: tasks.Working})
+	if _, err := b.Cancel(t.Context(), as(ann), canceled.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Delete(t.Context(), as(ann), deleted.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	b.start()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	box, err := b.Mail(ctx, as(bot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	// Claimed before it is looked at, and what comes before anybody looks.
+	late := b.send(ann, tasks.Sending{Message: text("4")})
+	b.report(b.send(ann, tasks.Sending{Message: text("claimed")}).ID, tasks.Report{State: tasks.Working})
+	var got []string
+	for l, err := range box.Letters() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s", l.Task.Creator, *l.Message.Parts[0].Text))
+		switch len(got) {
+		case 4:
+			b.report(late.ID, tasks.Report{State: tasks.InputRequired})
+			b.send(ann, tasks.Sending{Task: late.ID, Message: text("5")})
+		case 5:
+			cancel()
+		}
+		if len(got) == 5 {
+			break
+		}
+	}
+	if want := []string{"agent://ann 1", "agent://eve 2", "agent://ann 3", "agent://ann 4", "agent://ann 5"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if others, err := b.Mail(t.Context(), as(ann)); err != nil {
+		t.Error(err)
+	} else {
+		others.Close()
+	}
+}
+
+// What nobody claims in time has failed; what was claimed has not.
+func TestUnclaimedTasksExpire(t *testing.T) {
+	var ahead atomic.Int64 // of the time of day; the clock stands behind it at first
+	ahead.Store(-int64(time.Hour))
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	b := open(t, tasks.Options{Expiry: 50 * time.Millisecond, Clock: clock}, nil)
+	claimed := b.send(ann, tasks.Sending{})
+	b.report(claimed.ID, tasks.Report{State: tasks.Working})
+	task := b.send(ann, tasks.Sending{})
+	st, err := b.Follow(t.Context(), as(ann), task.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	ahead.Store(int64(time.Hour))
+	for e, err := range st.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Failure == nil || e.Failure.Code != tasks.FailureExpired {
+			t.Errorf("it became %+v", e)
+		}
+	}
+	if got := b.get(as(bot), claimed.ID).Status.State; got != tasks.Working {
+		t.Errorf("what was claimed is %s", got)
+	}
+}

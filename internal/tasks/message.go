@@ -1,0 +1,197 @@
+package tasks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// check refuses a message that is not well formed, or past a bound.
+func (m *Message) check() error {
+	if err := checkKey("messageId", m.ID); err != nil {
+		return err
+	}
+	if err := checkParts("parts", m.Parts); err != nil {
+		return err
+	}
+	if err := checkMetadata("metadata", m.Metadata); err != nil {
+		return err
+	}
+	if len(m.References) > MaxReferences {
+		return errTooMuch("referenceTaskIds", "a message speaks of at most %d other tasks", MaxReferences)
+	}
+	for _, id := range m.References {
+		if err := checkKey("referenceTaskIds", string(id)); err != nil {
+			return err
+		}
+	}
+	return checkExtensions(m.Extensions)
+}
+
+func checkExtensions(list []string) error {
+	if len(list) > MaxExtensions {
+		return errTooMuch("extensions", "at most %d extensions are named", MaxExtensions)
+	}
+	for _, uri := range list {
+		if err := checkKey("extensions", uri); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKey bounds an id that somebody else chose.
+func checkKey(field, key string) error {
+	switch {
+	case len(key) > MaxKeyBytes:
+		return errTooMuch(field, "at most %d bytes", MaxKeyBytes)
+	case !utf8.ValidString(key):
+		return kg.Errorf(kg.CodeInvalid, "it is no text").At(field)
+	}
+	return nil
+}
+
+func checkText(field, text string) error {
+	switch {
+	case len(text) > MaxTextBytes:
+		return errTooMuch(field, "at most %d bytes", MaxTextBytes)
+	case !utf8.ValidString(text):
+		return kg.Errorf(kg.CodeInvalid, "it is no text").At(field)
+	}
+	return nil
+}
+
+func checkMetadata(field string, raw json.RawMessage) error {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case len(raw) > MaxMetadataBytes:
+		return errTooMuch(field, "at most %d bytes of metadata", MaxMetadataBytes)
+	case bytes.TrimSpace(raw)[0] != '{':
+		return kg.Errorf(kg.CodeInvalid, "metadata is an object").At(field)
+	}
+	return nil
+}
+
+func checkParts(field string, parts []Part) error {
+	switch {
+	case len(parts) == 0:
+		return kg.Errorf(kg.CodeInvalid, "it has no part").At(field)
+	case len(parts) > MaxParts:
+		return errTooMuch(field, "at most %d parts", MaxParts)
+	}
+	size := 0
+	for i := range parts {
+		p, at := &parts[i], fmt.Sprintf("%s[%d]", field, i)
+		contents := 0
+		for _, text := range []*string{p.Text, p.Raw, p.URL} {
+			if text != nil {
+				contents++
+				size += len(*text)
+				if !utf8.ValidString(*text) {
+					return kg.Errorf(kg.CodeInvalid, "it is no text").At(at)
+				}
+			}
+		}
+		if p.Data != nil {
+			contents++
+			size += len(p.Data)
+		}
+		if contents != 1 {
+			return kg.Errorf(kg.CodeInvalid, "a part is one of text, raw, url and data").At(at)
+		}
+		for _, text := range []string{p.Type, p.MediaType, p.Filename} {
+			if err := checkText(at, text); err != nil {
+				return err
+			}
+		}
+		if err := checkMetadata(at+".metadata", p.Metadata); err != nil {
+			return err
+		}
+		size += len(p.Metadata)
+	}
+	if size > MaxMessageBytes {
+		return errTooMuch(field, "%d bytes of content are more than the %d of one message or chunk", size, MaxMessageBytes)
+	}
+	return nil
+}
+
+// record is the message as it is stored, but for its place.
+func (m *Message) record() (records.Record, error) {
+	parts, err := plainJSON(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	r := records.Record{
+		propKey: records.Values(m.ID), propRole: records.Values(string(m.Role)), propParts: {jsonText(parts)},
+		propAuthor: {kg.IRI(string(m.Author))}, propSaid: {kg.DateTime(m.Time)}, propMetadata: someJSON(m.Metadata),
+	}
+	// Lists that have an order and are never asked for alone.
+	if len(m.Extensions) > 0 {
+		raw, err := plainJSON(m.Extensions)
+		if err != nil {
+			return nil, err
+		}
+		r[propExtensions] = []kg.Term{jsonText(raw)}
+	}
+	for _, id := range m.References {
+		r[propReferences] = append(r[propReferences], kg.String(string(id)))
+	}
+	return r, nil
+}
+
+// messageOf reads a message; nil for what is none.
+func messageOf(r records.Record) (*Message, error) {
+	if r[propParts] == nil {
+		return nil, nil
+	}
+	m := &Message{
+		ID: r.Text(propKey), Role: Role(r.Text(propRole)), Author: kg.AgentID(r.Text(propAuthor)),
+		Metadata: rawOf(r, propMetadata), Time: r.Time(propSaid),
+	}
+	for _, id := range r.Texts(propReferences) {
+		m.References = append(m.References, TaskID(id))
+	}
+	if raw := rawOf(r, propExtensions); raw != nil {
+		if err := json.Unmarshal(raw, &m.Extensions); err != nil {
+			return nil, err
+		}
+	}
+	return m, json.Unmarshal(rawOf(r, propParts), &m.Parts)
+}
+
+func rawOf(r records.Record, name string) json.RawMessage {
+	if text := r.Text(name); text != "" {
+		return json.RawMessage(text)
+	}
+	return nil
+}
+
+func jsonText(raw []byte) kg.Term { return kg.Typed(string(raw), kg.RDF+"JSON") }
+
+func someJSON(raw json.RawMessage) []kg.Term {
+	if len(raw) == 0 {
+		return nil
+	}
+	return []kg.Term{jsonText(raw)}
+}
+
+func someText(text string) []kg.Term {
+	if text == "" {
+		return nil
+	}
+	return records.Values(text)
+}
+
+// plainJSON is a value as JSON, in which texts stand as they were given.
+func plainJSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}

@@ -1,0 +1,65 @@
+package tasks
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"koine/kg"
+)
+
+// Bounds of what is sent.
+const (
+	MaxParts          = 64
+	MaxMessageBytes   = 256 << 10 // of a message, and of a chunk of an artifact
+	MaxMetadataBytes  = 16 << 10
+	MaxKeyBytes       = 256 // of ids that others choose
+	MaxTextBytes      = 4 << 10
+	MaxExtensions     = 32
+	MaxReferences     = 32
+	MaxMessages       = 10_000 // of a task
+	MaxArtifacts      = 100    // of a task
+	MaxChunks         = 1000   // of an artifact
+	MaxReportChunks   = 100    // of one report
+	MaxFailureBytes   = 16 << 10
+	DefaultPage       = 50
+	MaxPage           = 100
+	MaxListed         = 10_000 // tasks that one call looks at
+	DefaultMaxWorking = 64
+	DefaultMaxQueued  = 1024
+	DefaultExpiry     = 24 * time.Hour
+	maxExpired        = 1000 // tasks that expire in one round
+	expiryPace        = 10 * time.Second
+)
+
+// Options of a Service. The zero Options is a working one.
+type Options struct {
+	// Known tells whether there is an agent that takes tasks; nil knows none but those
+	// of Handle.
+	Known func(kg.AgentID) bool
+	// MaxWorking bounds the tasks that handlers in this process work on at a time,
+	// MaxQueued those that wait for it.
+	MaxWorking, MaxQueued int
+	// Expiry is how long a task waits for its handler to claim it.
+	Expiry time.Duration
+	// Clock is what Expiry goes by; nil is the time of day.
+	Clock func() time.Time
+	// Logger is told of tasks that fail for reasons of ours. Nil is told nothing.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Known == nil {
+		o.Known = func(kg.AgentID) bool { return false }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.MaxWorking = cmp.Or(o.MaxWorking, DefaultMaxWorking)
+	o.MaxQueued = cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
+	return o
+}

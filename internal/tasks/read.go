@@ -1,0 +1,172 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/internal/caller"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Reading says how much of a task is read.
+type Reading struct {
+	// History is how many of the newest messages; negative is all of them.
+	History   int
+	Artifacts bool
+}
+
+// Whole reads all of a task.
+var Whole = Reading{History: -1, Artifacts: true}
+
+// Get reads a task.
+//
+// Errors: CodeTaskNotFound.
+func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r Reading) (*Task, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return readTask(snapshot, id, r)
+}
+
+// view is the store as the agent sees it.
+func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
+	agent, err := by.Agent()
+	if err != nil {
+		return nil, err
+	}
+	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true})
+}
+
+// readTask reads a task that the view shows.
+func readTask(s *kg.Snapshot, id TaskID, reading Reading) (*Task, error) {
+	graph, err := graphIn(s, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := records.Read(s.Match, graph, id.Entity())
+	if err != nil {
+		return nil, err
+	}
+	t := taskOf(id, r)
+	t.Revision = s.Revision()
+	if t.Status.Message, err = readStatusMessage(s, graph, t, r); err != nil {
+		return nil, err
+	}
+	if t.History, err = readHistory(s, graph, t, r, reading.History); err != nil {
+		return nil, err
+	}
+	if reading.Artifacts {
+		t.Artifacts, err = readArtifacts(s, graph, id)
+	}
+	return t, err
+}
+
+// graphIn is the graph in which the task is. Only koine writes the class, so what
+// the view shows of it is the task.
+func graphIn(s *kg.Snapshot, id TaskID) (graph kg.Term, err error) {
+	if !id.valid() {
+		return graph, errNoTask()
+	}
+	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: rdfType, Object: classOfTask}) {
+		if err != nil {
+			return graph, err
+		}
+		if _, _, ok := pairOf(st.Graph); ok {
+			return st.Graph, nil
+		}
+	}
+	return graph, errNoTask()
+}
+
+// taskOf is the task itself, without what belongs to it.
+func taskOf(id TaskID, r records.Record) *Task {
+	t := &Task{
+		ID: id, Context: r.Text(propContext), Creator: kg.AgentID(r.Text(propCreator)), Handler: kg.AgentID(r.Text(propHandler)),
+		Metadata: rawOf(r, propMetadata), Parent: TaskID(r.Text(propParent)), User: r.Text(propUser), Created: r.Time(propCreated),
+		Messages: int(integer(r, propMessages)), Version: integer(r, propVersion),
+	}
+	stored := statusOf(r)
+	t.Status = Status{State: stored.State, Time: stored.At}
+	t.Updated = r.Time(propUpdated)
+	t.Failure = failureOf(r)
+	return t
+}
+
+func statusOf(r records.Record) (stored storedStatus) {
+	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // as it was written
+	return stored
+}
+
+func integer(r records.Record, name string) int64 {
+	n, _ := strconv.ParseInt(r.Text(name), 10, 64)
+	return n
+}
+
+func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record) (*Message, error) {
+	n := statusOf(r).Message
+	if n == 0 {
+		return nil, nil
+	}
+	return readMessage(s, graph, t.ID.message(n))
+}
+
+func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
+	r, err := records.Read(s.Match, graph, subject)
+	if err != nil {
+		return nil, err
+	}
+	return messageOf(r)
+}
+
+// readHistory reads the newest messages but that of the status, the oldest first.
+func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record, most int) ([]Message, error) {
+	var out []Message
+	current := statusOf(r).Message
+	for n := t.Messages; n > 0 && (most < 0 || len(out) < most); n-- {
+		if n == current {
+			continue
+		}
+		m, err := readMessage(s, graph, t.ID.message(n))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			out = append(out, *m)
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, err error) {
+	for st, err := range s.Match(kg.Pattern{Predicate: records.Property(propTask), Object: id.Entity(), Graph: graph}) {
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(st.Subject.Value(), artifactPrefix) {
+			continue
+		}
+		a, err := readArtifact(s, graph, st.Subject)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *a)
+	}
+	slices.SortFunc(out, func(a, b Artifact) int { return cmp.Compare(a.number, b.number) })
+	return out, nil
+}
+
+func readArtifact(s *kg.Snapshot, graph, subject kg.Term) (*Artifact, error) {
+	r, err := records.Read(s.Match, graph, subject)
+	if err != nil {
+		return nil, err
+	}
+	return artifactOf(r)
+}

@@ -1,0 +1,228 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"koine/internal/caller"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Sending is a message on its way to an agent.
+type Sending struct {
+	To      kg.AgentID // may be empty where Task is given
+	Message Message
+	// Task is the one that the message goes on with; "" makes a new one.
+	Task TaskID
+	// Context of a new task; "" makes a new one of it too.
+	Context string
+	Parent  TaskID
+	User    string
+	// Metadata of a new task, an object.
+	Metadata json.RawMessage
+}
+
+// Sent is what becomes of a message: a task, or an answer at once.
+type Sent struct {
+	Task   *Task
+	Answer *Message
+	// Replayed tells that the same message was sent before: Task is that of then.
+	Replayed bool
+}
+
+// Send gives a message to its handler, with a new task or one that has not ended.
+//
+// Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for
+// a context that is not the task's; CodeLimitExceeded; CodeOverloaded.
+func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent, error) {
+	agent, err := by.Agent()
+	if err != nil {
+		return nil, err
+	}
+	if p.To, err = s.recipient(ctx, by, &p); err != nil {
+		return nil, err
+	}
+	m := &p.Message
+	m.Role, m.Author = User, agent
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	worker := s.worker(p.To)
+	if worker != nil && p.Task == "" {
+		if answer, err := worker.Answer(ctx, by, m); answer != nil || err != nil {
+			return &Sent{Answer: answer}, err
+		}
+	}
+	var place *place
+	if worker != nil {
+		if place, err = s.desk.reserve(); err != nil {
+			return nil, err
+		}
+		defer place.release()
+	}
+	sent, err := s.write(ctx, by, agent, p)
+	if err == nil && worker != nil && !sent.Replayed {
+		place.work(s, worker, by, sent.Task, *m)
+	}
+	return sent, err
+}
+
+// recipient is who handles the message.
+func (s *Service) recipient(ctx context.Context, by caller.Caller, p *Sending) (kg.AgentID, error) {
+	if p.Task != "" {
+		t, err := s.Get(ctx, by, p.Task, Reading{})
+		if err != nil {
+			return "", err
+		}
+		if p.To != "" && kg.CanonicalAgent(string(p.To)) != t.Handler {
+			return "", errNoTask() // there
+		}
+		return t.Handler, nil
+	}
+	to := kg.CanonicalAgent(string(p.To))
+	if s.worker(to) == nil && (to.Valid() != nil || !s.options.Known(to)) {
+		return "", errNoAgent()
+	}
+	return to, nil
+}
+
+func (p *Sending) check() error {
+	for _, f := range []struct{ field, text string }{{"contextId", p.Context}, {"parentId", string(p.Parent)}, {"userId", p.User}} {
+		if err := checkKey(f.field, f.text); err != nil {
+			return err
+		}
+	}
+	if err := checkMetadata("metadata", p.Metadata); err != nil {
+		return err
+	}
+	return p.Message.check()
+}
+
+// once is the same for the same message of the same agent.
+func (p *Sending) once(agent kg.AgentID) (kg.Term, error) {
+	m := p.Message
+	raw, err := plainJSON([]any{agent, p.To, p.Task, p.Context, p.Parent, p.User, p.Metadata, m.ID, m.Parts, m.Metadata, m.Extensions, m.References})
+	sum := sha256.Sum256(raw)
+	return kg.String(hex.EncodeToString(sum[:])), err
+}
+
+func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID, p Sending) (*Sent, error) {
+	var once kg.Term
+	var err error
+	if p.Message.ID != "" {
+		if once, err = p.once(agent); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	id, replayed := TaskID(""), false
+	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
+		id, replayed = cmp.Or(p.Task, TaskID(fresh)), false
+		if !once.IsZero() {
+			first, err := sentBefore(tx, agent, once)
+			if err != nil || first != "" {
+				id, replayed = first, true
+				return err
+			}
+		}
+		m := p.Message
+		e, err := p.edit(tx, by.Reader(agent), TaskID(fresh))
+		if err != nil {
+			return err
+		}
+		return e.take(&m, once)
+	})
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.Get(ctx, by, id, Whole)
+	if err != nil {
+		return nil, err
+	}
+	if !replayed {
+		t.Revision = at
+	}
+	return &Sent{Task: t, Replayed: replayed}, nil
+}
+
+// sentBefore is the task that the same message went to.
+func sentBefore(tx *kg.Tx, agent kg.AgentID, once kg.Term) (TaskID, error) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOnce), Object: once}) {
+		if err != nil {
+			return "", err
+		}
+		if id := idOf(st.Subject); id != "" {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// edit begins with the task that the message is for.
+func (p *Sending) edit(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*edit, error) {
+	if p.Task == "" {
+		return p.make(tx, reader.ID, fresh)
+	}
+	e, err := find(tx, reader, p.Task)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.task.Creator != reader.ID:
+		return nil, kg.Errorf(kg.CodePermissionDenied, "messages to a task are its creator's to send").At("taskId")
+	case e.task.Status.State.Ended():
+		return nil, errEnded(e.task.Status.State)
+	case p.Context != "" && p.Context != e.task.Context:
+		return nil, kg.Errorf(kg.CodeInvalid, "the task is of another context").At("contextId")
+	}
+	return e, nil
+}
+
+// make is a new task.
+func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
+	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
+	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
+	class, of := records.Class(taskClass)
+	e.record = records.Record{
+		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))},
+		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
+	}
+	return e, e.become(Submitted, nil)
+}
+
+// take puts a message of the creator's into the task, and into its handler's mail.
+func (e *edit) take(m *Message, once kg.Term) error {
+	n, err := e.say(m)
+	if err != nil {
+		return err
+	}
+	if err := e.state(kg.Add, e.task.ID.message(n), records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
+		return err
+	}
+	if !once.IsZero() {
+		if err := e.state(kg.Add, e.task.ID.Entity(), records.Property(propOnce), once); err != nil {
+			return err
+		}
+	}
+	if e.task.Status.State.Waits() {
+		if err := e.become(Submitted, nil); err != nil {
+			return err
+		}
+	}
+	return e.write()
+}
+
+// update writes, and says in which revision.
+func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
+	receipt, err := s.store.Update(ctx, meta(by, method), do)
+	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
+		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server's refuses it: %s", receipt.Verdict.Reason)
+	}
+	return receipt.Revision, err
+}

@@ -1,0 +1,32 @@
+package tasks
+
+// State is how far a task is (A2A 1.0, section 4.1.3).
+type State string
+
+// The states.
+const (
+	Submitted     State = "SUBMITTED"      // nobody has begun
+	Working       State = "WORKING"        // the handler is at it
+	InputRequired State = "INPUT_REQUIRED" // the handler waits for a message
+	AuthRequired  State = "AUTH_REQUIRED"  // the handler waits for a credential
+	Completed     State = "COMPLETED"
+	Failed        State = "FAILED"
+	Canceled      State = "CANCELED"
+	Rejected      State = "REJECTED" // the handler does not do it
+)
+
+// Ended tells whether nothing comes any more.
+func (s State) Ended() bool {
+	switch s {
+	case Completed, Failed, Canceled, Rejected:
+		return true
+	}
+	return false
+}
+
+// Waits tells whether the handler waits for its creator.
+func (s State) Waits() bool { return s == InputRequired || s == AuthRequired }
+
+func (s State) known() bool {
+	return s == Submitted || s == Working || s.Waits() || s.Ended()
+}

@@ -1,0 +1,128 @@
+package tasks
+
+import (
+	"context"
+	"iter"
+
+	"koine/internal/caller"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// Event is something that happened to a task: exactly one of Status, Chunk and
+// Message is set.
+type Event struct {
+	// Position is behind the event: a stream goes on from there.
+	Position kg.Position
+	Status   *Status
+	Failure  *Failure // with a Status, where the handler said why
+	Chunk    *Chunk
+	Message  *Message // of the creator's
+}
+
+// Last tells that no event comes behind it.
+func (e *Event) Last() bool { return e.Status != nil && e.Status.State.Ended() }
+
+// Stream is a task as it goes on. Close it when done.
+type Stream struct {
+	// Task is how it stood where the stream begins; nil where it goes on from a
+	// position.
+	Task    *Task
+	id      TaskID
+	graph   kg.Term
+	after   kg.Position // what is up to here was told
+	watcher *kg.Watcher
+}
+
+// Follow follows a task from now on.
+//
+// Errors: CodeTaskNotFound; those of kg.Store.Watch.
+func (s *Service) Follow(ctx context.Context, by caller.Caller, id TaskID) (*Stream, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	t, err := readTask(snapshot, id, Whole)
+	if err != nil {
+		return nil, err
+	}
+	st := &Stream{Task: t, id: id, after: snapshot.Position()}
+	return st, s.open(ctx, snapshot, st, st.after)
+}
+
+// FollowFrom follows a task behind a position: that of one of its events, or of any
+// other commit.
+//
+// Errors: those of Follow; CodePositionGone.
+func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, after kg.Position) (*Stream, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	st := &Stream{id: id, after: after}
+	// The position may be between two events of a commit.
+	from := kg.Position{Epoch: after.Epoch, Revision: after.Revision - min(after.Revision, 1), Index: kg.EndOfCommit}
+	return st, s.open(ctx, snapshot, st, from)
+}
+
+// open begins to watch. Everything that changes a task moves its version on.
+func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, from kg.Position) (err error) {
+	if st.graph, err = graphIn(snapshot, st.id); err != nil {
+		return err
+	}
+	view := snapshot.View()
+	st.watcher, err = s.store.Watch(ctx, kg.Filter{
+		View:     kg.View{Principal: view.Principal, Graphs: []kg.Term{st.graph}},
+		Patterns: []kg.Pattern{{Subject: st.id.Entity(), Predicate: records.Property(propVersion), Graph: st.graph}},
+	}, from)
+	return err
+}
+
+// Close ends the stream.
+func (st *Stream) Close() {
+	if st.watcher != nil {
+		st.watcher.Close()
+	}
+}
+
+// Events yields what happens, each once, in order, and waits for more. It ends
+// behind the event that is the last; with CodeTaskNotFound when the task was deleted;
+// with the context's error; with CodeClosed and CodeResync as a kg.Watcher does. It
+// is used once, from one goroutine.
+func (st *Stream) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if st.Task != nil && st.Task.Status.State.Ended() {
+			return
+		}
+		for e, err := range st.watcher.Events() {
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if e.Op == kg.Remove {
+				if !movesOn(e.Commit, st.id, st.graph) {
+					yield(Event{}, errNoTask())
+					return
+				}
+				continue // the version that comes in its place is told too
+			}
+			events, err := eventsIn(e.Commit, st.id, st.graph)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, event := range events {
+				event.Position.Epoch = e.Position.Epoch
+				if event.Position.Compare(st.after) <= 0 {
+					continue
+				}
+				st.after = event.Position
+				if !yield(event, nil) || event.Last() {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package tasks
+
+import (
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// The classes.
+const (
+	taskClass     = "Task"
+	messageClass  = "TaskMessage"
+	artifactClass = "Artifact"
+)
+
+// The properties of a task.
+const (
+	propContext  = "taskContext"
+	propCreator  = "taskCreator"
+	propHandler  = "taskHandler"
+	propState    = "taskState"
+	propStatus   = "taskStatus"   // JSON: the state, when it came, and which message came with it
+	propMessages = "taskMessages" // how many there are
+	propMetadata = "taskMetadata"
+	propParent   = "taskParent"
+	propUser     = "taskUser"
+	propFailure  = "taskFailure"
+	propCreated  = "taskCreatedAt"
+	propUpdated  = "taskUpdatedAt"
+	propVersion  = "taskVersion"
+	// propOnce is the hash of creator, message id and content of what made or went on
+	// with the task.
+	propOnce = "taskOnce"
+)
+
+// The properties of what belongs to a task: messages and artifacts.
+const (
+	propTask       = "task"
+	propNumber     = "taskMessageNumber"
+	propKey        = "taskKey" // the id that was given by who sent it
+	propRole       = "taskRole"
+	propAuthor     = "taskAuthor"
+	propParts      = "taskParts"
+	propExtensions = "taskExtensions"
+	propReferences = "taskReference"
+	propSaid       = "taskSaidAt"
+	// propMail names the handler for as long as it has said nothing since the message.
+	propMail     = "taskMail"
+	propName     = "taskArtifactName"
+	propText     = "taskArtifactDescription"
+	propChunk    = "taskArtifactChunk"
+	propComplete = "taskArtifactComplete"
+)
+
+var (
+	classOfTask = records.Property(taskClass)
+	rdfType     = kg.IRI(kg.RDFType)
+)
