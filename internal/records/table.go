@@ -89,7 +89,10 @@ func Read(match Matcher, graph, subject kg.Term) (Record, error) {
 			return nil, err
 		}
 		if name := nameOf(st.Predicate); name != "" {
-			r = r.with(name, st.Object, true)
+			if r == nil {
+				r = Record{}
+			}
+			r[name] = append(r[name], st.Object)
 		}
 	}
 	return r, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"koine/internal/records"
@@ -68,25 +69,27 @@ func (c *Chunk) check() error {
 // hand puts a chunk into the task.
 func (e *edit) hand(c *Chunk) error {
 	subject := e.task.ID.ArtifactEntity(c.ID)
-	there, err := records.Read(e.tx.MatchOwn, e.graph, subject)
+	// How many there are is counted beside them: what is there is not read for each
+	// that comes.
+	chunks, there, err := e.chunksOf(subject)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.Append && there == nil:
+	case c.Append && !there:
 		return kg.Errorf(kg.CodeInvalid, "there is no artifact %q to append to", c.ID).At("append")
-	case len(there[propChunk]) >= MaxChunks && c.Append:
+	case !c.Append:
+		chunks = 0
+	case chunks == MaxChunks:
 		return errTooMuch("parts", "an artifact has at most %d chunks", MaxChunks)
 	}
 	stored := storedChunk{
-		Number: 1, Append: c.Append, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
+		Number: chunks + 1, Append: c.Append, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
 		Name: c.Name, Description: c.Description, Metadata: c.Metadata, Extensions: c.Extensions,
 	}
-	r := records.Record{}
-	if c.Append {
-		stored.Number = len(there[propChunk]) + 1
-	} else {
-		if err := e.describe(subject, c, there == nil, r); err != nil {
+	r := records.Record{propChunks: {kg.Integer(int64(stored.Number))}}
+	if !c.Append {
+		if err := e.describe(subject, c, !there, r); err != nil {
 			return err
 		}
 	}
@@ -102,6 +105,18 @@ func (e *edit) hand(c *Chunk) error {
 		return err
 	}
 	return e.state(kg.Add, subject, records.Property(propChunk), jsonText(raw))
+}
+
+// chunksOf counts the chunks of an artifact.
+func (e *edit) chunksOf(artifact kg.Term) (n int, there bool, err error) {
+	for st, err := range e.tx.MatchOwn(kg.Pattern{Subject: artifact, Predicate: records.Property(propChunks), Graph: e.graph}) {
+		if err != nil {
+			return 0, false, err
+		}
+		n, err = strconv.Atoi(st.Object.Value())
+		return n, true, err
+	}
+	return 0, false, nil
 }
 
 // describe says all of an artifact but its content, in place of what there was.

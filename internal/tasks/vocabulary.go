@@ -48,6 +48,7 @@ const (
 	propName     = "taskArtifactName"
 	propText     = "taskArtifactDescription"
 	propChunk    = "taskArtifactChunk"
+	propChunks   = "taskArtifactChunks" // how many there are
 	propComplete = "taskArtifactComplete"
 )
 
