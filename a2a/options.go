@@ -10,6 +10,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -20,12 +21,13 @@ type Querier interface {
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
 }
 
-// Deps are what the handlers work with. All are required but Channels: without
-// them there are no channels/* methods.
+// Deps are what the handlers work with. All are required but Channels and Tasks:
+// without them there are no channels/* methods, and none of A2A's own.
 type Deps struct {
 	Store    *kg.Store
 	Querier  Querier
 	Channels *channels.Service
+	Tasks    *tasks.Service
 	Streams  *sse.Server
 	Prefixes *kg.Prefixes
 }

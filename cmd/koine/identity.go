@@ -131,6 +131,9 @@ func (w *identity) eachAgent(fn func(kg.AgentID) bool) {
 	}
 }
 
+// knows tells whether there is an agent on record that may be asked for something.
+func (w *identity) knows(id kg.AgentID) bool { return w.agents != nil && w.agents.Active(id) }
+
 // load reads what the store knows of keys and agents.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	if !w.known() {

@@ -86,6 +86,12 @@ func (g *Registry) Suspended(id kg.AgentID) bool {
 	return ok && status.(Status) == Suspended
 }
 
+// Active tells whether the agent is on record, and not refused.
+func (g *Registry) Active(id kg.AgentID) bool {
+	status, ok := g.status.Load(id)
+	return ok && status.(Status) == Active
+}
+
 // Seen sees to it that the agent gets a record. It never blocks.
 func (g *Registry) Seen(p kg.Principal) {
 	if _, known := g.status.Load(p.ID); known {

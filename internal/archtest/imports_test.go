@@ -99,7 +99,7 @@ var law = []layer{
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse"}, nil,
 		"a transport knows the engine through the interface that it declares: it must serve any other as well"},
-	{"koine/a2a", []string{"koine/kg", "koine/channels", "koine/internal/nearest", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse"}, nil,
+	{"koine/a2a", []string{"koine/kg", "koine/channels", "koine/internal/tasks", "koine/internal/nearest", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse"}, nil,
 		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
 	{"koine/internal/dialect/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/follow", "koine/internal/sse", "koine/internal/rdf"}, nil,
 		"a dialect is one directory that knows no sibling"},
