@@ -18,7 +18,11 @@ const (
 	codeMethodNotFound   = -32601
 	codeInvalidParams    = -32602
 	codeInternal         = -32603
+	codeTaskNotFound     = -32001
+	codeNotCancelable    = -32002
+	codeUnsupported      = -32004
 	codeContentType      = -32005
+	codeVersion          = -32009
 	codeQuery            = -32010
 	codeUpdate           = -32011
 	codeSubscription     = -32012
@@ -84,6 +88,8 @@ type details struct {
 	RequestID    string          `json:"requestId,omitempty"`
 	// Verification is that of facts that were refused with their message.
 	Verification string `json:"verificationStatus,omitempty"`
+
+	listed bool // they are written as base A2A has them
 }
 
 // newError makes an error with koine's details.
@@ -134,7 +140,7 @@ func wrongContentType(header http.Header) *Error {
 		got += " encoded as " + quoteOrNothing(encoding)
 	}
 	e := newError(codeContentType, "Incompatible content types", details{Reason: reasonContentType,
-		Detail: "a request is application/json in UTF-8, not " + got})
+		Detail: "a request is application/json in UTF-8, not " + got, listed: true})
 	return e.at(http.StatusUnsupportedMediaType)
 }
 

@@ -18,17 +18,19 @@ type family struct {
 	// log tells that positions are those of the log; otherwise they are sequences,
 	// from which a stream can always go on.
 	log bool
+	// listed tells that details are a list, as base A2A has them.
+	listed bool
 }
 
 // The families: those of the knowledge graph extension (section 5), and those of
 // the channels extension (section 9), where what fails is either in its list, or
 // that a stream cannot go on, or nothing that its caller can do anything about.
 var (
-	queries        = family{codeQuery, errorTable, true}
-	updates        = family{codeUpdate, errorTable, true}
-	subscriptions  = family{codeSubscription, errorTable, true}
-	channelCalls   = family{codeInternal, channelErrors, false}
-	channelStreams = family{codeChannelStream, channelErrors, false}
+	queries        = family{own: codeQuery, table: errorTable, log: true}
+	updates        = family{own: codeUpdate, table: errorTable, log: true}
+	subscriptions  = family{own: codeSubscription, table: errorTable, log: true}
+	channelCalls   = family{own: codeInternal, table: channelErrors}
+	channelStreams = family{own: codeChannelStream, table: channelErrors}
 )
 
 // own in a row stands for the family's own code.
@@ -150,7 +152,7 @@ var cause = map[kg.Code]string{kg.CodeAccessChanged: string(kg.CodeAccessChanged
 func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error) *Error {
 	var done *Error
 	if errors.As(err, &done) {
-		return done
+		return done.with(func(d *details) { d.listed = f.listed })
 	}
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -183,13 +185,13 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 			if name, ok := rename[e.Code]; ok {
 				d.Reason = name
 			}
-			d.Cause = cause[e.Code]
+			d.Cause, d.listed = cause[e.Code], f.listed
 			if f.log {
 				d.OldestPosition = h.oldest(e)
 			}
 		})
 	}
-	return internalError(ctx, err, stream)
+	return internalError(ctx, err, stream).with(func(d *details) { d.listed = f.listed })
 }
 
 // oldest is the position to offer to a reader whose own is gone.

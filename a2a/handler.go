@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/internal/caller"
 	"koine/internal/sse"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -19,6 +20,8 @@ type Handler struct {
 	store    *kg.Store
 	querier  Querier
 	channels *channels.Service // nil without any
+	tasks    *tasks.Service    // nil without any
+	agent    kg.AgentID        // to whom messages go
 	streams  *sse.Server
 	prefixes *kg.Prefixes
 	options  Options
@@ -31,7 +34,7 @@ type Handler struct {
 func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
-		store: deps.Store, querier: deps.Querier, channels: deps.Channels, streams: deps.Streams, prefixes: deps.Prefixes,
+		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes,
 		options: options, log: options.Logger,
 	}
 	h.table = h.methods()
@@ -166,7 +169,11 @@ func guarded[T any](do func() (T, error)) (result T, err error) {
 }
 
 func callOf(r *http.Request, req *request) *call {
-	return &call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
+	c := &call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
+	if r.URL.RawQuery != "" {
+		c.query = r.URL.Query()
+	}
+	return c
 }
 
 // observe counts a call that has ended, and logs what was hidden from its

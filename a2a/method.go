@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"net/url"
 
 	"koine/internal/caller"
 )
@@ -14,6 +15,7 @@ type call struct {
 	method string
 	params []byte // nil if absent
 	header http.Header
+	query  url.Values // of the address; nil without any
 }
 
 // method is a row of the method table. Exactly one of unary and stream is set.
@@ -46,6 +48,9 @@ func (h *Handler) methods() map[string]method {
 			"channels/history":      {family: channelCalls, unary: h.history},
 			"channels/stream":       {family: channelStreams, stream: h.channelStream},
 		})
+	}
+	if h.tasks != nil {
+		maps.Copy(table, h.coreMethods())
 	}
 	return table
 }

@@ -38,6 +38,7 @@ const (
 	DefaultMaxDepth     = 64
 	DefaultMaxBatch     = 100
 	DefaultMaxWait      = 10 * time.Second
+	DefaultMaxSendWait  = 30 * time.Second
 )
 
 // Options are the bounds of the handlers. The zero value of each means its
@@ -50,6 +51,9 @@ type Options struct {
 	MaxBatch int
 	// MaxWait bounds how long a query waits for its minRevision.
 	MaxWait time.Duration
+	// MaxSendWait bounds how long sending a message waits for what comes of it; then
+	// the answer is the task as it is.
+	MaxSendWait time.Duration
 	// RefuseQueryMutations makes knowledge/query refuse mutations.
 	RefuseQueryMutations bool
 	Logger               *slog.Logger
@@ -80,6 +84,7 @@ func (o Options) withDefaults() Options {
 	o.MaxDepth = cmp.Or(o.MaxDepth, DefaultMaxDepth)
 	o.MaxBatch = cmp.Or(o.MaxBatch, DefaultMaxBatch)
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
+	o.MaxSendWait = cmp.Or(o.MaxSendWait, DefaultMaxSendWait)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -54,7 +54,7 @@ func administers(p kg.Principal) bool {
 }
 
 func (r *Report) check(agent kg.AgentID) error {
-	if r.State != "" && !r.State.known() {
+	if r.State != "" && !r.State.Known() {
 		return kg.Errorf(kg.CodeInvalid, "there is no state %q", r.State).At("state")
 	}
 	if r.Message != nil {

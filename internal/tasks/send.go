@@ -122,9 +122,11 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	if err != nil {
 		return nil, err
 	}
-	id, replayed := TaskID(""), false
+	var id TaskID
+	var made *Task // nil where the message goes on with a task
+	replayed := false
 	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
-		id, replayed = cmp.Or(p.Task, TaskID(fresh)), false
+		id, made, replayed = cmp.Or(p.Task, TaskID(fresh)), nil, false
 		if !once.IsZero() {
 			first, err := sentBefore(tx, agent, once)
 			if err != nil || first != "" {
@@ -137,19 +139,26 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		if err != nil {
 			return err
 		}
-		return e.take(&m, once)
+		if err := e.take(&m, once); err != nil {
+			return err
+		}
+		if p.Task == "" {
+			made = e.task
+			made.History = []Message{m}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	if made != nil {
+		// As it was made: what its handler says of it may have come already, and is told
+		// to who follows it from here.
+		made.Revision = at
+		return &Sent{Task: made}, nil
+	}
 	t, err := s.Get(ctx, by, id, Whole)
-	if err != nil {
-		return nil, err
-	}
-	if !replayed {
-		t.Revision = at
-	}
-	return &Sent{Task: t, Replayed: replayed}, nil
+	return &Sent{Task: t, Replayed: replayed}, err
 }
 
 // sentBefore is the task that the same message went to.

@@ -27,6 +27,7 @@ func (s State) Ended() bool {
 // Waits tells whether the handler waits for its creator.
 func (s State) Waits() bool { return s == InputRequired || s == AuthRequired }
 
-func (s State) known() bool {
+// Known tells whether it is one of the states.
+func (s State) Known() bool {
 	return s == Submitted || s == Working || s.Waits() || s.Ended()
 }

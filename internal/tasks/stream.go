@@ -28,6 +28,7 @@ type Stream struct {
 	// Task is how it stood where the stream begins; nil where it goes on from a
 	// position.
 	Task    *Task
+	about   *Task
 	id      TaskID
 	graph   kg.Term
 	after   kg.Position // what is up to here was told
@@ -62,7 +63,10 @@ func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, a
 	}
 	defer snapshot.Close()
 	st := &Stream{id: id, after: after}
-	// The position may be between two events of a commit.
+	if after.Index == kg.EndOfCommit {
+		return st, s.open(ctx, snapshot, st, after)
+	}
+	// Between two events of a commit.
 	from := kg.Position{Epoch: after.Epoch, Revision: after.Revision - min(after.Revision, 1), Index: kg.EndOfCommit}
 	return st, s.open(ctx, snapshot, st, from)
 }
@@ -72,6 +76,11 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 	if st.graph, err = graphIn(snapshot, st.id); err != nil {
 		return err
 	}
+	r, err := records.Read(snapshot.Match, st.graph, st.id.Entity())
+	if err != nil {
+		return err
+	}
+	st.about = taskOf(st.id, r)
 	view := snapshot.View()
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
 		View:     kg.View{Principal: view.Principal, Graphs: []kg.Term{st.graph}},
@@ -126,3 +135,10 @@ func (st *Stream) Events() iter.Seq2[Event, error] {
 		}
 	}
 }
+
+// About is the task that is followed, as it was when the stream began: its id, its
+// context and whose it is.
+func (st *Stream) About() *Task { return st.about }
+
+// Position is behind what the stream has told.
+func (st *Stream) Position() kg.Position { return st.after }

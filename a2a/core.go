@@ -1,0 +1,283 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"koine/a2a/internal/base"
+	"koine/a2a/internal/v03"
+	"koine/a2a/internal/v1"
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// version is one of base A2A.
+type version struct {
+	name string // as in A2A-Version
+	base.Codec
+}
+
+var (
+	version1  = version{"1.0", v1.Codec{}}
+	version03 = version{"0.3", v03.Codec{}}
+)
+
+// coreMethods are those of base A2A, in both versions (A2A 1.0, section 9; A2A 0.3,
+// section 7). They are for the agent of the handler.
+func (h *Handler) coreMethods() map[string]method {
+	unary := func(v version, f family, do func(context.Context, version, *call) (any, error)) method {
+		return method{family: f, unary: func(ctx context.Context, c *call) (any, error) {
+			if err := v.asked(c); err != nil {
+				return nil, err
+			}
+			return do(ctx, v, c)
+		}}
+	}
+	stream := func(v version, do func(context.Context, version, *call) (*opening, error)) method {
+		return method{family: coreCalls, stream: func(ctx context.Context, c *call) (*opening, error) {
+			if err := v.asked(c); err != nil {
+				return nil, err
+			}
+			return do(ctx, v, c)
+		}}
+	}
+	return map[string]method{
+		"SendMessage":          unary(version1, coreCalls, h.sendMessage),
+		"SendStreamingMessage": stream(version1, h.streamMessage),
+		"GetTask":              unary(version1, coreCalls, h.getTask),
+		"ListTasks":            unary(version1, coreCalls, h.listTasks),
+		"CancelTask":           unary(version1, coreCancel, h.cancelTask),
+		"SubscribeToTask":      stream(version1, h.subscribeToTask),
+		"message/send":         unary(version03, coreCalls, h.sendMessage),
+		"message/stream":       stream(version03, h.streamMessage),
+		"tasks/get":            unary(version03, coreCalls, h.getTask),
+		"tasks/cancel":         unary(version03, coreCancel, h.cancelTask),
+		"tasks/resubscribe":    stream(version03, h.subscribeToTask),
+	}
+}
+
+// asked refuses a request that says that it is of another version. One that says
+// nothing is of that of its method (WIRE §8).
+func (v version) asked(c *call) error {
+	said := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
+	if said == "" {
+		return nil
+	}
+	// A patch number means nothing on the wire (A2A 1.0, section 3.6).
+	words := strings.SplitN(strings.TrimSpace(said), ".", 3)
+	if len(words) == 3 {
+		words = words[:2]
+	}
+	switch strings.Join(words, ".") {
+	case v.name, strings.TrimSuffix(v.name, ".0"):
+		return nil
+	case version1.name, version03.name, "1":
+		return methodNotFound()
+	}
+	return newError(codeVersion, "A2A "+clip(said)+" is not spoken here", details{
+		Reason: "VERSION_NOT_SUPPORTED", Supported: []string{version1.name, version03.name}, Hint: "Say 1.0 or 0.3 in A2A-Version.", listed: true,
+	})
+}
+
+// For is the same endpoint for another agent: what is sent there is sent to it. It
+// has the methods of base A2A only.
+func (h *Handler) For(agent kg.AgentID) *Handler {
+	other := *h
+	other.agent = agent
+	other.table = other.coreMethods()
+	return &other
+}
+
+// paramsObject are the params of a call, which are an object.
+func (c *call) paramsObject() ([]byte, error) {
+	switch {
+	case isAbsent(c.params):
+		return []byte("{}"), nil
+	case c.params[0] != '{':
+		return nil, kg.Errorf(kg.CodeInvalid, "must be an object, not %s", kindOf(c.params)).At("params")
+	}
+	return c.params, nil
+}
+
+// readCall reads the params of a call.
+func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
+	params, err := c.paramsObject()
+	if err != nil {
+		return out, err
+	}
+	return read(params)
+}
+
+func (h *Handler) sending(s *base.Send) tasks.Sending {
+	return tasks.Sending{To: h.agent, Message: s.Message, Task: s.Task, Context: s.Context}
+}
+
+// sendMessage is SendMessage and message/send.
+func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, error) {
+	p, err := readCall(c, v.ReadSend)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := h.tasks.Send(ctx, c.caller, h.sending(p))
+	switch {
+	case err != nil:
+		return nil, err
+	case sent.Answer != nil:
+		return v.Result(v.Message(sent.Answer, base.About{Context: p.Context})), nil
+	}
+	t := sent.Task
+	reading := tasks.Reading{History: p.History, Artifacts: true}
+	if p.Wait {
+		wait, cancel := context.WithTimeout(ctx, h.options.MaxSendWait)
+		defer cancel()
+		t, err = h.tasks.Wait(wait, c.caller, t.ID, reading)
+	} else if p.History >= 0 {
+		t, err = h.tasks.Get(ctx, c.caller, t.ID, reading)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.Result(v.Task(t)), nil
+}
+
+// getTask is GetTask and tasks/get.
+func (h *Handler) getTask(ctx context.Context, v version, c *call) (any, error) {
+	p, err := readCall(c, v.ReadTask)
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.task(ctx, c.caller, p.ID, tasks.Reading{History: p.History, Artifacts: true})
+	if err != nil {
+		return nil, err
+	}
+	return v.Task(t), nil
+}
+
+// task is one of the handler's agent: others are not there.
+func (h *Handler) task(ctx context.Context, by caller.Caller, id tasks.TaskID, r tasks.Reading) (*tasks.Task, error) {
+	t, err := h.tasks.Get(ctx, by, id, r)
+	if err == nil && t.Handler != h.agent {
+		return nil, kg.Errorf(kg.CodeTaskNotFound, "there is no such task").At("id")
+	}
+	return t, err
+}
+
+// cancelTask is CancelTask and tasks/cancel.
+func (h *Handler) cancelTask(ctx context.Context, v version, c *call) (any, error) {
+	p, err := readCall(c, v.ReadTask)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.task(ctx, c.caller, p.ID, tasks.Reading{}); err != nil {
+		return nil, err
+	}
+	t, err := h.tasks.Cancel(ctx, c.caller, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return v.Task(t), nil
+}
+
+// taskPage is a ListTasksResponse.
+type taskPage struct {
+	Tasks    []any  `json:"tasks"`
+	Next     string `json:"nextPageToken"`
+	PageSize int    `json:"pageSize"`
+	Total    int    `json:"totalSize"`
+}
+
+// listTasks is ListTasks.
+func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error) {
+	p, err := readCall(c, v.ReadList)
+	if err != nil {
+		return nil, err
+	}
+	q := tasks.Query{
+		Context: p.Context, Handler: h.agent, Since: p.Since, First: p.First, After: p.After,
+		Reading: tasks.Reading{History: p.History, Artifacts: p.Artifacts},
+	}
+	if p.State != "" {
+		q.States = []tasks.State{p.State}
+	}
+	page, err := h.tasks.List(ctx, c.caller, q)
+	if err != nil {
+		return nil, err
+	}
+	out := taskPage{Tasks: []any{}, Next: page.Next, PageSize: cmp.Or(p.First, tasks.DefaultPage), Total: page.Total}
+	for i := range page.Tasks {
+		out.Tasks = append(out.Tasks, v.Task(&page.Tasks[i]))
+	}
+	return out, nil
+}
+
+// streamMessage is SendStreamingMessage and message/stream.
+func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening, error) {
+	p, err := readCall(c, v.ReadSend)
+	if err != nil {
+		return nil, err
+	}
+	by := c.caller
+	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
+		// Of a task that goes on, the stream begins before the message, so that nothing
+		// that comes of it is missed.
+		var st *tasks.Stream
+		if p.Task != "" {
+			if st, err = h.tasks.Follow(ctx, by, p.Task); err != nil {
+				return nil, err
+			}
+		}
+		sent, err := h.tasks.Send(ctx, by, h.sending(p))
+		switch {
+		case err != nil:
+			if st != nil {
+				st.Close()
+			}
+			return nil, err
+		case sent.Answer != nil:
+			return answerFeed(v.Result(v.Message(sent.Answer, base.About{Context: p.Context}))), nil
+		case st != nil:
+			return h.taskFeed(v, st.Task, st), nil
+		}
+		if st, err = h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.Behind(sent.Task)); err != nil {
+			return nil, err
+		}
+		return h.taskFeed(v, sent.Task, st), nil
+	}}, nil
+}
+
+// subscribeToTask is SubscribeToTask and tasks/resubscribe: the task first, and then
+// what happens to it; behind a Last-Event-ID, what happens only.
+func (h *Handler) subscribeToTask(_ context.Context, v version, c *call) (*opening, error) {
+	p, err := readCall(c, v.ReadTask)
+	if err != nil {
+		return nil, err
+	}
+	by, last := c.caller, c.header.Get(lastEventID)
+	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
+		t, err := h.task(ctx, by, p.ID, tasks.Reading{})
+		if err != nil {
+			return nil, err
+		}
+		if last != "" {
+			after, err := h.store.ParsePosition(last)
+			if err != nil {
+				return nil, kg.AsError(err).At("Last-Event-ID")
+			}
+			st, err := h.tasks.FollowFrom(ctx, by, p.ID, after)
+			if err != nil {
+				return nil, err
+			}
+			return h.taskFeed(v, nil, st), nil
+		}
+		if t.Status.State.Ended() {
+			return nil, kg.Errorf(kg.CodeTaskEnded, "the task has ended: it is %s", t.Status.State).At("id")
+		}
+		st, err := h.tasks.Follow(ctx, by, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		return h.taskFeed(v, st.Task, st), nil
+	}}, nil
+}

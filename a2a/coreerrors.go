@@ -1,0 +1,81 @@
+package a2a
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// The families of base A2A: to cancel what has ended is an error of its own.
+var (
+	coreCalls  = family{own: codeInternal, table: coreErrors, log: true, listed: true}
+	coreCancel = family{own: codeInternal, table: cancelErrors, log: true, listed: true}
+)
+
+// coreErrors is the table of base A2A (A2A 1.0, section 5.4). What A2A has no code
+// for is about the params, or internal.
+var coreErrors = []errorRow{
+	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusNotFound, http.StatusOK},
+	{kg.CodeTaskEnded, codeUnsupported, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusNotFound, http.StatusOK},
+	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeCursorForeign, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodePermissionDenied, codeUnsupported, http.StatusForbidden, http.StatusOK},
+	{kg.CodeSourceForbidden, codeUnsupported, http.StatusForbidden, http.StatusOK},
+	{kg.CodeReserved, codeUnsupported, http.StatusForbidden, http.StatusOK},
+	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
+	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
+	{kg.CodeJudgeLimit, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+	{kg.CodeUnauthenticated, codeUnsupported, http.StatusUnauthorized, http.StatusUnauthorized},
+	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
+}
+
+var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusBadRequest, http.StatusOK}}, coreErrors)
+
+// MarshalJSON writes the details as an object, or, of an error of base A2A, as a list
+// with a google.rpc.ErrorInfo (A2A 1.0, section 9.5).
+func (d details) MarshalJSON() ([]byte, error) {
+	type object details
+	if !d.listed {
+		return appendJSON(nil, object(d))
+	}
+	metadata := map[string]string{}
+	for name, text := range map[string]string{
+		"field": d.Field, "detail": d.Detail, "hint": d.Hint, "cause": d.Cause, "oldestPosition": d.OldestPosition, "position": d.Position,
+		"requestId": d.RequestID, "supported": strings.Join(d.Supported, ", "),
+	} {
+		if text != "" {
+			metadata[name] = text
+		}
+	}
+	if d.RetryAfterMs > 0 {
+		metadata["retryAfterMs"] = strconv.FormatInt(d.RetryAfterMs, 10)
+	}
+	return appendJSON(nil, []errorInfo{{"type.googleapis.com/google.rpc.ErrorInfo", d.Reason, d.Domain, metadata}})
+}
+
+// errorInfo is a google.rpc.ErrorInfo.
+type errorInfo struct {
+	Type     string            `json:"@type"`
+	Reason   string            `json:"reason"`
+	Domain   string            `json:"domain"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+var _ json.Marshaler = details{}

@@ -1,0 +1,126 @@
+package base
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"koine/kg"
+)
+
+// Decode reads an object of JSON into a struct. Names are accepted in snake_case
+// beside camelCase; null counts as absent.
+func Decode(raw []byte, into any) error {
+	raw, err := camel(raw)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return kg.Errorf(kg.CodeInvalid, "is not to be %s", article(wrong.Value)).At(wrong.Field)
+	}
+	return kg.AsError(err)
+}
+
+// article puts what a JSON value is into a sentence.
+func article(kind string) string {
+	kind, _, _ = strings.Cut(kind, " ")
+	switch kind {
+	case "object", "array":
+		return "an " + kind
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
+}
+
+// own are the members whose content is their sender's own, and stays as it is.
+var own = map[string]bool{"metadata": true, "data": true}
+
+// camel writes the names of members in camelCase.
+func camel(raw []byte) ([]byte, error) {
+	if !bytes.Contains(raw, []byte("_")) {
+		return raw, nil
+	}
+	switch raw = bytes.TrimSpace(raw); raw[0] {
+	case '{':
+		return camelObject(raw)
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			element, err := camel(list[i])
+			if err != nil {
+				return nil, err
+			}
+			list[i] = element
+		}
+		return json.Marshal(list)
+	}
+	return raw, nil
+}
+
+func camelObject(raw []byte) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	out := make(map[string]json.RawMessage, len(members))
+	for name, value := range members {
+		name = camelName(name)
+		if !own[name] {
+			inner, err := camel(value)
+			if err != nil {
+				return nil, err
+			}
+			value = inner
+		}
+		if _, twice := out[name]; twice {
+			return nil, kg.Errorf(kg.CodeInvalid, "is there twice, in both spellings").At(name)
+		}
+		out[name] = value
+	}
+	// As it was sent: no < becomes an escape.
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(out)
+	return b.Bytes(), err
+}
+
+func camelName(name string) string {
+	first, rest, snake := strings.Cut(name, "_")
+	for snake {
+		var word string
+		word, rest, snake = strings.Cut(rest, "_")
+		if word != "" {
+			first += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return first
+}
+
+// Some is raw JSON, nil where it is absent or null.
+func Some(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// HistoryOf is how much history a request wants that says so, or all of it.
+func HistoryOf(length *int) (int, error) {
+	switch {
+	case length == nil:
+		return -1, nil
+	case *length < 0:
+		return 0, kg.Errorf(kg.CodeInvalid, "cannot be negative").At("historyLength")
+	}
+	return *length, nil
+}

@@ -1,0 +1,83 @@
+package v03
+
+import (
+	"encoding/json"
+
+	"koine/a2a/internal/base"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Codec is A2A 0.3.
+type Codec struct{}
+
+var _ base.Codec = Codec{}
+
+// ReadSend reads MessageSendParams. Clients of 0.3 that say nothing of it wait, as
+// the published servers have it.
+func (Codec) ReadSend(params []byte) (*base.Send, error) {
+	var p struct {
+		Message       *message `json:"message"`
+		Configuration struct {
+			Blocking      *bool `json:"blocking"`
+			HistoryLength *int  `json:"historyLength"`
+		} `json:"configuration"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Message == nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("message")
+	}
+	m, err := p.Message.read()
+	if err != nil {
+		return nil, err
+	}
+	history, err := base.HistoryOf(p.Configuration.HistoryLength)
+	return &base.Send{
+		Message: m, Task: p.Message.Task, Context: p.Message.Context, Wait: p.Configuration.Blocking == nil || *p.Configuration.Blocking,
+		History: history, Metadata: base.Some(p.Metadata),
+	}, err
+}
+
+// ReadTask reads TaskQueryParams, and TaskIdParams.
+func (Codec) ReadTask(params []byte) (*base.TaskRef, error) {
+	var p struct {
+		ID            tasks.TaskID `json:"id"`
+		HistoryLength *int         `json:"historyLength"`
+	}
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.ID == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("id")
+	}
+	history, err := base.HistoryOf(p.HistoryLength)
+	return &base.TaskRef{ID: p.ID, History: history}, err
+}
+
+// ReadList refuses: 0.3 lists no tasks.
+func (Codec) ReadList([]byte) (*base.List, error) {
+	return nil, kg.Errorf(kg.CodeInvalid, "A2A 0.3 lists no tasks")
+}
+
+// Task is a Task.
+func (Codec) Task(t *tasks.Task) any { return writeTask(t) }
+
+// Message is a Message.
+func (Codec) Message(m *tasks.Message, of base.About) any { return writeMessage(m, of) }
+
+// Status is a TaskStatusUpdateEvent. It is the final one where the stream ends behind
+// it.
+func (Codec) Status(e *tasks.Event, of base.About) any {
+	return &statusUpdate{"status-update", of.Task, of.Context, writeStatus(e.Status, e.Failure, of), e.Status.State.Rests()}
+}
+
+// Chunk is a TaskArtifactUpdateEvent.
+func (Codec) Chunk(c *tasks.Chunk, of base.About) any {
+	return &artifactUpdate{"artifact-update", of.Task, of.Context, writeArtifact(&c.Artifact), c.Append, c.Complete}
+}
+
+// Result is the object itself, which has its kind.
+func (Codec) Result(object any) any { return object }

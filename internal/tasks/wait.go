@@ -1,0 +1,40 @@
+package tasks
+
+import (
+	"context"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// Wait waits until the handler has nothing more to do with a task, or its time is
+// over, and reads it then.
+//
+// Errors: those of Get; the context's, but that its time is over.
+func (s *Service) Wait(ctx context.Context, by caller.Caller, id TaskID, r Reading) (*Task, error) {
+	st, err := s.Follow(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	if !st.Task.Status.State.Rests() {
+		for e, err := range st.Events() {
+			if err != nil && ctx.Err() != context.DeadlineExceeded {
+				return nil, err
+			}
+			if err != nil || e.Status != nil && e.Status.State.Rests() {
+				break
+			}
+		}
+	}
+	return s.Get(context.WithoutCancel(ctx), by, id, r)
+}
+
+// Rests tells whether nothing comes of the handler until somebody else does something.
+func (s State) Rests() bool { return s.Ended() || s.Waits() }
+
+// Behind is the position behind the commit that made a task, or changed it last when
+// it was read: FollowFrom goes on there.
+func (s *Service) Behind(t *Task) kg.Position {
+	return kg.Position{Epoch: s.store.Epoch(), Revision: t.Revision, Index: kg.EndOfCommit}
+}
