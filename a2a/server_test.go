@@ -15,6 +15,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -23,6 +24,7 @@ type testServer struct {
 	*httptest.Server
 	store   *kg.Store
 	rooms   *channels.Service
+	tasks   *tasks.Service
 	own     int // watchers of the server itself
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
@@ -72,7 +74,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	s.rooms = rooms
 	also := store.OnSystemChange
-	store.Access, store.OnSystemChange = rooms.Guard(store.Access), func(c *kg.Commit) {
+	store.Access, store.OnSystemChange = tasks.NewGuard(rooms.Guard(store.Access)), func(c *kg.Commit) {
 		if also != nil {
 			also(c)
 		}
@@ -87,6 +89,11 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err := rooms.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
+	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
+	s.tasks.Handle(kg.System, testAgent{})
+	if err := s.tasks.Load(t.Context(), s.store); err != nil {
+		t.Fatal(err)
+	}
 	s.own = s.store.Stats().Watchers
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
@@ -94,9 +101,11 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes, Channels: rooms}, graph.Options{})
 	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
-	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Streams: s.streams, Prefixes: prefixes}
+	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Tasks: s.tasks, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()
-	mux.Handle("/", a2a.NewHandler(deps, options))
+	handler := a2a.NewHandler(deps, options)
+	mux.Handle("/", handler)
+	mux.Handle("/known", handler.For("agent://known"))
 	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))
 	s.Server = httptest.NewUnstartedServer(asCaller(mux))
 	s.Config.ConnContext = sse.ConnContext
@@ -108,6 +117,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 			t.Error(err)
 		}
 		s.Close()
+		s.tasks.Close()
 		rooms.Close()
 		if err := s.store.Close(); err != nil {
 			t.Error(err)

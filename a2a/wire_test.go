@@ -25,7 +25,7 @@ var rewrite = flag.Bool("update", false, "write the answers that come into testd
 // A request is a JSON body for POST /, or a request line, headers, an empty
 // line and a body; a body that begins with a double quote after "go " is a Go
 // string, for bytes that a text file cannot hold. ${position} stands for the
-// last position that an answer held, and so do ${channel}, ${message} and
+// last position that an answer held, and so do ${channel}, ${message}, ${task} and
 // ${token}, of a page. A request at which the clock shall stand
 // still otherwise: it goes on by a second with each request.
 func TestWire(t *testing.T) {
@@ -91,6 +91,7 @@ var remembered = map[string]*regexp.Regexp{
 	"position": regexp.MustCompile(`"(?:position|oldestPosition)":"([A-Za-z0-9_-]{20,})"`),
 	"channel":  regexp.MustCompile(`"channel":{"id":"([^"]+)"`),
 	"token":    regexp.MustCompile(`"nextPageToken":"([^"]+)"`),
+	"task":     regexp.MustCompile(`"id":"([0-9a-f-]{36})","contextId"`),
 	"message":  regexp.MustCompile(`"event":{"id":"([^"]+)"`),
 }
 
@@ -102,7 +103,9 @@ var masks = []struct {
 	{regexp.MustCompile(`"(position|oldestPosition)":"[A-Za-z0-9_-]{20,}"`), `"$1":"<position>"`},
 	{regexp.MustCompile(`"cursor":"[A-Za-z0-9_-]{20,}"`), `"cursor":"<cursor>"`},
 	{regexp.MustCompile(`"nextPageToken":"[A-Za-z0-9_-]{20,}"`), `"nextPageToken":"<token>"`},
-	{regexp.MustCompile(`"(commitId|changeId|id|channelId|correlationId|replyToId|proposalId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
+	{regexp.MustCompile(`"(commitId|changeId|id|channelId|correlationId|replyToId|proposalId|taskId|contextId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
+	{regexp.MustCompile(`"messageId":"[0-9a-f]{8}-[0-9a-f-]{27}(-failure)?"`), `"messageId":"<uuid>$1"`},
+	{regexp.MustCompile(`(?m)^id: [A-Za-z0-9_-]{20,}$`), `id: <position>`},
 	{regexp.MustCompile(`"durationMs":[0-9.]+`), `"durationMs":<ms>`},
 	{regexp.MustCompile(`"statementsRead":[0-9]+`), `"statementsRead":<n>`},
 }
