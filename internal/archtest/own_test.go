@@ -15,6 +15,7 @@ var own = map[string]string{
 	"kg":                "it is the capability's home",
 	"internal/records":  "the writing of records for agents and auth",
 	"internal/agents":   "records of agents",
+	"internal/tasks":    "tasks, their messages and artifacts",
 	"internal/auth":     "API keys",
 	"internal/presence": "who of the agents is there",
 	"internal/policy":   "graphs and their policies",
