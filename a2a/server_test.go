@@ -91,9 +91,6 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
 	s.tasks.Handle(kg.System, testAgent{})
-	if err := s.tasks.Load(t.Context(), s.store); err != nil {
-		t.Fatal(err)
-	}
 	s.own = s.store.Stats().Watchers
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
@@ -106,6 +103,11 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	handler := a2a.NewHandler(deps, options)
 	mux.Handle("/", handler)
 	mux.Handle("/known", handler.For("agent://known"))
+	mux.Handle("/self", handler.For("agent://self"))
+	s.tasks.Handle("agent://self", handler.Self())
+	if err := s.tasks.Load(t.Context(), s.store); err != nil {
+		t.Fatal(err)
+	}
 	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))
 	s.Server = httptest.NewUnstartedServer(asCaller(mux))
 	s.Config.ConnContext = sse.ConnContext

@@ -143,17 +143,19 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Presence: trust.presence,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	work, err := loadTasks(ctx, log, store, who)
-	if err != nil {
-		return err
-	}
-	defer work.Close()
+	work := c.tasks(log, who)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Streams: streams, Prefixes: registry}
 	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
-	server.HandleRPC(a2a.NewHandler(deps, rpc))
+	endpoint := a2a.NewHandler(deps, rpc)
+	server.HandleRPC(endpoint)
+	work.Handle(kg.System, endpoint.Self())
+	if err := work.Load(ctx, store); err != nil {
+		return err
+	}
+	defer work.Close()
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true})
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)

@@ -1,0 +1,62 @@
+package a2a_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// A result that is too large for one part comes in pieces, which are the JSON when
+// they are put together.
+func TestLargeResultsComeInChunks(t *testing.T) {
+	s := newTestServer(t)
+	ann := caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "open", ActFor: []kg.AgentID{kg.Anybody}}}
+	long := strings.Repeat("x", 60_000)
+	_, err := s.store.Update(t.Context(), kg.Meta{Principal: ann.Principal}, func(tx *kg.Tx) error {
+		for i := range 12 {
+			q := kg.Quad{Subject: kg.IRI("urn:x:s"), Predicate: kg.IRI("urn:x:p"), Object: kg.String(fmt.Sprint(i, long))}
+			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{
+		To: "agent://self", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(`{ entity(iri: "urn:x:s") { values(predicate: "urn:x:p", first: 20) } }`)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := s.tasks.Wait(t.Context(), ann, sent.Task.ID, tasks.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task.Status.State != tasks.Completed || len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) < 3 {
+		t.Fatalf("%s with %+v", task.Status.State, task.Status.Message)
+	}
+	var whole []byte
+	for _, p := range task.Artifacts[0].Parts {
+		piece, err := base64.StdEncoding.DecodeString(*p.Raw)
+		if err != nil || p.MediaType != "application/json" {
+			t.Fatalf("a piece of %s: %v", p.MediaType, err)
+		}
+		whole = append(whole, piece...)
+	}
+	var result struct {
+		Data struct {
+			Entity struct{ Values []string }
+		}
+	}
+	if err := json.Unmarshal(whole, &result); err != nil || len(result.Data.Entity.Values) != 12 {
+		t.Errorf("%d values, %v", len(result.Data.Entity.Values), err)
+	}
+}
