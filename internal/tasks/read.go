@@ -35,6 +35,28 @@ func (s *Service) Get(ctx context.Context, by caller.Caller, id TaskID, r Readin
 	return readTask(snapshot, id, r)
 }
 
+// Message reads the message of a task with this number, and the task without its
+// messages and artifacts.
+//
+// Errors: CodeTaskNotFound, also where the task has no such message.
+func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n int) (*Task, *Message, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer snapshot.Close()
+	t, err := readTask(snapshot, id, Reading{})
+	if err != nil {
+		return nil, nil, err
+	}
+	graph := graphOf(t.Creator, t.Handler)
+	m, err := readMessage(snapshot, graph, id.message(n))
+	if err == nil && m == nil {
+		err = errNoTask()
+	}
+	return t, m, err
+}
+
 // view is the store as the agent sees it.
 func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
 	agent, err := by.Agent()

@@ -22,6 +22,9 @@ type Sending struct {
 	Context string
 	Parent  TaskID
 	User    string
+	// AlwaysTask makes a task where the handler could answer at once: not every protocol
+	// has such answers.
+	AlwaysTask bool
 	// Metadata of a new task, an object.
 	Metadata json.RawMessage
 }
@@ -30,6 +33,8 @@ type Sending struct {
 type Sent struct {
 	Task   *Task
 	Answer *Message
+	// Number is that of the message in the task; 0 where it was sent before.
+	Number int
 	// Replayed tells that the same message was sent before: Task is that of then.
 	Replayed bool
 }
@@ -52,7 +57,7 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent,
 		return nil, err
 	}
 	worker := s.worker(p.To)
-	if worker != nil && p.Task == "" {
+	if worker != nil && p.Task == "" && !p.AlwaysTask {
 		if answer, err := worker.Answer(ctx, by, m); answer != nil || err != nil {
 			return &Sent{Answer: answer}, err
 		}
@@ -124,9 +129,9 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	}
 	var id TaskID
 	var made *Task // nil where the message goes on with a task
-	replayed := false
+	replayed, number := false, 0
 	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
-		id, made, replayed = cmp.Or(p.Task, TaskID(fresh)), nil, false
+		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
 		if !once.IsZero() {
 			first, err := sentBefore(tx, agent, once)
 			if err != nil || first != "" {
@@ -142,6 +147,7 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		if err := e.take(&m, once); err != nil {
 			return err
 		}
+		number = e.task.Messages
 		if p.Task == "" {
 			made = e.task
 			made.History = []Message{m}
@@ -155,10 +161,10 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		// As it was made: what its handler says of it may have come already, and is told
 		// to who follows it from here.
 		made.Revision = at
-		return &Sent{Task: made}, nil
+		return &Sent{Task: made, Number: number}, nil
 	}
 	t, err := s.Get(ctx, by, id, Whole)
-	return &Sent{Task: t, Replayed: replayed}, err
+	return &Sent{Task: t, Number: number, Replayed: replayed}, err
 }
 
 // sentBefore is the task that the same message went to.

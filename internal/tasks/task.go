@@ -44,9 +44,9 @@ type Status struct {
 
 // Failure is why a task failed.
 type Failure struct {
-	Code    string // of the handler's choice, in UPPER_SNAKE
-	Message string
-	Details json.RawMessage // nil if none
+	Code    string          `json:"code"` // of the handler's choice, in UPPER_SNAKE
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"` // nil if none
 }
 
 // The codes of failures that koine itself writes down.
