@@ -84,10 +84,9 @@ func (v version) asked(c *call) error {
 // For is the same endpoint for another agent: what is sent there is sent to it. It
 // has the methods of base A2A only.
 func (h *Handler) For(agent kg.AgentID) *Handler {
-	other := *h
-	other.agent = agent
+	other := &Handler{store: h.store, tasks: h.tasks, agent: agent, streams: h.streams, options: h.options, log: h.log}
 	other.table = other.coreMethods()
-	return &other
+	return other
 }
 
 // paramsObject are the params of a call, which are an object.
