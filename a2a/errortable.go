@@ -87,6 +87,9 @@ var errorTable = []errorRow{
 	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeTaskNotFound, own, http.StatusNotFound, http.StatusOK},
+	{kg.CodeTaskEnded, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeAgentNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
 }
 
@@ -115,6 +118,9 @@ var channelErrors = []errorRow{
 	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeTaskNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeTaskEnded, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeScopeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotMember, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
