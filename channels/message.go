@@ -50,7 +50,7 @@ func (m *Message) take(property, object kg.Term) error {
 	case propSent:
 		m.Time, _ = object.DateTimeValue()
 	case propParts:
-		return json.Unmarshal([]byte(object.Value()), &m.Parts)
+		return m.takeParts(object.Value())
 	case propData:
 		m.Metadata = []byte(object.Value())
 	case propArtifact:
@@ -97,9 +97,8 @@ func (m *Message) statements() (out []statement, err error) {
 	// Not json.Marshal: it would write the parts in another way.
 	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
 	parts = append(parts, ']')
-	out = []statement{
-		{rdfType, ClassMessage}, {propChannel, m.Channel.Entity()}, {propAuthor, kg.IRI(string(m.Author))}, {propParts, jsonText(parts)},
-	}
+	out = append(make([]statement, 0, 8), // of most messages
+		statement{rdfType, ClassMessage}, statement{propChannel, m.Channel.Entity()}, statement{propAuthor, kg.IRI(string(m.Author))}, statement{propParts, jsonText(parts)})
 	if m.Metadata != nil {
 		out = append(out, statement{propData, jsonText(m.Metadata)})
 	}
@@ -120,6 +119,63 @@ func (m *Message) statements() (out []statement, err error) {
 func integer(t kg.Term) int64 {
 	n, _ := strconv.ParseInt(t.Value(), 10, 64)
 	return n
+}
+
+// takeParts takes the stored array of the parts apart. They were checked before they
+// were stored, so only their ends are looked for.
+func (m *Message) takeParts(text string) error {
+	raw, ok := []byte(text), false // the parts share it
+	if m.Parts, ok = splitArray(raw); ok {
+		return nil
+	}
+	return json.Unmarshal(raw, &m.Parts)
+}
+
+// splitArray gives the elements of a JSON array, which is taken to be one and to have
+// no space around its elements; false where that is plainly not so.
+func splitArray(raw []byte) (list []json.RawMessage, ok bool) {
+	if len(raw) < 2 || raw[0] != '[' || raw[len(raw)-1] != ']' {
+		return nil, false
+	}
+	depth, from := 0, 1
+	for i := 1; i < len(raw)-1; i++ {
+		switch raw[i] {
+		case '"':
+			n := stringEnd(raw[i+1:])
+			if n < 0 {
+				return nil, false
+			}
+			i += 1 + n
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				list, from = append(list, raw[from:i:i]), i+1
+			}
+		}
+	}
+	end := len(raw) - 1
+	return append(list, raw[from:end:end]), depth == 0 && from < end
+}
+
+// stringEnd is where a JSON string ends whose text this begins with, -1 if it does not.
+func stringEnd(text []byte) int {
+	for from := 0; ; {
+		i := bytes.IndexByte(text[from:], '"')
+		if i < 0 {
+			return -1
+		}
+		escapes := 0
+		for at := from + i - 1; at >= 0 && text[at] == '\\'; at-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return from + i
+		}
+		from += i + 1
+	}
 }
 
 func rawTexts(parts []json.RawMessage) [][]byte {

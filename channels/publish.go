@@ -191,6 +191,7 @@ func (p *publishing) prepare() (err error) {
 		p.hash = hex.EncodeToString(sum[:])
 		statements = append(statements, statement{propContent, kg.String(p.hash)})
 	}
+	p.statements = make([]kg.Patch, 0, len(statements))
 	for _, st := range statements {
 		if err := p.state(st); err != nil {
 			return err

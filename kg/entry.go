@@ -178,6 +178,23 @@ func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 	return append(dst, w.body...)
 }
 
+// entryAtMost is more than the bytes that changes take in an entry: nearly always so
+// far below what one may have that it need not be made to know.
+func entryAtMost(changes []Change) (n int) {
+	const perEntry, perChange, perAssertion, perIndex = 64, 256, 128, 8
+	n = perEntry
+	assertion := func(a *Assertion) int { return perAssertion + len(a.Source) + len(a.Provenance) }
+	for i := range changes {
+		c := &changes[i]
+		n += perChange + c.Quad.Subject.textBytes() + c.Quad.Predicate.textBytes() + c.Quad.Object.textBytes() + c.Quad.Graph.textBytes()
+		n += assertion(&c.Assertion) + perIndex*len(c.Replaces)
+		for j := range c.Before {
+			n += assertion(&c.Before[j])
+		}
+	}
+	return n
+}
+
 // entryReader decodes one entry.
 type entryReader struct {
 	*codec.Reader

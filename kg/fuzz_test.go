@@ -205,6 +205,7 @@ func FuzzParseEntry(f *testing.F) {
 		spoiled[cut] ^= 0xff
 		f.Add(spoiled)
 	}
+	writer := newEntryWriter()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		allocates(t, b, func() {
 			c, err := parseEntry(b, 9)
@@ -215,6 +216,10 @@ func FuzzParseEntry(f *testing.F) {
 				return
 			}
 			again := appendEntry(nil, c)
+			same(t, again, writer.write(c))
+			if n := len(appendEntry(nil, &Commit{Changes: c.Changes})); n > entryAtMost(c.Changes) {
+				t.Errorf("%d bytes were taken to be at most %d", n, entryAtMost(c.Changes))
+			}
 			d, err := parseEntry(again, 9)
 			if err != nil {
 				t.Fatalf("what was accepted is not accepted again: %v", err)

@@ -29,7 +29,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 		Revision: h.revision, Position: g.position(),
 		Affected: len(tx.changes), Subjects: subjects(tx.changes),
 	}
-	if len(appendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
+	if entryAtMost(tx.changes) > MaxCommitBytes && len(appendEntry(nil, &Commit{Changes: tx.changes})) > MaxCommitBytes {
 		return Receipt{}, nil, errCommitTooLarge()
 	}
 	if j.verdict, err = g.judge(u, tx); err != nil {

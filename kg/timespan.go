@@ -33,23 +33,28 @@ func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
 // milliseconds. One that contains nothing is refused, and so is a year that
 // RFC 3339 cannot write.
 func (s *TimeSpan) normalise() error {
-	for _, end := range [...]struct {
-		name string
-		t    *time.Time
-	}{{"validFrom", &s.From}, {"validTo", &s.Until}} {
-		if end.t.IsZero() {
-			*end.t = time.Time{}
-			continue
-		}
-		*end.t = end.t.UTC().Truncate(time.Millisecond)
-		if y := end.t.Year(); y < 1 || y > 9999 {
-			return Errorf(CodeInvalid, "a time is in the years 1 to 9999").At(end.name)
-		}
+	var err *Error
+	if s.From, err = normalEnd(s.From); err != nil {
+		return err.At("validFrom")
+	}
+	if s.Until, err = normalEnd(s.Until); err != nil {
+		return err.At("validTo")
 	}
 	if !s.Until.IsZero() && !s.Until.After(s.From) {
 		return Errorf(CodeInvalid, "what is said must be valid for some time: validTo comes after validFrom").At("validTo")
 	}
 	return nil
+}
+
+func normalEnd(t time.Time) (time.Time, *Error) {
+	if t.IsZero() {
+		return time.Time{}, nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	if y := t.Year(); y < 1 || y > 9999 {
+		return t, Errorf(CodeInvalid, "a time is in the years 1 to 9999")
+	}
+	return t, nil
 }
 
 // Equal tells whether both spans have the same ends.
