@@ -62,8 +62,9 @@
 //   - groups: group, group_sources, grouping, members
 //   - budgets: budget, budgeted, cut, feed, closed_page
 //   - subscriptions: subscribe, stream, and for each kind *_event
-//   - channels: channel, message, messages, message_facts, publish; inside, where the
-//     generated code and the engine write in each other; failures; evidence, load_typed
+//   - channels: channel, room, bars, message, messages, message_facts, publish, receipts,
+//     inbox, ask, signal; scope, scope_events; inside, where the generated code and the
+//     engine write in each other; failures; evidence, load_typed
 //   - answers and errors: answer, json, errors, hint, null_variable
 //
 // # Promises
