@@ -67,8 +67,8 @@ func TestChannelChanged(t *testing.T) {
 		t.Errorf("within one commit the positions are %v", positions[:3])
 	}
 
-	c.want("for others", c.deaf("eve", query, operation.Resume{}), string(kg.CodeChannelNotFound))
-	c.want("none", c.deaf("eve", fmt.Sprintf(changesOf, nowhere, ""), operation.Resume{}), string(kg.CodeChannelNotFound))
+	c.want("for others", c.deaf("eve", query, operation.Resume{}), "CHANNEL_NOT_FOUND channelId")
+	c.want("none", c.deaf("eve", fmt.Sprintf(changesOf, nowhere, ""), operation.Resume{}), "CHANNEL_NOT_FOUND channelId")
 	c.want("of another log", c.deaf("bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}), string(kg.CodePositionGone))
 	if err := c.store.CutLog(t.Context(), positions[3].Revision); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSignals(t *testing.T) {
 	}
 	c.want("to no message", c.refused("bob", send, id, `kind: "reaction", data: {messageId: "`+nowhere+`"}`), "INVALID input.data.messageId")
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { sendSignal(input: {channelId: "ID", kind: "typing"}) { sent } }`, id)
-	c.want("to listen", c.deaf("eve", query, operation.Resume{}), string(kg.CodeChannelNotFound))
+	c.want("to listen", c.deaf("eve", query, operation.Resume{}), "CHANNEL_NOT_FOUND channelId")
 	limited := false
 	for range 20 {
 		if result := c.ask("ann", send, id, `kind: "typing"`); len(result.Errors) == 1 {

@@ -63,7 +63,7 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*openin
 	}
 	o := &opening{life: life, store: r.engine.deps.Store, service: service, by: by, start: start, plan: p.inside(field)}
 	if s.plan.content, s.source, err = open(o); err != nil {
-		return nil, asAsked(err)
+		return nil, err
 	}
 	return s, nil
 }

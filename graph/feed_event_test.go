@@ -50,7 +50,7 @@ func subscription(field, args string) string {
 	return `subscription { m: ` + field + args + ` { kind: __typename ... on MessagePublished { message { text } position } ... on UpToDate { position } ... on Resync { reason } } }`
 }
 
-// deaf is the code with which a subscription is refused.
+// deaf is the code and the field with which a subscription is refused.
 func (c *conversing) deaf(name, query string, from operation.Resume) string {
 	c.t.Helper()
 	sub, err := c.engine.Subscribe(c.t.Context(), operation.Request{Query: query, Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}, Resume: from})
@@ -61,7 +61,7 @@ func (c *conversing) deaf(name, query string, from operation.Resume) string {
 	if invalid, ok := err.(*operation.InvalidError); ok {
 		return fmt.Sprint(invalid.Errors[0].Extensions["code"], " ", invalid.Errors[0].Extensions["field"])
 	}
-	return string(kg.CodeOf(err))
+	return strings.TrimSpace(string(kg.CodeOf(err)) + " " + kg.AsError(err).Field)
 }
 
 // TestFeeds proves that the messages of several channels come once each and in the
@@ -123,8 +123,8 @@ func TestFeeds(t *testing.T) {
 	resumed := c.hear(t, "bob", subscription("inboxPublished", `resume: "earliest"`), operation.Resume{})
 	c.hears(resumed, want[inbox]...)
 	c.hears(c.hear(t, "bob", subscription("inboxPublished", `resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
-	c.want("a bad position", c.deaf("bob", subscription("inboxPublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE")
-	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != string(kg.CodeScopeNotFound) {
+	c.want("a bad position", c.deaf("bob", subscription("inboxPublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE resume")
+	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != "SCOPE_NOT_FOUND scopeId" {
 		t.Errorf("a scope of others: %s, and none: %s", got, want)
 	}
 	// The messages are there when the log is not any more.

@@ -168,3 +168,36 @@ func TestRetractMessage(t *testing.T) {
 	c.want("too long a reason", c.refused("ann", retract, own, `reason: "`+strings.Repeat("x", 1025)+`"`), "LIMIT_EXCEEDED input.reason")
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { retractMessage(input: {channelId: "ID", messageId: "`+message+`"}) { success } }`, id)
 }
+
+// TestRetractHeld proves that a message is taken back at once where withdrawing what
+// it asserted waits for review.
+func TestRetractHeld(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	approve := func(proposal string) {
+		t.Helper()
+		for _, who := range []string{"rob", "rae"} {
+			c.saidTo(who, reviewer, `mutation { reviewProposal(id: "`+proposal+`", decision: APPROVE) { id } }`)
+		}
+	}
+	proposal := func(data string) string {
+		t.Helper()
+		_, rest, ok := strings.Cut(data, `"proposalId":"`)
+		if !ok {
+			t.Fatalf("got %s, want a proposal", data)
+		}
+		return rest[:strings.IndexByte(rest, '"')]
+	}
+	said := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { proposalId message { id } } }`, id)
+	approve(proposal(said))
+	message := strings.Split(said, `"id":"`)[1][:len(nowhere)]
+	pay := `{ statements(where: {predicate: {eq: "ex:pay"}}) { totalCount } }`
+	c.want("the facts", c.told("ann", "%s", pay), `{"statements":{"totalCount":1}}`)
+	held := c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { success statementsAffected verificationStatus proposalId withdrawn message { retracts { withheld } } } }`, id, message)
+	if !strings.Contains(held, `"success":true,"statementsAffected":0,"verificationStatus":"Pending Review"`) || !strings.Contains(held, `"withheld":"RETRACTED"`) {
+		t.Errorf("held: %s", held)
+	}
+	c.want("they stand", c.told("ann", "%s", pay), `{"statements":{"totalCount":1}}`)
+	approve(proposal(held))
+	c.want("until it is approved", c.told("ann", "%s", pay), `{"statements":{"totalCount":0}}`)
+}

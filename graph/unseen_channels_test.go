@@ -24,6 +24,7 @@ var overheard = []string{
 	`{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { iri count } predicates(first: 1000) { iri count } graphs(first: 1000) { graph count } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`,
 	`{ entity(iri: "koine:Message", view: {allGraphs: true}) { degree in(first: 1000) { totalCount nodes { subject { asMessage { text } } } } follow(path: "^<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>/koine:replyTo", first: 1000) { totalCount nodes { asMessage { text } } } } }`,
 	`{ changes(first: 1000, view: {allGraphs: true}) { nodes { op statement { predicate evidence { text } } } } }`,
+	`{ inbox(first: 200) { nodes { text author channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count more } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent status } withheld } } } } }`,
 	`{ channels(first: 200) { nodes { messages(first: 200) { nodes { entity { history(first: 100) { nodes { op statement { predicate } } } out(first: 100) { nodes { predicate } } } } } } } }`,
 }
 
