@@ -98,6 +98,8 @@ func (c *costing) field(f *ast.Field) int {
 		total *= c.neighbours(f)
 	case "responses":
 		total *= channels.MaxAnswers
+	case "messageCounts":
+		total *= channels.MaxCounts
 	case "shortestPaths":
 		total *= c.number(f, "k", 1, path.MaxRoutes) * c.number(f, "maxDepth", 6, path.MaxRouteLength)
 	}

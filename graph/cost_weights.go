@@ -25,7 +25,7 @@ const (
 	costTriple         = 20   // each triple of a pattern
 	costAround         = 20   // each step of a neighbourhood's depth
 	costContradictions = 1000 // contradictions: all statements of many properties are compared
-	costReceipts       = 1000 // receipts, unread: up to 1,000 members or messages are looked at
+	costReceipts       = 1000 // receipts, unread, messageCounts: many members, messages or days are looked at
 	costRoute          = 100  // each step that ways between entities may be long
 	costVerify         = 1000 // verifyEvents: thousands of events are read and hashed
 )
@@ -75,7 +75,7 @@ func (c *costing) weight(f *ast.Field) int {
 		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
 	case "contradictions":
 		n = costContradictions
-	case "receipts", "unread":
+	case "receipts", "unread", "messageCounts":
 		n = costReceipts
 	case "verifyEvents":
 		n = costVerify

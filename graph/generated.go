@@ -3214,6 +3214,18 @@ type Channel {
   readMarker: Long
   "How many messages wait for you. Null when you may not read it."
   unread: UnreadCount
+  """
+  How many messages each agent published on each day, in the order of the days and then of the agents. Whatever becomes
+  of a message later, it stays counted. Null when you may not read the channel.
+  """
+  messageCounts(
+    "From the day (UTC) of this time on. Not said, a year back or from the making of the channel. 366 days at the most."
+    from: DateTime
+    "Up to the day of this time, which is included. Today, if not said."
+    to: DateTime
+    "Only the messages of these agents, 32 at the most."
+    authors: [String!]
+  ): [MessageCount!]
   "The channel as an entity of the graph, as all the graphs show it that you may read. Null when they show nothing of it."
   entity: Entity
   "The graph of what its messages assert where they name none; of a public channel that is the default graph."
@@ -3364,8 +3376,8 @@ type Message {
   expiresAt: DateTime
   "What became of it at you. Null of one that is not for you."
   receiptStatus: ReceiptStatus
-  "What became of it at each of its recipients: of one to everybody, at the members of the channel but for its author."
-  receipts: [MessageReceipt!]!
+  "What became of it at each of its recipients: of one to everybody, at the members of the channel but for its author. Null when it is no longer there for you."
+  receipts: [MessageReceipt!]
   "The id of the message that it replies to."
   replyToId: ID
   "The message that it replies to."
@@ -3449,6 +3461,16 @@ type MessageReceipt {
   agent: String!
   "What became of it there."
   status: ReceiptStatus!
+}
+
+"How many messages an agent published in a channel on one day."
+type MessageCount {
+  "The day in UTC, such as \"2026-01-31\"."
+  day: String!
+  "The agent."
+  author: String!
+  "How many."
+  messages: Long!
 }
 
 "How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there."
@@ -4821,6 +4843,8 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 		return ec.fieldContext_Channel_readMarker(ctx, field)
 	case "unread":
 		return ec.fieldContext_Channel_unread(ctx, field)
+	case "messageCounts":
+		return ec.fieldContext_Channel_messageCounts(ctx, field)
 	case "entity":
 		return ec.fieldContext_Channel_entity(ctx, field)
 	case "factsGraph":
@@ -5397,6 +5421,18 @@ func (ec *executionContext) childFields_MessageConnection(ctx context.Context, f
 		return ec.fieldContext_MessageConnection_pageInfo(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MessageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MessageCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "day":
+		return ec.fieldContext_MessageCount_day(ctx, field)
+	case "author":
+		return ec.fieldContext_MessageCount_author(ctx, field)
+	case "messages":
+		return ec.fieldContext_MessageCount_messages(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MessageCount", field.Name)
 }
 
 func (ec *executionContext) childFields_MessageReceipt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6188,6 +6224,36 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 // endregion ************************** internal!.gotpl ***************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_Channel_messageCounts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "authors",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["authors"] = arg2
+	return args, nil
+}
 
 func (ec *executionContext) field_Channel_messages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -11689,6 +11755,50 @@ func (ec *executionContext) fieldContext_Channel_unread(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Channel_messageCounts(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Channel_messageCounts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.MessageCounts(ctx, fc.Args["from"].(*time.Time), fc.Args["to"].(*time.Time), fc.Args["authors"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []MessageCount) graphql.Marshaler {
+			return ec.marshalOMessageCount2ᚕkoineᚋgraphᚐMessageCountᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Channel_messageCounts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Channel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MessageCount(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Channel_messageCounts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Channel_entity(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17015,10 +17125,10 @@ func (ec *executionContext) _Message_receipts(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []MessageReceipt) graphql.Marshaler {
-			return ec.marshalNMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx, selections, v)
+			return ec.marshalOMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Message_receipts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -17395,6 +17505,75 @@ func (ec *executionContext) fieldContext_MessageConnection_pageInfo(_ context.Co
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _MessageCount_day(ctx context.Context, field graphql.CollectedField, obj *MessageCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageCount_day(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Day, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageCount_day(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageCount", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MessageCount_author(ctx context.Context, field graphql.CollectedField, obj *MessageCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageCount_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Author, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageCount_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageCount", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MessageCount_messages(ctx context.Context, field graphql.CollectedField, obj *MessageCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageCount_messages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Messages, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageCount_messages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageCount", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _MessagePublished_message(ctx context.Context, field graphql.CollectedField, obj *MessagePublished) (ret graphql.Marshaler) {
@@ -34010,6 +34189,44 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "messageCounts":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Channel_messageCounts(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "entity":
 			field := field
 
@@ -36599,7 +36816,7 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Message_receipts(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -36915,6 +37132,54 @@ func (ec *executionContext) _MessageConnection(ctx context.Context, sel ast.Sele
 			}
 		case "pageInfo":
 			out.Values[i] = ec._MessageConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var messageCountImplementors = []string{"MessageCount"}
+
+func (ec *executionContext) _MessageCount(ctx context.Context, sel ast.SelectionSet, obj *MessageCount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messageCountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MessageCount")
+		case "day":
+			out.Values[i] = ec._MessageCount_day(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "author":
+			out.Values[i] = ec._MessageCount_author(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "messages":
+			out.Values[i] = ec._MessageCount_messages(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -42556,24 +42821,12 @@ func (ec *executionContext) marshalNMessage2ᚖkoineᚋgraphᚐMessage(ctx conte
 	return ec._Message(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx context.Context, sel ast.SelectionSet, v MessageReceipt) graphql.Marshaler {
-	return ec._MessageReceipt(ctx, sel, &v)
+func (ec *executionContext) marshalNMessageCount2koineᚋgraphᚐMessageCount(ctx context.Context, sel ast.SelectionSet, v MessageCount) graphql.Marshaler {
+	return ec._MessageCount(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx context.Context, sel ast.SelectionSet, v []MessageReceipt) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
+func (ec *executionContext) marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx context.Context, sel ast.SelectionSet, v MessageReceipt) graphql.Marshaler {
+	return ec._MessageReceipt(ctx, sel, &v)
 }
 
 func (ec *executionContext) unmarshalNMoment2koineᚋkgᚐMoment(ctx context.Context, v any) (kg.Moment, error) {
@@ -44756,6 +45009,25 @@ func (ec *executionContext) marshalOMessageContentType2ᚖkoineᚋgraphᚐMessag
 	return v
 }
 
+func (ec *executionContext) marshalOMessageCount2ᚕkoineᚋgraphᚐMessageCountᚄ(ctx context.Context, sel ast.SelectionSet, v []MessageCount) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMessageCount2koineᚋgraphᚐMessageCount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOMessageEvent2koineᚋgraphᚐMessageEvent(ctx context.Context, sel ast.SelectionSet, v MessageEvent) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -44769,6 +45041,25 @@ func (ec *executionContext) unmarshalOMessageFilter2ᚖkoineᚋgraphᚐMessageFi
 	}
 	res, err := ec.unmarshalInputMessageFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOMessageReceipt2ᚕkoineᚋgraphᚐMessageReceiptᚄ(ctx context.Context, sel ast.SelectionSet, v []MessageReceipt) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMessageReceipt2koineᚋgraphᚐMessageReceipt(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOMessageType2ᚖkoineᚋgraphᚐMessageType(ctx context.Context, v any) (*MessageType, error) {

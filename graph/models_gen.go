@@ -1219,6 +1219,16 @@ type MessageConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
+// How many messages an agent published in a channel on one day.
+type MessageCount struct {
+	// The day in UTC, such as "2026-01-31".
+	Day string `json:"day"`
+	// The agent.
+	Author string `json:"author"`
+	// How many.
+	Messages int64 `json:"messages"`
+}
+
 // What messages are to be like. A member that is not said, or null, holds for all.
 type MessageFilter struct {
 	// For this agent: addressed to it, to a role that it had then, or to everybody, and not its own.

@@ -61,6 +61,7 @@ var reached = map[string]string{
 	"OwnReceipt":    "Message.receiptStatus",
 	"ReadMarker":    "Channel.readMarker",
 	"Unread":        "Channel.unread",
+	"Counts":        "Channel.messageCounts",
 	"Ask":           "Mutation.ask",
 	"AskAll":        "Mutation.askAll",
 	"Inbox":         "Query.inbox",

@@ -46,7 +46,7 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 	return unlessGone(enumOrNil[ReceiptStatus](state), err)
 }
 
-// Receipts are what became of the message at its recipients.
+// Receipts are what became of the message at its recipients, nil where it is gone.
 func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	r := runOf(ctx)
 	service, by, err := r.channels()
@@ -55,7 +55,7 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	}
 	list, err := unlessGone(pointer(service.Receipts(ctx, by, m.of.Channel, m.of.ID)))
 	if err != nil || list == nil {
-		return []MessageReceipt{}, err
+		return nil, err
 	}
 	out := make([]MessageReceipt, len(*list))
 	for i, receipt := range *list {

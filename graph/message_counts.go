@@ -1,0 +1,37 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// MessageCounts is how many messages there were by day and author, nil where the
+// caller may not read the channel.
+func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, authors []string) ([]MessageCount, error) {
+	r := runOf(ctx)
+	service, by, err := r.channels()
+	if err != nil {
+		return nil, err
+	}
+	q := channels.CountQuery{From: orZero(from), To: orZero(to)}
+	for _, a := range authors {
+		q.Authors = append(q.Authors, kg.AgentID(a))
+	}
+	list, err := ifRead(pointer(service.Counts(ctx, by, c.of.ID, q)))
+	if err != nil || list == nil {
+		return nil, asAsked(err)
+	}
+	out := make([]MessageCount, len(*list))
+	for i, n := range *list {
+		out[i] = MessageCount{Day: n.Day.Format(time.DateOnly), Author: string(n.Author), Messages: n.Messages}
+		if err := r.charge(len(n.Author) + sizeOfCount); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+const sizeOfCount = 64 // beside the agent's name
