@@ -3,17 +3,18 @@ package channels
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"koine/kg"
 )
 
 // Guard is the access to the graphs of channels, in front of the access to all
 // else. It is part of the store (kg.Options.Access), so that reading and following
-// a channel's statements is under the same rule everywhere.
+// a channel's statements is under the same rule everywhere. The version of the access
+// behind it moves on with the members of channels too: answers are kept of their facts,
+// which are ordinary graphs.
 type Guard struct {
+	kg.Front
 	table *table
-	next  kg.Access
 }
 
 // Allowed answers for the graphs of channels: who may read the channel reads them,
@@ -24,7 +25,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	}
 	id, part := channelOf(graph)
 	if part == 0 {
-		return g.next.Allowed(p, graph, right)
+		return g.Access.Allowed(p, graph, right)
 	}
 	e := g.table.get(id)
 	if e == nil && part == factsPart {
@@ -42,22 +43,24 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // readBy tells whether the principal may read the channel. In open mode, where
 // everybody is an administrator, only members and the public do.
 func (e *entry) readBy(p kg.Principal) bool {
-	return e.as(p).reads(p.ID) || e != nil && !e.deleted && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+	return e.as(p).reads(p.ID) || e != nil && !e.deleted && oversees(p)
 }
 
 // mayReadLane tells whether the principal, who reads the channel, reads what in it
 // is addressed to some only.
 func (g *Guard) mayReadLane(p kg.Principal, graph kg.Term) bool {
 	readers, known := g.table.lanes.Load(graph)
-	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || oversees(p)
 }
 
-const openMethod = "open"
+// oversees tells whether the principal reads what others say among themselves. In open
+// mode, where everybody is an administrator, nobody does.
+func oversees(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
 
 // ReadChanged tells whether what the principal may read has changed in a commit
 // behind the revision (kg.AccessChanges).
 func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
-	next := kg.ChangesOf(g.next)
+	next := kg.ChangesOf(g.Access)
 	changed, upTo = next.ReadChanged(p, after)
 	if changed {
 		return changed, upTo
@@ -72,15 +75,11 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 	return changed, max(after, ours-1)
 }
 
-// Version is that of the access behind it, which moves on with the members of
-// channels too: answers are kept of their facts, which are ordinary graphs.
-func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
-
 // Forgets keeps from all but administrators what messages said before it was taken
 // away (kg.Forgetter): what was retracted, has expired, or is not kept any more.
 // In open mode, where everybody is an administrator, from everybody.
 func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
-	if p.Trusted() || p.HasRole(kg.RoleAdmin) && p.Method != openMethod {
+	if oversees(p) {
 		return nil
 	}
 	return holdsMessages
@@ -88,14 +87,3 @@ func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 
 // holdsMessages tells whether the graph holds what messages of a channel say.
 func holdsMessages(graph kg.Term) bool { return strings.HasPrefix(graph.Value(), journalPrefix) }
-
-// Unwrap is the access behind it.
-func (g *Guard) Unwrap() kg.Access { return g.next }
-
-// Hides passes on what the access behind it hides.
-func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
-	if h, ok := g.next.(kg.Hider); ok {
-		return h.Hides(p)
-	}
-	return nil
-}

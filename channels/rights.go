@@ -260,7 +260,7 @@ func (e *entry) mustBar(agent, other kg.AgentID) error {
 
 // mustAdminister refuses who is no administrator of the server.
 func mustAdminister(p kg.Principal) error {
-	if !p.HasRole(kg.RoleAdmin) && !p.Trusted() {
+	if !p.IsAdmin() {
 		return errDenied("only administrators may do this")
 	}
 	return nil

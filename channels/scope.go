@@ -171,5 +171,5 @@ func (s *scope) managedBy(agent kg.AgentID) bool {
 // readBy tells whether the principal may read the scope's record. In open mode,
 // where everybody is an administrator, only those who have access do.
 func (s *scope) readBy(p kg.Principal) bool {
-	return s.admits(p) || s != nil && p.HasRole(kg.RoleAdmin) && p.Method != openMethod
+	return s.admits(p) || s != nil && oversees(p)
 }

@@ -49,7 +49,7 @@ func New(o Options) *Service {
 // Guard puts the access to channels in front of another.
 func (s *Service) Guard(next kg.Access) *Guard {
 	s.table.version = kg.VersionOf(next)
-	return &Guard{table: &s.table, next: next}
+	return &Guard{Front: kg.Front{Access: next}, table: &s.table}
 }
 
 // Follow takes a commit (kg.Options.OnSystemChange).

@@ -95,7 +95,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	if tracker := r.engine.deps.Presence; tracker != nil {
 		a.Presence = shownPresence(tracker.Of(record.ID))
 	}
-	if p := r.request.Principal; p.ID != record.ID && !p.HasRole(kg.RoleAdmin) && !p.Trusted() {
+	if p := r.request.Principal; p.ID != record.ID && !p.IsAdmin() {
 		return a, nil
 	}
 	backed, err := r.engine.deps.Store.Backed(record.ID)

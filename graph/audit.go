@@ -28,7 +28,7 @@ type auditQuery struct {
 // auditList answers Query.audit.
 func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) {
 	r := runOf(ctx)
-	if !isAdmin(r.request.Principal) {
+	if !r.request.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list is for administrators")
 	}
 	q, err := asked.query(r.engine.limits)
@@ -49,12 +49,6 @@ func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) 
 	end := Cursor(page.End)
 	out.PageInfo.HasNextPage, out.PageInfo.EndCursor = page.More, &end
 	return out, nil
-}
-
-// isAdmin tells whether somebody may see and do everything: code of this process
-// and who has its files may as well.
-func isAdmin(p kg.Principal) bool {
-	return p.HasRole(kg.RoleAdmin) || p.Method == "" || p.Method == kg.MethodLocal
 }
 
 func (asked auditQuery) query(limits Limits) (q audit.Query, err error) {

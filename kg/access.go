@@ -39,8 +39,21 @@ type Hider interface {
 	Hides(p Principal) func(predicate, graph Term) bool
 }
 
-// hidden is what an Access hides from the principal.
-func hidden(a Access, p Principal) func(predicate, graph Term) bool {
+// Front is what an Access has in common that stands in front of another one, and
+// answers for some graphs itself: embed it, and have an Allowed that asks the other.
+type Front struct{ Access }
+
+// Version is that of the access behind it.
+func (f Front) Version() *atomic.Uint64 { return VersionOf(f.Access) }
+
+// Unwrap is the access behind it.
+func (f Front) Unwrap() Access { return f.Access }
+
+// Hides passes on what the access behind it hides.
+func (f Front) Hides(p Principal) func(predicate, graph Term) bool { return Hidden(f.Access, p) }
+
+// Hidden is what an Access hides from the principal, nil for nothing.
+func Hidden(a Access, p Principal) func(predicate, graph Term) bool {
 	if h, ok := a.(Hider); ok {
 		return h.Hides(p)
 	}

@@ -60,7 +60,7 @@ func (v *View) doubting(d Distrust) error {
 		v.doubts = d.Doubted()
 		return nil
 	}
-	if !v.Principal.trusted() && !v.Principal.HasRole(RoleAdmin) {
+	if !v.Principal.IsAdmin() {
 		return Errorf(CodePermissionDenied, "only administrators see what agents under quarantine said")
 	}
 	return nil

@@ -98,7 +98,7 @@ func (f Filter) ready(s *Store) (*sight, error) {
 	if f.View.doubts = nil; f.View.Doubted { // the doubts of the moment decide
 		distrust = trustAll{}
 	}
-	v := &sight{Filter: f, access: access, distrust: distrust, hides: hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
+	v := &sight{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
 	v.forgets, v.followed, v.stands = forgetful(access, f.View.Principal), unfollowed, s.stands
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))

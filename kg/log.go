@@ -92,7 +92,7 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	}
 	asked := graphAnswer{of: VersionOf(s.options.Access)}
 	readable := func(graph Term) bool { return asked.may(s.options.Access, &p, graph) }
-	hides := hidden(s.options.Access, p)
+	hides := Hidden(s.options.Access, p)
 	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}

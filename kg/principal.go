@@ -12,7 +12,7 @@ type Principal struct {
 	Roles []string
 	// ActFor lists the agents that it may act for beside itself; "*" is everybody but koine itself.
 	ActFor []AgentID
-	// Method says how it was authenticated: "open", "key", "jwt", or MethodLocal.
+	// Method says how it was authenticated: MethodOpen, "key", "jwt", or MethodLocal.
 	// "" is code inside this process, which is trusted as MethodLocal is.
 	Method string
 	// Key names the API key that it came with; "" for none. It is no secret.
@@ -22,6 +22,10 @@ type Principal struct {
 // MethodLocal is that of who works on the data directory itself: whoever may open
 // its files may do everything.
 const MethodLocal = "local"
+
+// MethodOpen is that of a server without credentials, where callers say who they are
+// and everybody is an administrator.
+const MethodOpen = "open"
 
 // The roles that have a meaning to koine.
 const (
@@ -40,6 +44,11 @@ const Anybody AgentID = "*"
 
 // HasRole tells whether the principal has the role.
 func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
+
+// IsAdmin tells whether the principal may do what administrators may: by its role, or
+// because it is inside this process or at its files. In open mode everybody is one;
+// what is between some agents only asks for MethodOpen too.
+func (p Principal) IsAdmin() bool { return p.trusted() || p.HasRole(RoleAdmin) }
 
 // MayActFor tells whether the principal may act in the agent's name. Nobody from
 // outside may in that of koine itself, whatever ActFor says: what koine says is

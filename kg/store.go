@@ -282,7 +282,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		release = func() { closed(); end(nil) }
 	}
 	return &Snapshot{
-		ctx: ctx, kv: p.kv, access: s.options.Access, hides: hidden(s.options.Access, v.Principal),
+		ctx: ctx, kv: p.kv, access: s.options.Access, hides: Hidden(s.options.Access, v.Principal),
 		forgets: forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue,
 		reader:   s.readers.of(&v.Principal),
 		dict:     dictionary{kv: p.kv, cache: s.cache},

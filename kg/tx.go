@@ -80,7 +80,7 @@ func (tx *Tx) Apply(p Patch) error {
 // graph that it reads (Hider).
 func (tx *Tx) unseen(q *Quad) bool {
 	if !tx.knowsHides {
-		tx.hides, tx.knowsHides = hidden(tx.access, tx.meta.Principal), true
+		tx.hides, tx.knowsHides = Hidden(tx.access, tx.meta.Principal), true
 	}
 	return tx.hides != nil && tx.hides(q.Predicate, q.Graph)
 }
@@ -412,7 +412,7 @@ func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 
 func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
-		kv: tx.w.o, dict: tx.w.dict, access: access, hides: hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
+		kv: tx.w.o, dict: tx.w.dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
 		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, doubts: doubts},
 	}
 	return s.Match(p)

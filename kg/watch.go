@@ -232,7 +232,7 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 		return nil, from, err
 	}
 	// What is hidden now: the operator may have said so since the last commit.
-	w.filter.hides = hidden(w.s.options.Access, w.filter.View.Principal)
+	w.filter.hides = Hidden(w.s.options.Access, w.filter.View.Principal)
 	c, err = w.s.tailer.commit(r)
 	if CodeOf(err) == CodeRevisionGone {
 		gone := w.s.errPositionGone("the log no longer holds what comes next")

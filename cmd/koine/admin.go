@@ -12,7 +12,7 @@ import (
 // that is everybody on the machine.
 func administrators(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := caller.From(r.Context()).Principal; !p.HasRole(kg.RoleAdmin) {
+		if p := caller.From(r.Context()).Principal; !p.IsAdmin() {
 			adminRefusal(w, kg.Errorf(kg.CodePermissionDenied, "this is for administrators"))
 			return
 		}

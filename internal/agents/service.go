@@ -110,7 +110,7 @@ func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change C
 }
 
 func (c *Change) allowed(p kg.Principal, id kg.AgentID) error {
-	admin := p.HasRole(kg.RoleAdmin) || p.Method == kg.MethodLocal
+	admin := p.IsAdmin()
 	switch {
 	case !admin && p.ID != id:
 		return kg.Errorf(kg.CodePermissionDenied, "the records of other agents are the business of administrators")

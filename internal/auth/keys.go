@@ -178,7 +178,7 @@ func (k *Keys) update(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) err
 }
 
 func administers(p kg.Principal) error {
-	if p.HasRole(kg.RoleAdmin) || p.Method == kg.MethodLocal {
+	if p.IsAdmin() {
 		return nil
 	}
 	return kg.Errorf(kg.CodePermissionDenied, "keys are the business of administrators")

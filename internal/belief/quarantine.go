@@ -130,7 +130,7 @@ func (q *Quarantines) List(ctx context.Context, store *kg.Store, by kg.Principal
 }
 
 func administrators(by *kg.Principal) error {
-	if by.HasRole(kg.RoleAdmin) || by.Trusted() {
+	if by.IsAdmin() {
 		return nil
 	}
 	return kg.Errorf(kg.CodePermissionDenied, "only administrators may do this")

@@ -119,7 +119,7 @@ func undone(changes []kg.Change) []undo {
 // mayBy refuses who may not speak for a source whose assertion comes back or
 // goes. Rights in the graph are asked by the store.
 func (u *undo) mayBy(by *kg.Principal) error {
-	if by.HasRole(kg.RoleAdmin) || by.Trusted() {
+	if by.IsAdmin() {
 		return nil
 	}
 	for _, list := range [...][]kg.Assertion{u.before, u.after} {
@@ -211,7 +211,7 @@ func (u *undo) back(tx *kg.Tx, now []kg.Assertion) error {
 		}
 		p := kg.Patch{Op: kg.Add, Quad: u.quad, Source: a.Source, Certainty: a.Certainty, HasCertainty: a.HasCertainty, Validity: a.Validity, Provenance: a.Provenance}
 		apply := tx.Apply
-		if m := tx.Meta(); m.Principal.HasRole(kg.RoleAdmin) && !m.Principal.MayActFor(a.Source) {
+		if m := tx.Meta(); m.Principal.IsAdmin() && !m.Principal.MayActFor(a.Source) {
 			apply = tx.ApplyOwn // an administrator gives an agent back what it said
 		}
 		if err := apply(p); err != nil {

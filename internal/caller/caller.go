@@ -51,7 +51,7 @@ func From(ctx context.Context) Caller {
 	if c, ok := ctx.Value(key{}).(Caller); ok {
 		return c
 	}
-	return Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: "open"}}
+	return Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: kg.MethodOpen}}
 }
 
 // Agent is the agent that asks, in its canonical form.

@@ -137,7 +137,7 @@ const RoleMetrics = "metrics"
 // mayUse refuses what of the server's own is not for everybody.
 func (s *Server) mayUse(pattern string, who *caller.Caller) *refusal {
 	role, restricted := s.restricted[pattern]
-	if !restricted || who.Principal.HasRole(kg.RoleAdmin) || role != "" && who.Principal.HasRole(role) {
+	if !restricted || who.Principal.IsAdmin() || role != "" && who.Principal.HasRole(role) {
 		return nil
 	}
 	return notForYou

@@ -19,7 +19,7 @@ import (
 // openPrincipal is whom open mode takes the caller for: everybody who reaches the
 // server may do anything.
 func openPrincipal(agent kg.AgentID) kg.Principal {
-	return kg.Principal{ID: agent, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}
+	return kg.Principal{ID: agent, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 }
 
 // admit refuses requests that come by a foreign name or from a foreign page.

@@ -74,7 +74,7 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 // bury puts the tombstone. Whoever owned a deleted graph may ask for that again.
 func (g *Graphs) bury(tx *kg.Tx, graph kg.Term) error {
 	who := tx.Meta().Principal
-	if p := g.table.Load().find(graph); p != nil && p.Deleted && (isAdmin(&who) || p.owned(&who)) {
+	if p := g.table.Load().find(graph); p != nil && p.Deleted && (who.IsAdmin() || p.owned(&who)) {
 		return nil
 	}
 	if err := g.mayManage(tx, graph); err != nil {

@@ -85,7 +85,7 @@ func (g *Graphs) mayName(who *kg.Principal, graph kg.Term) error {
 		return kg.Errorf(kg.CodeInvalid, "a graph is named by an IRI")
 	case kg.IsOwnGraph(graph):
 		return errOwn()
-	case isAdmin(who) || ownerByName(graph) == who.ID:
+	case who.IsAdmin() || ownerByName(graph) == who.ID:
 		return graph.Valid()
 	}
 	e := kg.Errorf(kg.CodePermissionDenied, "you may not name a graph so")
@@ -150,7 +150,7 @@ func (g *Graphs) Set(ctx context.Context, m kg.Meta, a Amendment) (Policy, kg.Re
 		take(&p.Owners, a.Owners)
 		take(&p.Writers, a.Writers)
 		take(&p.Readers, a.Readers)
-		if len(p.Owners) == 0 && !isAdmin(&m.Principal) {
+		if len(p.Owners) == 0 && !m.Principal.IsAdmin() {
 			return kg.Errorf(kg.CodeInvalid, "a graph keeps an owner: name another one first, or delete it").At("owners")
 		}
 		return Write(tx, p)

@@ -109,7 +109,7 @@ func (ps *Policies) Version() *atomic.Uint64 { return &ps.version }
 // level is the greatest right of the principal in a graph with this policy, nil
 // for none.
 func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *ready) kg.Right {
-	admin := isAdmin(who)
+	admin := who.IsAdmin()
 	switch {
 	case who.ID == kg.System && who.Method == kg.MethodLocal:
 		return kg.Manage
@@ -131,12 +131,6 @@ func (ps *Policies) level(who *kg.Principal, graph kg.Term, p *ready) kg.Right {
 		return kg.Manage
 	}
 	return 0
-}
-
-// isAdmin tells whether the principal may do everything with any graph that is
-// not deleted: by its role, or as one who works on the data directory itself.
-func isAdmin(who *kg.Principal) bool {
-	return who.Method == kg.MethodLocal || who.HasRole(kg.RoleAdmin)
 }
 
 // ownLevel is what everybody may do with a graph of koine's own.

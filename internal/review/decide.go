@@ -70,7 +70,7 @@ func mayReview(by Caller, p *Proposal) error {
 	switch {
 	case by.wrote(p.Author, p.Actor):
 		return kg.Errorf(kg.CodePermissionDenied, "nobody decides about a proposal of their own")
-	case by.Principal.HasRole(kg.RoleAdmin) || by.Principal.Trusted():
+	case by.Principal.IsAdmin():
 		return nil
 	case slices.ContainsFunc(p.ReviewerRoles, by.Principal.HasRole):
 		return nil
@@ -327,7 +327,7 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 	if err != nil {
 		return nil, err
 	}
-	if !by.wrote(p.Author, p.Actor) && !by.Principal.HasRole(kg.RoleAdmin) {
+	if !by.wrote(p.Author, p.Actor) && !by.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "only its author withdraws a proposal")
 	}
 	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}

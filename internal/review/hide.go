@@ -62,7 +62,7 @@ func (e *entry) hides(hides func(predicate, graph kg.Term) bool, predicate kg.Te
 // Hides adds to what the access behind it hides what proposals would make of it:
 // what is hidden in a graph is hidden in the graph of a proposal about that graph.
 func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
-	hides := hidden(g.next, p)
+	hides := g.Front.Hides(p)
 	if hides == nil {
 		return nil
 	}
@@ -82,17 +82,9 @@ func (g *Guard) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	}
 }
 
-// hidden is what an access hides from the principal, nil for nothing.
-func hidden(a kg.Access, p kg.Principal) func(predicate, graph kg.Term) bool {
-	if h, ok := a.(kg.Hider); ok {
-		return h.Hides(p)
-	}
-	return nil
-}
-
 // shown is the proposal without the patches that are hidden from the principal.
 func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
-	hides := hidden(s.access, to)
+	hides := kg.Hidden(s.access, to)
 	if hides == nil {
 		return p
 	}
@@ -104,7 +96,7 @@ func (s *Service) shown(p *Proposal, to kg.Principal) *Proposal {
 
 // seesAll refuses who does not see all that a proposal would do.
 func (s *Service) seesAll(by Caller, p *Proposal) error {
-	hides := hidden(s.access, by.Principal)
+	hides := kg.Hidden(s.access, by.Principal)
 	if hides != nil && slices.ContainsFunc(p.Patches, func(patch kg.Patch) bool { return hides(patch.Quad.Predicate, patch.Quad.Graph) }) {
 		return kg.Errorf(kg.CodePermissionDenied, "some of what it would do is hidden from you: others have to decide about it")
 	}

@@ -67,7 +67,7 @@ func New(o Options) *Service {
 // Guard puts the access to proposals in front of another.
 func (s *Service) Guard(next kg.Access) *Guard {
 	s.access = next
-	return &Guard{table: &s.table, next: next}
+	return &Guard{Front: kg.Front{Access: next}, table: &s.table}
 }
 
 // Follow takes a commit (kg.Options.OnSystemChange).

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"koine/internal/records"
@@ -23,7 +22,7 @@ type entry struct {
 
 // readable tells whether the principal may read the proposal.
 func (e *entry) readable(p kg.Principal) bool {
-	return p.HasRole(kg.RoleAdmin) || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
+	return p.IsAdmin() || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
 }
 
 // table follows the proposals of the store. Whoever asks about access takes no
@@ -83,8 +82,8 @@ func (t *table) note(id string, property, object kg.Term) {
 // Guard is the access to what belongs to proposals, in front of the access to all
 // else.
 type Guard struct {
+	kg.Front
 	table *table
-	next  kg.Access
 }
 
 // Allowed answers for the graphs of proposals: the author, those who may review
@@ -92,7 +91,7 @@ type Guard struct {
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	id, ok := proposalOf(graph)
 	if !ok {
-		return g.next.Allowed(p, graph, right)
+		return g.Access.Allowed(p, graph, right)
 	}
 	if right != kg.Discover && right != kg.Read {
 		return false
@@ -103,13 +102,6 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	e, ok := g.table.get(id)
 	return ok && e.readable(p)
 }
-
-// Version is that of the access behind it: of graphs of koine's own, of which those
-// of proposals are, nothing is kept.
-func (g *Guard) Version() *atomic.Uint64 { return kg.VersionOf(g.next) }
-
-// Unwrap is the access behind it.
-func (g *Guard) Unwrap() kg.Access { return g.next }
 
 // proposalOf is the proposal that a graph belongs to.
 func proposalOf(graph kg.Term) (id string, ok bool) {

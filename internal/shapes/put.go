@@ -91,7 +91,7 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 }
 
 func administrators(m *kg.Meta) error {
-	if !m.Principal.HasRole(kg.RoleAdmin) {
+	if !m.Principal.IsAdmin() {
 		return kg.Errorf(kg.CodePermissionDenied, "only an administrator changes shapes")
 	}
 	return nil
