@@ -52,8 +52,9 @@ func TestStreamsAcrossServers(t *testing.T) {
 	}
 	var tail *exec.Cmd
 	notes := new(growingText)
-	tailing := make(chan struct{})
+	tailing, tailed := make(chan struct{}), make(chan struct{})
 	follow("koine channel tail", func(h *heard) error {
+		defer close(tailed)
 		tail = exec.CommandContext(ctx, "koine", "channel", "tail", l.channel, "--since", "0", "--json", "--as", "bob", "--url", l.url)
 		tail.Stderr = writerOf(notes)
 		out, err := tail.StdoutPipe()
@@ -128,11 +129,15 @@ func TestStreamsAcrossServers(t *testing.T) {
 		until(h, said.Load())
 	}
 	<-tailing
+	if tail.Process == nil {
+		return // it has said why
+	}
 	if err := tail.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	for tail.ProcessState == nil && !strings.Contains(notes.String(), "Go on with") && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
+	select {
+	case <-tailed:
+	case <-ctx.Done():
 	}
 	cancel()
 	all.Wait()
