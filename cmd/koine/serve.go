@@ -44,6 +44,9 @@ type serveCommand struct {
 	originFlags
 	tracingFlags
 	policyFlags
+
+	ConformanceAgent bool `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
+
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
@@ -151,7 +154,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	rpc := a2a.Options{Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
-	work.Handle(kg.System, endpoint.Self())
+	work.Handle(kg.System, c.self(endpoint))
 	if err := work.Load(ctx, store); err != nil {
 		return err
 	}

@@ -78,6 +78,8 @@ var law = []layer{
 		"who has been here is the same for all protocols, so it knows none"},
 	{"koine/internal/presence", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/tidwall/btree"},
 		"who is there is the same for all protocols, so it knows none; who is written down stands in the records of agents"},
+	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
+		"it stands in for an agent, and knows no more than one"},
 	{"koine/internal/tasks", []string{"koine/kg", "koine/internal/caller", "koine/internal/records"}, []string{"github.com/google/uuid"},
 		"work that agents ask of each other is the same in all protocols, so it knows none"},
 	{"koine/internal/auth", []string{"koine/kg", "koine/internal/caller", "koine/internal/records", "koine/internal/agents"}, []string{},

@@ -1,0 +1,93 @@
+package a2a_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"koine/a2a"
+)
+
+// The official Go client finds the server by its card and does what there is to do.
+func TestOfficialGoClient(t *testing.T) {
+	s := newTestServer(t)
+	card := a2a.NewCardHandler(a2a.CardOptions{Version: "test", PublicURL: s.URL, Channels: true})
+	mux := http.NewServeMux()
+	mux.Handle("/.well-known/agent-card.json", card)
+	mux.Handle("/", s.Config.Handler)
+	s.Config.Handler = mux
+	ctx := t.Context()
+	found, err := agentcard.NewResolver(s.Client()).Resolve(ctx, s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := a2aclient.NewFromCard(ctx, found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := func(text string) *sdk.SendMessageRequest {
+		return &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(text))}
+	}
+	result, err := client.SendMessage(ctx, message("do it"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, ok := result.(*sdk.Task)
+	if !ok || task.Status.State != sdk.TaskStateCompleted || len(task.Artifacts) != 1 {
+		t.Fatalf("sent: %+v", result)
+	}
+	if result, err = client.SendMessage(ctx, message("answer")); err != nil {
+		t.Fatal(err)
+	} else if m, ok := result.(*sdk.Message); !ok || m.Role != sdk.MessageRoleAgent {
+		t.Errorf("answered: %+v", result)
+	}
+	var kinds []string
+	for event, err := range client.SendStreamingMessage(ctx, message("do it again")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := event.(type) {
+		case *sdk.Task:
+			kinds = append(kinds, "task")
+		case *sdk.TaskStatusUpdateEvent:
+			kinds = append(kinds, string(e.Status.State))
+		case *sdk.TaskArtifactUpdateEvent:
+			kinds = append(kinds, "artifact")
+		}
+	}
+	if got, want := len(kinds), 5; got != want || kinds[0] != "task" || kinds[4] != string(sdk.TaskStateCompleted) {
+		t.Errorf("streamed: %v", kinds)
+	}
+	if got, err := client.GetTask(ctx, &sdk.GetTaskRequest{ID: task.ID}); err != nil || got.Status.State != sdk.TaskStateCompleted {
+		t.Errorf("got: %+v, %v", got, err)
+	}
+	list, err := client.ListTasks(ctx, &sdk.ListTasksRequest{PageSize: 1})
+	if err != nil || list.TotalSize != 2 || len(list.Tasks) != 1 || list.NextPageToken == "" {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+	waiting, err := client.SendMessage(ctx, &sdk.SendMessageRequest{
+		Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("wait")), Config: &sdk.SendMessageConfig{ReturnImmediately: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := waiting.TaskInfo().TaskID
+	if got, err := client.CancelTask(ctx, &sdk.CancelTaskRequest{ID: id}); err != nil || got.Status.State != sdk.TaskStateCanceled {
+		t.Errorf("canceled: %+v, %v", got, err)
+	}
+	if _, err := client.CancelTask(ctx, &sdk.CancelTaskRequest{ID: id}); !errors.Is(err, sdk.ErrTaskNotCancelable) {
+		t.Errorf("canceled again: %v", err)
+	}
+	if _, err := client.GetTask(ctx, &sdk.GetTaskRequest{ID: "none"}); !errors.Is(err, sdk.ErrTaskNotFound) {
+		t.Errorf("none: %v", err)
+	}
+	for _, err := range client.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: id}) {
+		if err == nil {
+			t.Error("what has ended is followed")
+		}
+	}
+}
