@@ -3451,7 +3451,7 @@ enum ReceiptStatus {
   DELIVERED
   "It was read."
   READ
-  "It expired before it was read."
+  "It expired before it was read, or its channel was closed."
   EXPIRED
 }
 
@@ -3473,7 +3473,7 @@ type MessageCount {
   messages: Long!
 }
 
-"How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there."
+"How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there. None of a channel that is closed."
 type UnreadCount {
   "How many of the first 1000 behind your read marker."
   count: Int!

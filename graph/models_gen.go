@@ -2235,7 +2235,7 @@ type UnbarInput struct {
 	PrincipalID string `json:"principalId"`
 }
 
-// How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there.
+// How many messages of a channel wait for you: those behind your read marker that are for you, that you did not read singly, and whose content is still there. None of a channel that is closed.
 type UnreadCount struct {
 	// How many of the first 1000 behind your read marker.
 	Count int `json:"count"`
@@ -3636,7 +3636,7 @@ const (
 	ReceiptStatusDelivered ReceiptStatus = "DELIVERED"
 	// It was read.
 	ReceiptStatusRead ReceiptStatus = "READ"
-	// It expired before it was read.
+	// It expired before it was read, or its channel was closed.
 	ReceiptStatusExpired ReceiptStatus = "EXPIRED"
 )
 
