@@ -104,8 +104,10 @@ func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, fro
 
 // InboxQuery says what of an inbox is read.
 type InboxQuery struct {
-	After    kg.Position // the zero Position is before everything
-	PageSize int         // clamped to 1…MaxPage; DefaultPage when 0
+	After kg.Position // the zero Position is before everything
+	// PageSize is clamped to 1…MaxPage; DefaultPage when 0. A page ends earlier where
+	// its content might be more than MaxPageBytes.
+	PageSize int
 }
 
 // Inbox reads the messages that are for the caller (StreamInbox), a page at a time.
@@ -123,10 +125,11 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 	if err != nil {
 		return nil, next, false, err
 	}
-	size := pageSize(q.PageSize)
+	size, bytes := pageSize(q.PageSize), 0
 	more, err = f.replay(maxLookedAt, func(d Delivery) bool {
 		page = append(page, d)
-		return len(page) < size
+		bytes += d.size()
+		return len(page) < size && bytes <= MaxPageBytes-MaxMessageBytes // the next may be of any size
 	})
 	return page, f.at, more, err
 }

@@ -105,11 +105,15 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 	}
 	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
 	numbers = numbers[first:]
-	n, eyes := pageSize(size), s.reading(p.agent)
-	for _, number := range numbers[:min(n, len(numbers))] {
+	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.reading(p.agent)
+	for i, number := range numbers[:n] {
 		one, err := readMessages(snapshot, p.channel, number, 1, eyes)
 		if err != nil {
 			return nil, "", err
+		}
+		if bytes += one[0].size(); bytes > MaxPageBytes && i > 0 {
+			n = i
+			break
 		}
 		list = append(list, one...)
 	}

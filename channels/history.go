@@ -16,7 +16,8 @@ const maxLookedAt = 5000
 
 // HistoryQuery says which messages are read.
 type HistoryQuery struct {
-	// PageSize is clamped to 1…MaxPage; DefaultPage when 0.
+	// PageSize is clamped to 1…MaxPage; DefaultPage when 0. A page ends earlier where
+	// its content would be more than MaxPageBytes.
 	PageSize  int
 	PageToken string
 	// SinceSequence and SinceTime leave out what is not later; only one of them may
@@ -230,33 +231,41 @@ func firstAt(snapshot *kg.Snapshot, id ChannelID, high int64, test func(time.Tim
 	return int64(n) + 1, failed
 }
 
-// read reads up to n messages that are admitted. more tells that there may be others.
+// read reads up to n messages that are admitted, and up to MaxPageBytes. more tells that there may be others.
 func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by reading) (page []*Message, more bool, err error) {
+	size := 0
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
-		from, count := w.next(n)
+		atOnce := n
+		if w.descending { // what does not fit is read in vain
+			atOnce = min(n, DefaultPage)
+		}
+		from, count := w.next(atOnce)
 		if count == 0 {
 			return page, false, nil
 		}
-		list, err := readMessages(snapshot, id, from, count, by)
+		list, _, err := readRun(snapshot, id, from, count, w.descending, by)
 		if err != nil {
 			return nil, false, err
 		}
 		if w.descending {
 			slices.Reverse(list)
 		}
-		looked += count
+		looked += len(list)
 		for _, m := range list {
 			if len(page) == n {
 				break
 			}
-			w.at = m.Sequence
 			ok, err := admits(m)
 			if err != nil {
 				return nil, false, err
 			}
 			if ok {
+				if size += m.size(); size > MaxPageBytes && len(page) > 0 {
+					return page, true, nil
+				}
 				page = append(page, m)
 			}
+			w.at = m.Sequence
 		}
 		if len(list) == 0 {
 			return page, false, nil

@@ -88,6 +88,9 @@ func (m *Message) size() int {
 	for _, part := range m.Parts {
 		n += len(part)
 	}
+	for _, ref := range m.ArtifactRefs {
+		n += len(ref)
+	}
 	return n
 }
 
@@ -198,29 +201,44 @@ type reading struct {
 // readMessages reads the messages of a channel from a number on, up to n, in order,
 // as they are shown to who reads.
 func readMessages(snapshot *kg.Snapshot, id ChannelID, from int64, n int, by reading) ([]*Message, error) {
-	out := make([]*Message, 0, n)
+	list, _, err := readRun(snapshot, id, from, n, false, by)
+	return list, err
+}
+
+// readRun is readMessages of no more than MaxPageBytes, but of one message at least:
+// of the first of them or, with last, of the last. cut tells that there were others.
+func readRun(snapshot *kg.Snapshot, id ChannelID, from int64, n int, last bool, by reading) (out []*Message, cut bool, err error) {
+	out = make([]*Message, 0, n)
 	var rows []kg.Row
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if rows = append(rows, row); len(rows) == n {
 			break
 		}
 	}
 	if len(rows) == 0 {
-		return out, nil
+		return out, false, nil
 	}
 	r := &messageReader{snapshot: snapshot, channel: id, said: snapshot.Sweep(), numbered: snapshot.SweepAsserted()}
 	defer r.close()
+	size := 0
 	for i := range rows {
 		m, err := r.read(&rows[i], by)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out = append(out, m)
+		for size += m.size(); size > MaxPageBytes && len(out) > 1; cut = true {
+			if !last {
+				return out[:len(out)-1], true, nil
+			}
+			size -= out[0].size()
+			out = out[1:]
+		}
 	}
-	return out, nil
+	return out, cut, nil
 }
 
 // messageReader reads messages in the order of their numbers. Subjects are numbered

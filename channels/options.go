@@ -16,6 +16,7 @@ const (
 	MaxKeyRunes       = 128
 	DefaultPage       = 50
 	MaxPage           = 200
+	MaxPageBytes      = 4 << 20 // of the content of a page, but that it has one message
 	MaxArtifactRefs   = 32
 	MaxAuthorIDs      = 32
 	MaxTopicRunes     = 1024

@@ -237,7 +237,7 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 	}
 	last := min(head, k.read+MaxUnread)
 	for from := k.read + 1; from <= last; {
-		list, err := readMessages(snapshot, id, from, int(min(DefaultPage, last-from+1)), s.reading(agent))
+		list, _, err := readRun(snapshot, id, from, int(min(DefaultPage, last-from+1)), false, s.reading(agent))
 		if err != nil || len(list) == 0 {
 			return n, err
 		}

@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// streamPage is how many messages a replay reads at a time.
+// streamPage is how many messages a replay reads at a time, of MaxPageBytes at most.
 const streamPage = 200
 
 // Stream is a channel as it goes on. Close it when done.
@@ -134,7 +134,7 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 			return false, err
 		}
 		closed := st.service.isClosed(st.id) // before the messages are read
-		list, err := st.page()
+		list, cut, err := st.page()
 		if err != nil {
 			return false, err
 		}
@@ -146,7 +146,7 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 				return false, nil
 			}
 		}
-		if len(list) < streamPage {
+		if len(list) < streamPage && !cut {
 			if closed {
 				return false, errChannelClosed()
 			}
@@ -155,18 +155,19 @@ func (st *Stream) replay(tell func(*Message) bool) (more bool, err error) {
 	}
 }
 
-func (st *Stream) page() ([]*Message, error) {
+// page reads the next messages; cut tells that there are others for sure.
+func (st *Stream) page() (list []*Message, cut bool, err error) {
 	snapshot, err := st.view()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer snapshot.Close()
 	if oldest, err := oldestLeft(snapshot, st.id); err != nil {
-		return nil, err
+		return nil, false, err
 	} else if st.last+1 < oldest {
-		return nil, errGone(oldest)
+		return nil, false, errGone(oldest)
 	}
-	return readMessages(snapshot, st.id, st.last+1, streamPage, st.service.reading(st.agent))
+	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.reading(st.agent))
 }
 
 // live tells what comes.

@@ -118,9 +118,6 @@ func (s *Service) admit(by Caller, m *Message) error {
 		own = e.Limits
 	}
 	size := m.size()
-	for _, ref := range m.ArtifactRefs {
-		size += len(ref)
-	}
 	for _, most := range [...]int{tier.MessageBytes, own.MessageBytes} {
 		if most > 0 && size > most {
 			e := errTooMuch("parts", "a message of %d bytes is larger than the %d that one may have here", size, most)
