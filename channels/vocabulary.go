@@ -63,7 +63,7 @@ var (
 	propChannel     = own("channel")
 	propAuthor      = own("author")
 	propSent        = own("sentAt")
-	propParts       = own("parts")           // JSON: the parts as they were given
+	propParts       = kg.Parts               // JSON: the parts as they were given
 	propData        = own("messageMetadata") // JSON
 	propArtifact    = own("artifactRef")
 	propKey         = own("idempotencyKey")

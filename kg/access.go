@@ -102,6 +102,16 @@ const OwnVocabulary = "urn:koine:vocab:"
 // Statements of it are also kept in the order of their numbers, graph by graph.
 var Sequence = IRI(OwnVocabulary + "sequence")
 
+// Parts is the property of what the entry of a journal says. Of koine's own
+// statements these alone count for the share of their source (Options.MaxBacked):
+// they are what the entry takes, and go when it is taken back.
+var Parts = IRI(OwnVocabulary + "parts")
+
+// isShared tells whether a statement counts for the share of its sources.
+func isShared(predicate, graph Term) bool {
+	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)
+}
+
 // IsOwnGraph tells whether koine keeps the graph for itself.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
 

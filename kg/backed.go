@@ -13,7 +13,7 @@ import (
 const LimitStatements = "statements"
 
 // Backed is how many statements the agent is a source of now, in all graphs but
-// koine's own. What it said under quarantine counts: it is stored. It is for the
+// koine's own, and how many entries of journals say what it said (Parts). What it said under quarantine counts: it is stored. It is for the
 // store's operator and the agent itself: others may not see all those graphs.
 func (s *Store) Backed(agent AgentID) (uint64, error) {
 	if s.isClosed() {
@@ -66,7 +66,7 @@ type backer struct {
 // countSources notes whose statement a change makes or takes away.
 func (w *indexWriter) countSources(c *Change) error {
 	switch {
-	case w.uncounted || IsOwnGraph(c.Quad.Graph):
+	case w.uncounted || !isShared(c.Quad.Predicate, c.Quad.Graph):
 		return nil
 	case c.Op == Add:
 		if _, had := findSource(c.Before, c.Assertion.Source); had {
@@ -127,7 +127,7 @@ func (g *group) withinShares(tx *Tx) error {
 
 // countedKey is in an index that holds the counts by source, which those of
 // earlier forms do not.
-var countedKey = keys.Meta("counted by source")
+var countedKey = keys.Meta("counted by source, with journals")
 
 // isCounted tells whether the index up to the marker holds the counts by source.
 func isCounted(k kv, m marker) (bool, error) {
@@ -150,7 +150,7 @@ func (s *Store) countAll() error {
 	defer kv.close()
 	began, said, done := time.Now(), time.Now(), uint64(0)
 	counts := make(sourceCounts)
-	own := ownGraphs{dict: dictionary{kv: kv, cache: s.cache}}
+	shared := sharedGraphs{dict: dictionary{kv: kv, cache: s.cache}}
 	cur := kv.scan([]byte{byte(keys.SPOG)})
 	defer cur.close()
 	for ; cur.valid(); cur.next() {
@@ -158,8 +158,8 @@ func (s *Store) countAll() error {
 		if !ok {
 			return Errorf(CodeInternal, "a key of the index cannot be read: %x", cur.key())
 		}
-		is, err := own.is(ids.Graph)
-		if err == nil && !is {
+		is, err := shared.has(&ids)
+		if err == nil && is {
 			err = cur.value(counts.add)
 		}
 		if err != nil {
@@ -222,27 +222,46 @@ func (c sourceCounts) add(value []byte) error {
 	return err
 }
 
-// ownGraphs remembers which graphs are koine's own.
-type ownGraphs struct {
+// sharedGraphs remembers which graphs are koine's own, and which of these journals.
+type sharedGraphs struct {
 	dict  dictionary
-	known map[ID]bool
+	parts ID // zero until it is asked for
+	known map[ID]shareOf
 }
 
-func (o *ownGraphs) is(graph ID) (bool, error) {
-	if graph == keys.DefaultGraph {
-		return false, nil
+// shareOf is what of a graph counts for the share of its sources.
+type shareOf uint8
+
+const (
+	shareNone shareOf = iota
+	shareParts
+	shareAll
+)
+
+// has tells whether the statement counts.
+func (g *sharedGraphs) has(q *IDQuad) (bool, error) {
+	if q.Graph == keys.DefaultGraph {
+		return true, nil
 	}
-	is, known := o.known[graph]
-	if known {
-		return is, nil
+	share, known := g.known[q.Graph]
+	if !known {
+		t, err := g.dict.term(q.Graph)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case isShared(Term{}, t):
+			share = shareAll
+		case isShared(Parts, t):
+			share = shareParts
+		}
+		if g.known == nil {
+			g.known = make(map[ID]shareOf)
+			if g.parts, _, err = g.dict.id(Parts); err != nil {
+				return false, err
+			}
+		}
+		g.known[q.Graph] = share
 	}
-	t, err := o.dict.term(graph)
-	if err != nil {
-		return false, err
-	}
-	if o.known == nil {
-		o.known = make(map[ID]bool)
-	}
-	o.known[graph] = IsOwnGraph(t)
-	return o.known[graph], nil
+	return share == shareAll || share == shareParts && q.Predicate == g.parts, nil
 }

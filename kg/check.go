@@ -210,7 +210,7 @@ func (c *checker) statements() error {
 	if err != nil {
 		return err
 	}
-	own := ownGraphs{dict: c.dict}
+	shared := sharedGraphs{dict: c.dict}
 	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) {
 		c.report.Statements++
 		q, ok := keys.SPOG.Parse(key)
@@ -222,7 +222,7 @@ func (c *checker) statements() error {
 			c.problem("SPOG: %s: %v", c.show(q), err)
 		}
 		c.states[q] = string(value)
-		if is, err := own.is(q.Graph); err == nil && !is && c.s.counted {
+		if is, err := shared.has(&q); err == nil && is && c.s.counted {
 			_ = sourceCounts(c.counts).add(value) // what cannot be read was told of above
 		}
 		c.counts[string(keys.Predicate(q.Graph, q.Predicate))]++

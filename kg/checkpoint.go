@@ -148,8 +148,9 @@ type checkpointWriter struct {
 }
 
 // backedRecord is that of the count of a source. Where there is none they are
-// counted when the checkpoint is read: it may be of an earlier form.
-const backedRecord = 'B'
+// counted when the checkpoint is read: it may be of an earlier form, whose counts
+// ('B') did not have what the entries of journals say.
+const backedRecord = 'Q'
 
 // sections are the parts of the index that a checkpoint keeps, each with the
 // prefix of its keys. Keys are written as they are but for the prefix: their

@@ -70,7 +70,7 @@ type Options struct {
 	Charge func(context.Context, Meta)
 
 	// MaxBacked bounds how many statements one agent may be the source of, outside
-	// koine's own graphs; 0 is no bound. An update that would leave a source with
+	// koine's own graphs but for Parts in journals; 0 is no bound. An update that would leave a source with
 	// more than that, and with more than it had, gets CodeLimitExceeded with
 	// LimitStatements, and nothing of it is made. Updates from within this process
 	// are not bounded.
