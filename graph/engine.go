@@ -158,6 +158,11 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 			errs = e.present(err)
 		}
 	}
+	if len(errs) == 0 && opCtx.Operation.Operation == ast.Query {
+		if err := r.asOfNow(opCtx); err != nil {
+			errs = e.present(err)
+		}
+	}
 	if len(errs) > 0 {
 		result.Errors = errs
 		return result
@@ -169,7 +174,7 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		defer func() { end(failure(&result)) }()
 	}
 	if result.Kind == ast.Query {
-		ctx = kg.WithPace(ctx, pace.step)
+		ctx = r.metered(kg.WithPace(ctx, pace.step))
 	}
 	response := e.exec(r.context(ctx, opCtx))
 	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts

@@ -1,6 +1,9 @@
 package kg
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Meter counts the statements that the scans of several snapshots read, and
 // ends them at its limit with CodeBudgetExceeded. It is safe for concurrent
@@ -17,6 +20,24 @@ func (m *Meter) Limit(n int64) { m.limit.Store(n) }
 // Measure lets a meter count what is read from here on. It is called before
 // the first scan.
 func (s *Snapshot) Measure(m *Meter) { s.meter = m }
+
+// WithMeter makes the meter count also what is read in snapshots that are taken with
+// the context, by whatever package, for somebody from outside: what koine itself
+// looks at on the way is not what the caller is shown.
+func WithMeter(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
+
+type meterKey struct{}
+
+// meterOf is that of the context for the principal, nil for none.
+func meterOf(ctx context.Context, p *Principal) *Meter {
+	if p.trusted() {
+		return nil
+	}
+	m, _ := ctx.Value(meterKey{}).(*Meter)
+	return m
+}
 
 // ReadsLeft is how many statements may still be read under the meter's limit;
 // limited is false when nothing bounds them.

@@ -283,6 +283,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: Hidden(s.options.Access, v.Principal),
+		meter:   meterOf(ctx, &v.Principal),
 		forgets: forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue,
 		reader:   s.readers.of(&v.Principal),
 		dict:     dictionary{kv: p.kv, cache: s.cache},

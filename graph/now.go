@@ -1,0 +1,39 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/kg"
+)
+
+// nowFields are the fields of Query that tell how channels, scopes and messages are
+// now, whatever revision is read beside them.
+var nowFields = map[string]bool{
+	"channel": true, "channels": true, "message": true, "scope": true, "scopes": true, "inbox": true, "channelBars": true,
+}
+
+// asOfNow refuses a query of those in a request whose view is of a revision: the
+// answer would look as if it were of then.
+func (r *run) asOfNow(opCtx *graphql.OperationContext) error {
+	if r.request.View.At == 0 {
+		return nil
+	}
+	for _, f := range graphql.CollectFields(opCtx, opCtx.Operation.SelectionSet, queryImplementors) {
+		if nowFields[f.Name] {
+			e := kg.Errorf(kg.CodeInvalid, "%s tells how things are now: it cannot be read in a view of revision %d", f.Name, r.request.View.At).At("view.at")
+			e.Hint = "Leave the revision out, or read the channel and its messages as entities: entity, statements and match take a view."
+			return e
+		}
+	}
+	return nil
+}
+
+// metered makes what channels read for a query with a budget count against it.
+func (r *run) metered(ctx context.Context) context.Context {
+	if !r.budgeted {
+		return ctx
+	}
+	return kg.WithMeter(ctx, &r.meter)
+}
