@@ -42,16 +42,10 @@ func BenchmarkOpenChannelStreams(b *testing.B) {
 		for i, c := range clients {
 			c.await(b, fmt.Appendf(nil, `data: {"jsonrpc":"2.0","id":%d,"result":{"kind":"messageEvent"`, i))
 		}
-		after := footprint()
-		used.heap += after.heap - before.heap
-		used.stacks += after.stacks - before.stacks
-		used.goroutines += after.goroutines - before.goroutines
+		used.since(before)
 		for _, c := range clients {
 			c.close(b)
 		}
 	}
-	each := func(total int) float64 { return float64(total) / float64(streams*b.N) }
-	b.ReportMetric(each(used.heap+used.stacks)/1024, "KiB/stream")
-	b.ReportMetric(each(used.stacks)/1024, "stack-KiB/stream")
-	b.ReportMetric(each(used.goroutines), "goroutines/stream")
+	used.report(b, streams*b.N)
 }

@@ -37,18 +37,12 @@ func BenchmarkOpenStreams(b *testing.B) {
 		for i, c := range clients {
 			c.await(b, fmt.Appendf(nil, `data: {"jsonrpc":"2.0","id":%d,"result":{"op":"replace"`, i))
 		}
-		after := footprint()
-		used.heap += after.heap - before.heap
-		used.stacks += after.stacks - before.stacks
-		used.goroutines += after.goroutines - before.goroutines
+		used.since(before)
 		for _, c := range clients {
 			c.close(b)
 		}
 	}
-	each := func(total int) float64 { return float64(total) / float64(streams*b.N) }
-	b.ReportMetric(each(used.heap+used.stacks)/1024, "KiB/stream")
-	b.ReportMetric(each(used.stacks)/1024, "stack-KiB/stream")
-	b.ReportMetric(each(used.goroutines), "goroutines/stream")
+	used.report(b, streams*b.N)
 }
 
 // setAll gives all subjects another value, in one commit.
@@ -74,6 +68,22 @@ func needFiles(b *testing.B, n uint64) {
 
 // usage is memory in use, in bytes, and goroutines.
 type usage struct{ heap, stacks, goroutines int }
+
+// since adds what has come to be used.
+func (u *usage) since(before usage) {
+	now := footprint()
+	u.heap += now.heap - before.heap
+	u.stacks += now.stacks - before.stacks
+	u.goroutines += now.goroutines - before.goroutines
+}
+
+// report says what each of so many streams uses.
+func (u *usage) report(b *testing.B, streams int) {
+	each := func(total int) float64 { return float64(total) / float64(streams) }
+	b.ReportMetric(each(u.heap+u.stacks)/1024, "KiB/stream")
+	b.ReportMetric(each(u.stacks)/1024, "stack-KiB/stream")
+	b.ReportMetric(each(u.goroutines), "goroutines/stream")
+}
 
 // footprint is the usage of the process. Each collection halves a stack that is
 // mostly unused; a server that is left alone has seen several.

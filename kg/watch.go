@@ -128,11 +128,14 @@ func (w *Watcher) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// ended tells why there are no more events. It is a function of its own so that an
-// event takes no place on the stack while the next one is waited for.
+// ended tells why there is no more. It is a function of its own so that an event takes
+// no place on the stack while the next one is waited for.
 //
 //go:noinline
-func ended(yield func(Event, error) bool, err error) { yield(Event{}, err) }
+func ended[T any](yield func(T, error) bool, err error) {
+	var none T
+	yield(none, err)
+}
 
 // read hands out one commit after the other that may match, until that says stop
 // (nil) or it cannot go on.

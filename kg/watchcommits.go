@@ -27,7 +27,7 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 			return true, nil
 		})
 		if err != nil {
-			yield(nil, err)
+			ended(yield, err)
 		}
 	}
 }

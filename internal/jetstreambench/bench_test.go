@@ -65,14 +65,15 @@ func koine(b *testing.B, writers, n int) time.Duration {
 	})
 }
 
-func jetStream(b *testing.B, writers, n int) time.Duration {
-	s, err := server.NewServer(&server.Options{JetStream: true, StoreDir: b.TempDir(), SyncAlways: true, DontListen: true, NoSigs: true})
+// openJetStream starts a server in process, which syncs each message or none, and
+// says how to close it.
+func openJetStream(b *testing.B, always bool) (js nats.JetStreamContext, shut func()) {
+	b.Helper()
+	s, err := server.NewServer(&server.Options{JetStream: true, StoreDir: b.TempDir(), SyncAlways: always, DontListen: true, NoSigs: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	s.Start()
-	defer s.WaitForShutdown()
-	defer s.Shutdown()
 	if !s.ReadyForConnections(10 * time.Second) {
 		b.Fatal("the server is not ready")
 	}
@@ -80,11 +81,19 @@ func jetStream(b *testing.B, writers, n int) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
+	if js, err = c.JetStream(nats.MaxWait(time.Minute)); err != nil {
 		b.Fatal(err)
 	}
+	return js, func() {
+		c.Close()
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+}
+
+func jetStream(b *testing.B, writers, n int) time.Duration {
+	js, shut := openJetStream(b, true)
+	defer shut()
 	if _, err := js.AddStream(&nats.StreamConfig{Name: "updates", Subjects: []string{"updates"}, Storage: nats.FileStorage}); err != nil {
 		b.Fatal(err)
 	}

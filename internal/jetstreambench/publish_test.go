@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"koine/channels"
@@ -111,25 +110,8 @@ func publishKoine(b *testing.B, count, publishers, n int) spent {
 }
 
 func publishJetStream(b *testing.B, count, publishers, n int, always bool) spent {
-	s, err := server.NewServer(&server.Options{JetStream: true, StoreDir: b.TempDir(), SyncAlways: always, DontListen: true, NoSigs: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s.Start()
-	defer s.WaitForShutdown()
-	defer s.Shutdown()
-	if !s.ReadyForConnections(10 * time.Second) {
-		b.Fatal("the server is not ready")
-	}
-	c, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	js, err := c.JetStream(nats.MaxWait(time.Minute))
-	if err != nil {
-		b.Fatal(err)
-	}
+	js, shut := openJetStream(b, always)
+	defer shut()
 	subjects := make([]string, count)
 	for i := range subjects {
 		subjects[i] = fmt.Sprintf("channel%d", i)
