@@ -34,7 +34,8 @@ type identityFlags struct {
 	RefuseTestKeys bool              `help:"Take no ak_test_ keys."`
 }
 
-// identity is what a server knows of its callers; in open mode, nothing.
+// identity is what a server knows of its callers; in open mode, which agents have
+// registered.
 type identity struct {
 	flags  *identityFlags
 	log    *slog.Logger
@@ -47,7 +48,8 @@ type identity struct {
 
 // identity checks the flags and begins to fetch what they name.
 func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identity, error) {
-	who := &identity{flags: f, log: log, close: func() {}}
+	who := &identity{flags: f, log: log, agents: agents.NewRegistry(log)}
+	who.close = who.agents.Close
 	if f.Auth == "open" {
 		return who, nil
 	}
@@ -65,7 +67,7 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 		}
 		options.Tokens = who.tokens
 	}
-	who.keys, who.agents = auth.NewTable(), agents.NewRegistry(log)
+	who.keys = auth.NewTable()
 	options.Agents = who.agents
 	if strings.Contains(f.Auth, "keys") {
 		options.Keys = who.keys
@@ -118,28 +120,21 @@ func (w *identity) known() bool { return w.gate != nil }
 // follow takes a commit to koine's own graphs. Agents come first: who is
 // suspended is refused with any key.
 func (w *identity) follow(c *kg.Commit) {
+	w.agents.Follow(c)
 	if w.known() {
-		w.agents.Follow(c)
 		w.keys.Follow(c)
 	}
 }
 
 // eachAgent calls fn for every agent with a record, until it says stop.
-func (w *identity) eachAgent(fn func(kg.AgentID) bool) {
-	if w.agents != nil {
-		w.agents.Each(fn)
-	}
-}
+func (w *identity) eachAgent(fn func(kg.AgentID) bool) { w.agents.Each(fn) }
 
-// knows tells whether there is an agent on record that may be asked for something.
-func (w *identity) knows(id kg.AgentID) bool { return w.agents != nil && w.agents.Active(id) }
+// knows tells whether there is a registered agent that may be asked for something.
+func (w *identity) knows(id kg.AgentID) bool { return w.agents.Takes(id) }
 
 // load reads what the store knows of keys and agents.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
-	if !w.known() {
-		return nil
-	}
-	if err := w.agents.Load(ctx, store); err != nil {
+	if err := w.agents.Load(ctx, store); err != nil || !w.known() {
 		return err
 	}
 	return w.keys.Load(ctx, store)

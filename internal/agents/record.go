@@ -34,6 +34,8 @@ type Record struct {
 	Status Status
 	// Since is when the record was made.
 	Since time.Time
+	// Registration is what it says of itself; nil for one that cannot be asked.
+	Registration *Registration
 }
 
 const (
@@ -55,6 +57,7 @@ func recordOf(subject kg.Term, r records.Record) *Record {
 	return &Record{
 		ID: kg.AgentID(subject.Value()), Name: r.Text(propName), Owner: kg.AgentID(r.Text(propOwner)),
 		Roles: r.Texts(propRole), Status: Status(r.Text(propStatus)), Since: r.Time(propSince),
+		Registration: registrationOf(r),
 	}
 }
 

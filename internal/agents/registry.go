@@ -14,7 +14,7 @@ import (
 // that come with a token, behind the requests and not in their way.
 type Registry struct {
 	table  *records.Table
-	status sync.Map // kg.AgentID → Status, of all that have a record
+	status sync.Map // kg.AgentID → standing, of all that have a record
 	// Changed is called when the status of an agent has changed; it must not
 	// block. To be set before Load.
 	Changed func()
@@ -28,6 +28,12 @@ type Registry struct {
 	done   sync.WaitGroup
 }
 
+// standing is what is known of an agent in memory.
+type standing struct {
+	status     Status
+	registered bool
+}
+
 // queueLength bounds the agents that wait for their record. One that finds no
 // room gets it at a later visit.
 const queueLength = 256
@@ -39,7 +45,7 @@ func NewRegistry(log *slog.Logger) *Registry {
 	}
 	g := &Registry{Changed: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.table = records.NewTable(Graph, "", g.set, propStatus)
+	g.table = records.NewTable(Graph, "", g.set, propStatus, propRegistered)
 	return g
 }
 
@@ -64,13 +70,13 @@ func (g *Registry) Close() {
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
 func (g *Registry) set(subject kg.Term, r records.Record) {
-	id, now := kg.AgentID(subject.Value()), Status(r.Text(propStatus))
-	if now == "" {
+	id, now := kg.AgentID(subject.Value()), standing{Status(r.Text(propStatus)), r[propRegistered] != nil}
+	if now.status == "" {
 		g.status.Delete(id)
 	} else {
 		g.status.Store(id, now)
 	}
-	if now == Suspended {
+	if now.status == Suspended {
 		g.Changed()
 	}
 }
@@ -81,15 +87,19 @@ func (g *Registry) Each(fn func(kg.AgentID) bool) {
 }
 
 // Suspended tells whether the agent is refused.
-func (g *Registry) Suspended(id kg.AgentID) bool {
-	status, ok := g.status.Load(id)
-	return ok && status.(Status) == Suspended
+func (g *Registry) Suspended(id kg.AgentID) bool { return g.of(id).status == Suspended }
+
+// Takes tells whether the agent can be asked: it is registered, and not refused.
+func (g *Registry) Takes(id kg.AgentID) bool {
+	now := g.of(id)
+	return now.registered && now.status == Active
 }
 
-// Active tells whether the agent is on record, and not refused.
-func (g *Registry) Active(id kg.AgentID) bool {
-	status, ok := g.status.Load(id)
-	return ok && status.(Status) == Active
+func (g *Registry) of(id kg.AgentID) (now standing) {
+	if found, ok := g.status.Load(id); ok {
+		now = found.(standing)
+	}
+	return now
 }
 
 // Seen sees to it that the agent gets a record. It never blocks.

@@ -21,28 +21,42 @@ var (
 
 // Load reads what stands in the store, once, and begins to write there until Close.
 func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
-	pattern := kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph}
-	if err := t.mirror.Load(ctx, store, t.registered, pattern); err != nil {
+	if err := t.mirror.Load(ctx, store, t.registered, followed...); err != nil {
 		return err
 	}
 	told, err := read(ctx, store)
 	if err != nil {
 		return err
 	}
-	t.Start(told, journal{store})
+	t.Start(told, journal{store, t})
 	return nil
 }
 
-// Follow takes a commit (kg.Options.OnSystemChange): agents get records.
-func (t *Tracker) Follow(c *kg.Commit) {
-	pattern := kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph}
-	t.mirror.Follow(c, t.registered, pattern)
+// followed is that agents get records, and that they deregister.
+var followed = []kg.Pattern{
+	{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph},
+	{Predicate: agents.Registered, Graph: agents.Graph},
 }
+
+// Follow takes a commit (kg.Options.OnSystemChange).
+func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.registered, followed...) }
 
 func (t *Tracker) registered(_ kg.Revision, facts []records.Fact) {
 	for _, f := range facts {
-		t.Registered(kg.AgentID(f.Subject.Value()), f.Stands)
+		agent := kg.AgentID(f.Subject.Value())
+		switch {
+		case f.Predicate != agents.Registered:
+			t.Registered(agent, f.Stands)
+		case !f.Stands:
+			t.Forgotten(agent)
+		}
 	}
+}
+
+// Forget takes away what is written down of an agent, in an update by which it
+// deregisters: the tracker hears of that (agents.Registered).
+func Forget(tx *kg.Tx, agent kg.AgentID) error {
+	return records.Write(tx, Graph, kg.IRI(string(agent)), records.Record{"presence": nil, "presenceSince": nil})
 }
 
 // read gives what was written down.
@@ -71,7 +85,10 @@ func read(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, er
 }
 
 // journal is the graph in a store.
-type journal struct{ store records.Store }
+type journal struct {
+	store   records.Store
+	tracker *Tracker
+}
 
 // Write implements Journal.
 func (j journal) Write(ctx context.Context, list []Transition) error {
@@ -83,6 +100,10 @@ func (j journal) Write(ctx context.Context, list []Transition) error {
 		Justification: fmt.Sprintf("presence of agents as of %s", last.Format(time.RFC3339Nano))}
 	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
 		for _, tr := range list {
+			// One that deregisters is known to have before anything else is written.
+			if j.tracker.drops(tr.Agent) {
+				continue
+			}
 			q := kg.Quad{Subject: kg.IRI(string(tr.Agent)), Predicate: propStatus, Object: kg.String(string(tr.Status)), Graph: Graph}
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/agents"
+	"koine/internal/caller"
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/kg"
@@ -185,4 +186,38 @@ func TestRecordsAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaits(t, presence.Online)
+}
+
+// What is written down of an agent goes when it deregisters, and does not come back
+// unless the agent does.
+func TestDeregistered(t *testing.T) {
+	s := serve(t, t.TempDir(), time.Hour)
+	d := agents.NewDirectory(s.Store, agents.DirectoryOptions{Leaving: presence.Forget})
+	who := caller.Caller{Principal: kg.Principal{ID: ann, Method: "key"}}
+	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it may come again
+		if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Online); err != nil {
+			t.Fatal(err)
+		}
+		s.awaits(t, presence.Online)
+		if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Deregister(t.Context(), who, ann); err != nil {
+			t.Fatal(err)
+		}
+		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Of(ann).Status != presence.Offline {
+			t.Errorf("it is %s, the graph says %q", s.tracker.Of(ann).Status, lines)
+		}
+		// What is written after it is not about ann.
+		if _, err := s.tracker.Heartbeat(t.Context(), bob, presence.Online); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitsOf(t, bob, presence.Online)
+		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 {
+			t.Errorf("it came back: %q", lines)
+		}
+	}
 }

@@ -36,6 +36,7 @@ type entry struct {
 	differs time.Time // since when now is not what was told; the zero time while it is
 	written time.Time // when it was told
 	writing bool      // it is being told right now
+	dropped bool      // what is being told is not to be there any more
 	at      time.Time // when to look at it; the zero time for not in upcoming
 }
 
@@ -199,6 +200,31 @@ func (t *Tracker) Registered(agent kg.AgentID, has bool) {
 	if e := t.tracked[agent]; e != nil {
 		t.look(e, time.Now())
 	}
+}
+
+// Forgotten says that what was written down of the agent is there no more, and that its
+// heartbeats count no more. One that has a connection is there all the same, and that is
+// written down again.
+func (t *Tracker) Forgotten(agent kg.AgentID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.tracked[agent]
+	if e == nil {
+		return
+	}
+	now := time.Now()
+	t.look(e, now)
+	e.beat, e.linger, e.stated = earlier(e.beat, now), earlier(e.linger, now), ""
+	e.told, e.dropped = never, e.writing
+	t.look(e, now)
+}
+
+// drops tells whether what is being told of the agent is not to be written.
+func (t *Tracker) drops(agent kg.AgentID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.tracked[agent]
+	return e != nil && e.dropped
 }
 
 // entry is what is known of the agent as of now, nil for one too many.

@@ -172,7 +172,9 @@ func (t *Tracker) wrote(list []*entry, told []Transition, err error, now time.Ti
 	defer t.mu.Unlock()
 	for i, e := range list {
 		e.writing = false
-		if err == nil {
+		if e.dropped {
+			e.dropped = false
+		} else if err == nil {
 			e.told, e.written = told[i].Presence, now
 		}
 		t.look(e, now)
