@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/a2a/hub"
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/audit"
@@ -163,6 +164,12 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true})
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
+	directory := trust.directory(store)
+	behind := hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Streams: streams},
+		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Refused: trail.Refused})
+	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Plain, "/agents/": httpd.Plain, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
+		server.Handle(pattern, form, behind)
+	}
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
 	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: trust.connect(server.Connect), OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})

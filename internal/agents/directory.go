@@ -282,10 +282,11 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 	for name, objects := range more {
 		r[name] = objects
 	}
-	now := []kg.Term{kg.DateTime(tx.Time())}
-	if r[propReregistered] = now; known.Registration == nil {
-		r[propRegistered] = now
+	when := propReregistered
+	if known.Registration == nil {
+		when = propRegistered
 	}
+	r[when] = []kg.Term{kg.DateTime(tx.Time())}
 	return r, nil
 }
 

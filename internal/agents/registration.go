@@ -29,7 +29,7 @@ type Registration struct {
 	Parameters, Auth, Limits, Metadata json.RawMessage
 	// Rest has what koine does not understand, by its name.
 	Rest map[string]json.RawMessage
-	// Time is when it registered, Changed when it last changed what it says.
+	// Time is when it registered, Changed when it last changed what it says; zero if never.
 	Time, Changed time.Time
 }
 

@@ -39,7 +39,7 @@ func article(kind string) string {
 }
 
 // own are the members whose content is their sender's own, and stays as it is.
-var own = map[string]bool{"metadata": true, "data": true}
+var own = map[string]bool{"metadata": true, "data": true, "details": true}
 
 // camel writes the names of members in camelCase.
 func camel(raw []byte) ([]byte, error) {

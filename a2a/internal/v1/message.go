@@ -35,7 +35,7 @@ var roles = map[tasks.Role]string{tasks.User: "ROLE_USER", tasks.Agent: "ROLE_AG
 
 // read is the message as the domain has it.
 func (m *message) read() (tasks.Message, error) {
-	out := tasks.Message{ID: m.ID, Metadata: base.Some(m.Metadata), Extensions: m.Extensions, References: m.References}
+	out := tasks.Message{ID: m.ID, Metadata: base.Some(m.Metadata), Extensions: m.Extensions, References: m.References, Parts: readParts(m.Parts)}
 	switch {
 	case m.ID == "":
 		return out, kg.Errorf(kg.CodeInvalid, "is required").At("message.messageId")
@@ -44,12 +44,16 @@ func (m *message) read() (tasks.Message, error) {
 	case m.Role != roles[tasks.User]:
 		return out, kg.Errorf(kg.CodeInvalid, "who sends a message is %s", roles[tasks.User]).At("message.role")
 	}
-	for _, p := range m.Parts {
-		out.Parts = append(out.Parts, tasks.Part{
+	return out, nil
+}
+
+func readParts(list []part) (out []tasks.Part) {
+	for _, p := range list {
+		out = append(out, tasks.Part{
 			Text: p.Text, Raw: p.Raw, URL: p.URL, Data: p.Data, MediaType: p.MediaType, Filename: p.Filename, Metadata: base.Some(p.Metadata),
 		})
 	}
-	return out, nil
+	return out
 }
 
 func writeMessage(m *tasks.Message, of base.About) *message {

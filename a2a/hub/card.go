@@ -1,0 +1,101 @@
+package hub
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"koine/a2a"
+	"koine/internal/agents"
+	"koine/kg"
+)
+
+// agentCard is the A2A card of an agent behind the hub, which clients of A2A 1.0 and 0.3
+// both read. Its addresses are the hub's.
+type agentCard struct {
+	Name                string                        `json:"name"`
+	Description         string                        `json:"description"`
+	Version             string                        `json:"version"`
+	SupportedInterfaces []a2a.CardInterface           `json:"supportedInterfaces"` // 1.0
+	URL                 string                        `json:"url"`                 // 0.3, this and the next two
+	ProtocolVersion     string                        `json:"protocolVersion"`
+	PreferredTransport  string                        `json:"preferredTransport"`
+	Capabilities        capabilities                  `json:"capabilities"`
+	SecuritySchemes     map[string]a2a.SecurityScheme `json:"securitySchemes,omitempty"`
+	DefaultInputModes   []string                      `json:"defaultInputModes"`
+	DefaultOutputModes  []string                      `json:"defaultOutputModes"`
+	Skills              []json.RawMessage             `json:"skills"`
+}
+
+type capabilities struct {
+	Streaming         bool `json:"streaming"`
+	PushNotifications bool `json:"pushNotifications"`
+}
+
+// card is GET /agents/<id>/.well-known/agent-card.json.
+func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	id := agentOf(r)
+	if id == kg.System {
+		h.deps.Card.ServeHTTP(w, r)
+		return 0, nil, nil
+	}
+	record, err := h.deps.Agents.Get(r.Context(), id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, h.cardOf(record, h.base(r)), nil
+}
+
+// base is the address of the server.
+func (h *Handler) base(r *http.Request) string {
+	switch {
+	case h.options.PublicURL != "":
+		return h.options.PublicURL
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
+	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens}, base)
+	g := record.Registration
+	address := base + "/agents/" + url.PathEscape(agents.Bare(record.ID)) + "/a2a"
+	card := &agentCard{
+		Name: record.Name, Description: g.Description, Version: g.Version,
+		SupportedInterfaces: []a2a.CardInterface{
+			{URL: address, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"}, {URL: address, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.3"},
+		},
+		URL: address, ProtocolVersion: own.ProtocolVersion, PreferredTransport: own.PreferredTransport,
+		Capabilities:      capabilities{Streaming: own.Capabilities.Streaming, PushNotifications: own.Capabilities.PushNotifications},
+		SecuritySchemes:   own.SecuritySchemes,
+		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"text/plain", "application/json"},
+		Skills: []json.RawMessage{},
+	}
+	if card.Name == "" {
+		card.Name = agents.Bare(record.ID)
+	}
+	for _, raw := range g.Skills {
+		card.Skills = append(card.Skills, wholeSkill(raw))
+	}
+	if len(g.Skills) == 0 {
+		for _, tag := range g.Capabilities {
+			card.Skills = append(card.Skills, plainJSON(map[string]any{"id": tag, "name": tag, "description": tag, "tags": []string{tag}}))
+		}
+	}
+	return card
+}
+
+// wholeSkill is a skill with the members that A2A wants, as the agent gave it otherwise.
+func wholeSkill(raw json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return raw // an object, as it was read
+	}
+	for name, value := range map[string]json.RawMessage{"description": members["name"], "tags": json.RawMessage("[]")} {
+		if _, there := members[name]; !there {
+			members[name] = value
+		}
+	}
+	return plainJSON(members)
+}

@@ -1,0 +1,103 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// What is wrong with a request before any call.
+const (
+	codeMethod = "METHOD_NOT_ALLOWED"
+	codePath   = "PATH_NOT_FOUND"
+)
+
+// errorRow is the HTTP status of a kg.Code, which is itself the code on the wire.
+type errorRow struct {
+	code   kg.Code
+	status int
+}
+
+// errorTable is the whole of it. A code without a row is an internal error.
+var errorTable = []errorRow{
+	{kg.CodeAgentNotFound, http.StatusNotFound},
+	{kg.CodeTaskNotFound, http.StatusNotFound},
+	{kg.CodeTaskEnded, http.StatusConflict},
+	{kg.CodeInvalid, http.StatusBadRequest},
+	{kg.CodeLimitExceeded, http.StatusBadRequest},
+	{kg.CodeJudgeLimit, http.StatusBadRequest},
+	{kg.CodePositionGone, http.StatusBadRequest},
+	{kg.CodeUnauthenticated, http.StatusUnauthorized},
+	{kg.CodePermissionDenied, http.StatusForbidden},
+	{kg.CodeSourceForbidden, http.StatusForbidden},
+	{kg.CodeReserved, http.StatusForbidden},
+	{kg.CodeConstraintViolation, http.StatusForbidden},
+	{kg.CodeAlignmentViolation, http.StatusForbidden},
+	{kg.CodeRateLimited, http.StatusTooManyRequests},
+	{kg.CodeOverloaded, http.StatusTooManyRequests},
+	{kg.CodeTimeout, http.StatusServiceUnavailable},
+	{kg.CodeDiskFull, http.StatusServiceUnavailable},
+	{kg.CodeReadOnly, http.StatusServiceUnavailable},
+	{kg.CodeLogDamaged, http.StatusServiceUnavailable},
+	{kg.CodeOutcomeUnknown, http.StatusServiceUnavailable},
+	{kg.CodeClosed, http.StatusServiceUnavailable},
+	{kg.CodeResync, http.StatusServiceUnavailable},
+	{kg.CodeAccessChanged, http.StatusServiceUnavailable},
+}
+
+// wireError is the error object.
+type wireError struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Details details `json:"details,omitzero"`
+
+	status int
+	retry  int // seconds
+}
+
+type details struct {
+	Field     string `json:"field,omitempty"`
+	Hint      string `json:"hint,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// wireFailure is the body of an answer that failed.
+type wireFailure struct {
+	Error *wireError `json:"error"`
+}
+
+// errorOf is what a failed call becomes. What is internal is logged here, once.
+func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
+	e := kg.AsError(err)
+	h.options.Refused(ctx, e.Code)
+	for _, row := range errorTable {
+		if row.code != e.Code {
+			continue
+		}
+		out := &wireError{Code: string(e.Code), Message: e.Message, Details: details{Field: e.Field, Hint: e.Hint}, status: row.status}
+		if row.status == http.StatusTooManyRequests || row.status == http.StatusServiceUnavailable {
+			out.retry = max(1, int(e.RetryAfter.Seconds()+0.999))
+		}
+		return out
+	}
+	who := caller.From(ctx)
+	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
+	return &wireError{
+		Code: string(kg.CodeInternal), Message: "an internal error", status: http.StatusInternalServerError,
+		Details: details{RequestID: who.RequestID, Hint: "It was logged under the request id."},
+	}
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, e *wireError) {
+	if e.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.retry))
+	}
+	if e.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
+	}
+	writeJSON(w, e.status, wireFailure{e})
+}

@@ -1,0 +1,131 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+
+	"koine/a2a/internal/v1"
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// The events of a mailbox.
+const (
+	eventLetter = "letter"
+	eventError  = "error"
+)
+
+// holder is the agent of the path, as which the caller acts.
+//
+// Errors: CodeAgentNotFound; CodeSourceForbidden.
+func holder(r *http.Request) (caller.Caller, error) {
+	who, agent := caller.From(r.Context()), agentOf(r)
+	switch {
+	case agent.Valid() != nil || agent == kg.System:
+		return who, kg.Errorf(kg.CodeAgentNotFound, "there is no mailbox of such an agent").At("id")
+	case !who.Principal.MayActFor(agent):
+		return who, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s: a mailbox is its agent's", agent)
+	}
+	who.Actor = agent
+	return who, nil
+}
+
+// mailbox is GET /agents/<id>/mailbox: what waits, and then what comes. A letter is there
+// until a state is reported of its task, so who opens the mailbox again finds it again.
+func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	// Who has its mailbox open is there.
+	ctx := caller.With(r.Context(), who)
+	out, err := h.deps.Streams.Open(ctx, sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
+		return sse.Event{Name: eventError, Data: plainJSON(wireFailure{h.endOf(ctx, reason)})}, true
+	}})
+	if err != nil {
+		return 0, nil, refusedStream(err)
+	}
+	defer out.Close()
+	box, err := h.deps.Tasks.Mail(out.Context(), who)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer box.Close()
+	err = out.Serve(w, r, letters(box))
+	var refused *sse.Refused
+	if errors.As(err, &refused) {
+		return 0, nil, refusedStream(err)
+	}
+	return 0, nil, nil // what ended it was said in it
+}
+
+func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		for letter, err := range box.Letters() {
+			if err != nil {
+				yield(sse.Event{}, err)
+				return
+			}
+			if !yield(sse.Event{Name: eventLetter, Data: plainJSON(v1.Letter(&letter))}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func refusedStream(err error) error {
+	var refused *sse.Refused
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := kg.Errorf(kg.CodeOverloaded, "no stream can be opened now")
+	e.RetryAfter = refused.RetryAfter
+	return e
+}
+
+// endOf is why a mailbox ends.
+func (h *Handler) endOf(ctx context.Context, reason error) *wireError {
+	switch {
+	case errors.Is(reason, sse.ErrShutdown):
+		return &wireError{Code: string(kg.CodeClosed), Message: "the server is shutting down"}
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		return &wireError{Code: string(kg.CodeResync), Message: "the client did not take the letters in time: open the mailbox again"}
+	case errors.Is(reason, context.DeadlineExceeded):
+		return &wireError{Code: string(kg.CodeTimeout), Message: "the stream's time is over"}
+	}
+	return h.errorOf(ctx, reason)
+}
+
+// report is POST /agents/<id>/mailbox/<task>: what becomes of a task that the agent
+// handles. It answers with the task.
+func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	said, err := v1.ReadReport(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	id := tasks.TaskID(r.PathValue("task"))
+	now, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.Reading{})
+	if err == nil && now.Handler != who.Actor {
+		err = kg.Errorf(kg.CodeTaskNotFound, "there is no such task in this mailbox").At("taskId")
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	now, err = h.deps.Tasks.Report(r.Context(), who, id, *said)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, v1.Codec{}.Task(now), nil
+}

@@ -1,0 +1,70 @@
+package v1
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"koine/a2a/internal/base"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// letter is what an agent finds in its mailbox on the hub, in the objects of A2A.
+type letter struct {
+	From    string   `json:"from"`
+	Task    *task    `json:"task"`
+	Message *message `json:"message"`
+}
+
+// Letter is a letter: who asks, the task as it is, and the message that waits.
+func Letter(l *tasks.Letter) any {
+	return &letter{string(l.Task.Creator), writeTask(l.Task), writeMessage(&l.Message, base.Of(l.Task))}
+}
+
+// ReadReport reads what an agent says of a task: an object with a state, a message, a
+// list of artifacts, an error and metadata, all of which may be absent. An artifact has
+// append and lastChunk, as an update of it has.
+func ReadReport(raw []byte) (*tasks.Report, error) {
+	var p struct {
+		State     string   `json:"state"`
+		Message   *message `json:"message"`
+		Artifacts []struct {
+			artifact
+			Append bool `json:"append"`
+			Last   bool `json:"lastChunk"`
+		} `json:"artifacts"`
+		Error    *tasks.Failure  `json:"error"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if trimmed := strings.TrimSpace(string(raw)); !strings.HasPrefix(trimmed, "{") {
+		return nil, kg.Errorf(kg.CodeInvalid, "a report is an object")
+	}
+	if err := base.Decode(raw, &p); err != nil {
+		return nil, err
+	}
+	out := &tasks.Report{Failure: p.Error, Metadata: base.Some(p.Metadata)}
+	var err error
+	if out.State, err = readState(p.State); err != nil {
+		return nil, kg.AsError(err).At("state")
+	}
+	if m := p.Message; m != nil {
+		if m.Role != "" && m.Role != roles[tasks.Agent] {
+			return nil, kg.Errorf(kg.CodeInvalid, "who reports is %s", roles[tasks.Agent]).At("message.role")
+		}
+		out.Message = &tasks.Message{ID: m.ID, Metadata: base.Some(m.Metadata), Extensions: m.Extensions, References: m.References, Parts: readParts(m.Parts)}
+	}
+	for i := range p.Artifacts {
+		a := &p.Artifacts[i]
+		if a.ID == "" {
+			return nil, kg.Errorf(kg.CodeInvalid, "is required").At("artifacts[" + strconv.Itoa(i) + "].artifactId")
+		}
+		out.Artifacts = append(out.Artifacts, tasks.Chunk{Append: a.Append, Artifact: tasks.Artifact{
+			ID: a.ID, Name: a.Name, Description: a.Description, Parts: readParts(a.Parts), Metadata: base.Some(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
+		}})
+	}
+	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "a report says something: a state, artifacts or metadata").At("state")
+	}
+	return out, nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"koine/a2a"
+	"koine/channels"
+	"koine/internal/agents"
+	"koine/internal/presence"
+	"koine/kg"
+)
+
+// directory is where agents register. One that deregisters leaves all channels, and
+// what is written down of its presence goes.
+func (t *trust) directory(store *kg.Store) *agents.Directory {
+	return agents.NewDirectory(store, agents.DirectoryOptions{
+		Self:     itself(),
+		Presence: func(id kg.AgentID) string { return string(t.presence.Of(id).Status) },
+		Leaving:  presence.Forget,
+		Left: func(ctx context.Context, id kg.AgentID) error {
+			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
+			return err
+		},
+	})
+}
+
+// itself is koine as one of the agents.
+func itself() *agents.Record {
+	card := a2a.NewCard(a2a.CardOptions{Version: versionText(), Channels: true}, "")
+	var tags []string
+	for _, skill := range card.Skills {
+		tags = append(tags, skill.Tags...)
+	}
+	slices.Sort(tags)
+	return &agents.Record{
+		ID: kg.System, Name: card.Name, Status: agents.Active,
+		Registration: &agents.Registration{Description: card.Description, Version: card.Version, Capabilities: slices.Compact(tags)},
+	}
+}
