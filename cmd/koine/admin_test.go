@@ -20,7 +20,7 @@ func TestAdministrators(t *testing.T) {
 	}{
 		"an administrator": {kg.Principal{ID: "agent://a", Roles: []string{kg.RoleAdmin}, Method: "key"}, http.StatusNoContent},
 		"a reviewer":       {kg.Principal{ID: "agent://a", Roles: []string{kg.RoleReviewer}, Method: "key"}, http.StatusForbidden},
-		"nobody":           {kg.Principal{}, http.StatusForbidden},
+		"nobody":           {kg.Principal{Method: caller.MethodNone}, http.StatusForbidden},
 	} {
 		for _, path := range []string{checkPath, backupPath} {
 			r := httptest.NewRequest(http.MethodPost, path, nil)

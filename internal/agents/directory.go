@@ -232,14 +232,12 @@ func (d *Directory) update(ctx context.Context, by caller.Caller, id kg.AgentID,
 			return err
 		}
 		known := recordOf(subjectOf(id), found)
-		if !by.Principal.MayActFor(id) && !administers(by.Principal) && (known == nil || known.Owner != agent) {
+		if !by.Principal.MayActFor(id) && !by.Principal.IsAdmin() && (known == nil || known.Owner != agent) {
 			return kg.Errorf(kg.CodePermissionDenied, "an agent is registered by itself, its owner or an administrator").At("id")
 		}
 		return do(tx, known)
 	})
 }
-
-func administers(p kg.Principal) bool { return p.HasRole(kg.RoleAdmin) || p.Trusted() }
 
 // properties are those of the record that an agent is to have.
 func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (records.Record, error) {
@@ -258,7 +256,7 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 	change := Change{Name: &wish.Name}
 	if wish.Owner != known.Owner {
 		agent, _ := by.Agent() // asked before
-		if known.Owner != "" && known.Owner != agent && !administers(by.Principal) {
+		if known.Owner != "" && known.Owner != agent && !by.Principal.IsAdmin() {
 			if wish.Owner != "" {
 				return nil, kg.Errorf(kg.CodePermissionDenied, "another owner is for the owner or an administrator to say").At("owner")
 			}
@@ -267,7 +265,7 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 		}
 	}
 	if wish.Status != "" && wish.Status != known.Status {
-		if !administers(by.Principal) {
+		if !by.Principal.IsAdmin() {
 			return nil, kg.Errorf(kg.CodePermissionDenied, "who is let in is for administrators to say").At("status")
 		}
 		if wish.Status == Suspended && by.Principal.ID == id {
