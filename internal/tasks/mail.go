@@ -15,6 +15,7 @@ import (
 type Letter struct {
 	Task    *Task // without its artifacts and earlier messages
 	Message Message
+	Number  int // of the message in the task, from 1
 	// Position is behind the letter in the mailbox.
 	Position kg.Position
 }
@@ -35,6 +36,11 @@ type Mailbox struct {
 //
 // Errors: those of kg.Store.Watch.
 func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) {
+	return s.mail(ctx, by)
+}
+
+// mail opens a mailbox whose watcher follows other patterns too.
+func (s *Service) mail(ctx context.Context, by caller.Caller, also ...kg.Pattern) (*Mailbox, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) 
 	}
 	slices.SortFunc(box.waiting, func(a, b kg.Term) int { return cmp.Compare(since[a], since[b]) })
 	view := kg.View{Principal: snapshot.View().Principal, AllGraphs: true}
-	box.watcher, err = s.store.Watch(ctx, kg.Filter{View: view, Patterns: []kg.Pattern{mail}, Ops: []kg.Op{kg.Add}}, box.from)
+	box.watcher, err = s.store.Watch(ctx, kg.Filter{View: view, Patterns: append([]kg.Pattern{mail}, also...), Ops: []kg.Op{kg.Add}}, box.from)
 	return box, err
 }
 
@@ -109,7 +115,7 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	id, _ := messageNumber(subject)
+	id, n := messageNumber(subject)
 	graph, err := graphIn(snapshot, id)
 	if err != nil {
 		return nil, err
@@ -123,5 +129,5 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 		return nil, err
 	}
 	t, err := readTask(snapshot, id, Reading{})
-	return &Letter{Task: t, Message: *m}, err
+	return &Letter{Task: t, Message: *m, Number: n}, err
 }

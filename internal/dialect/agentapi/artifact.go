@@ -1,0 +1,71 @@
+package agentapi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"koine/internal/tasks"
+)
+
+// artifact is an Artifact; id and name are koine's additions.
+type artifact struct {
+	ID       string          `json:"id,omitempty"`
+	Type     string          `json:"type"`
+	Content  json.RawMessage `json:"content"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Name     string          `json:"name,omitempty"`
+}
+
+const typeMessage = "message" // of an artifact whose content is a list of parts
+
+// read makes an artifact that is handed over whole. One without an id is known by its
+// place.
+func (a *artifact) read(n int) (tasks.Chunk, error) {
+	c := tasks.Chunk{Artifact: tasks.Artifact{ID: a.ID, Name: a.Name, Complete: true}}
+	if c.ID == "" {
+		c.ID = fmt.Sprintf("artifact-%d", n+1)
+	}
+	if len(a.Metadata) > 0 && string(a.Metadata) != "null" {
+		c.Metadata = a.Metadata
+	}
+	if a.Type == typeMessage {
+		var list []part
+		if json.Unmarshal(a.Content, &list) == nil && len(list) > 0 {
+			parts, err := readParts(list)
+			if err == nil {
+				c.Parts = parts
+				return c, nil
+			}
+		}
+	}
+	p, err := (&part{Type: a.Type, Content: a.Content}).read()
+	if p.Data != nil && p.Type == "" {
+		p.Type = typeData // what is said is given back
+	}
+	c.Parts = []tasks.Part{p}
+	return c, err
+}
+
+// writeArtifact gives an artifact that was made here back as it was; of others, one
+// part is the content, and several are a message.
+func writeArtifact(a *tasks.Artifact) (out artifact, err error) {
+	out = artifact{ID: a.ID, Name: a.Name, Metadata: a.Metadata}
+	if len(a.Parts) == 1 && (a.Parts[0].Text == nil || a.Parts[0].Type != "") {
+		p, err := writePart(&a.Parts[0])
+		if err != nil {
+			return out, err
+		}
+		out.Type, out.Content = p.Type, p.Content
+		if a.Parts[0].Data != nil && a.Parts[0].Type == "" {
+			out.Type = "result"
+		}
+		return out, nil
+	}
+	parts, err := writeParts(a.Parts)
+	if err != nil {
+		return out, err
+	}
+	out.Type = typeMessage
+	out.Content, err = plainJSON(parts)
+	return out, err
+}

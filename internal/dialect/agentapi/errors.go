@@ -1,0 +1,123 @@
+package agentapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"koine/internal/caller"
+	"koine/kg"
+)
+
+// The codes of the protocol (a2a-rest, "Error Handling").
+const (
+	codeAgent          = "AGENT_NOT_FOUND"
+	codeTask           = "TASK_NOT_FOUND"
+	codeRequest        = "INVALID_REQUEST"
+	codeAuthentication = "AUTHENTICATION_ERROR"
+	codeAuthorization  = "AUTHORIZATION_ERROR"
+	codeExecution      = "AGENT_EXECUTION_ERROR"
+	codeInternal       = "INTERNAL_SERVER_ERROR"
+	// Those that koine adds, where none of the above says what happened.
+	codeMessage    = "MESSAGE_NOT_FOUND"
+	codeTaskEnded  = "TASK_ENDED"
+	codeRate       = "RATE_LIMITED"
+	codeOverloaded = "UNAVAILABLE"
+	codeMethod     = "METHOD_NOT_ALLOWED"
+	codePath       = "NOT_FOUND"
+)
+
+// errorRow says what a kg.Code becomes.
+type errorRow struct {
+	code   kg.Code
+	name   string
+	status int
+}
+
+// errorTable is the whole of it. A code without a row is an internal error.
+var errorTable = []errorRow{
+	{kg.CodeAgentNotFound, codeAgent, http.StatusNotFound},
+	{kg.CodeTaskNotFound, codeTask, http.StatusNotFound},
+	{kg.CodeNotFound, codeMessage, http.StatusNotFound},
+	{kg.CodeTaskEnded, codeTaskEnded, http.StatusConflict},
+	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
+	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
+	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},
+	{kg.CodeCursorForeign, codeRequest, http.StatusBadRequest},
+	{kg.CodeCursorGone, codeRequest, http.StatusBadRequest},
+	{kg.CodePositionGone, codeRequest, http.StatusBadRequest},
+	{kg.CodeUnauthenticated, codeAuthentication, http.StatusUnauthorized},
+	{kg.CodePermissionDenied, codeAuthorization, http.StatusForbidden},
+	{kg.CodeSourceForbidden, codeAuthorization, http.StatusForbidden},
+	{kg.CodeReserved, codeAuthorization, http.StatusForbidden},
+	{kg.CodeConstraintViolation, codeAuthorization, http.StatusForbidden},
+	{kg.CodeAlignmentViolation, codeAuthorization, http.StatusForbidden},
+	{kg.CodeRateLimited, codeRate, http.StatusTooManyRequests},
+	{kg.CodeOverloaded, codeOverloaded, http.StatusTooManyRequests},
+	{kg.CodeTimeout, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeDiskFull, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeReadOnly, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeLogDamaged, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeOutcomeUnknown, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeClosed, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeResync, codeOverloaded, http.StatusServiceUnavailable},
+	{kg.CodeAccessChanged, codeOverloaded, http.StatusServiceUnavailable},
+}
+
+// wireError is the error object.
+type wireError struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
+
+	status int
+	retry  int // seconds
+}
+
+type details struct {
+	Field     string `json:"field,omitempty"`
+	Hint      string `json:"hint,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// errorOf is what a failed call becomes. What is internal is logged here, once.
+func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
+	e := kg.AsError(err)
+	h.options.Refused(who, e.Code)
+	for _, row := range errorTable {
+		if row.code != e.Code {
+			continue
+		}
+		out := &wireError{Code: row.name, Message: e.Message, status: row.status}
+		if row.status == http.StatusTooManyRequests || row.status == http.StatusServiceUnavailable {
+			out.retry = max(1, int(e.RetryAfter.Seconds()+0.999))
+		}
+		return out.with(details{Field: e.Field, Hint: e.Hint, Reason: string(e.Code)})
+	}
+	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
+	out := &wireError{Code: codeInternal, Message: "an internal error", status: http.StatusInternalServerError}
+	return out.with(details{RequestID: who.RequestID, Hint: "It was logged under the request id."})
+}
+
+func (e *wireError) with(d details) *wireError {
+	raw, err := plainJSON(d)
+	if err != nil {
+		panic(err) // texts
+	}
+	e.Details = raw
+	return e
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, e *wireError) {
+	if e.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.retry))
+	}
+	writeJSON(w, e.status, wireFailure{e})
+}
+
+// wireFailure is the body of an answer that failed.
+type wireFailure struct {
+	Error *wireError `json:"error"`
+}

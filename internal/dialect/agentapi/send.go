@@ -1,0 +1,103 @@
+package agentapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// sending is the body of POST /agents/:agentId/messages. All but message and stream
+// are koine's additions.
+type sending struct {
+	Message  []part          `json:"message"`
+	Stream   bool            `json:"stream"`
+	ID       string          `json:"messageId"` // the same is taken once
+	Task     tasks.TaskID    `json:"taskId"`    // of one that goes on
+	Context  string          `json:"contextId"`
+	Parent   tasks.TaskID    `json:"parentId"`
+	User     string          `json:"userId"`
+	Metadata json.RawMessage `json:"metadata"` // of a new task
+}
+
+func (s *sending) read(to kg.AgentID) (out tasks.Sending, err error) {
+	out = tasks.Sending{To: to, Task: s.Task, Context: s.Context, Parent: s.Parent, User: s.User, AlwaysTask: true}
+	if string(s.Metadata) != "null" {
+		out.Metadata = s.Metadata
+	}
+	out.Message.ID = s.ID
+	out.Message.Parts, err = readParts(s.Message)
+	return out, err
+}
+
+// wireSent says what became of a message. The text has taskId only.
+type wireSent struct {
+	TaskID    tasks.TaskID `json:"taskId"`
+	MessageID string       `json:"messageId,omitempty"`
+}
+
+// sendMessage is POST /agents/:agentId/messages.
+func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	var body sending
+	if err := h.readBody(w, r, &body); err != nil {
+		return 0, nil, err
+	}
+	s, err := body.read(kg.CanonicalAgent(r.PathValue("id")))
+	if err != nil {
+		return 0, nil, err
+	}
+	if body.Stream {
+		return 0, nil, h.stream(w, r, who, s)
+	}
+	sent, err := h.deps.Tasks.Send(r.Context(), who, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusAccepted, sentOf(sent), nil
+}
+
+func sentOf(sent *tasks.Sent) wireSent {
+	return wireSent{sent.Task.ID, messageID(sent.Task.ID, sent.Number)}
+}
+
+// messageID names a message for GET /messages: messages have no ids of their own that
+// nobody else could choose.
+func messageID(task tasks.TaskID, n int) string { return string(task) + "." + strconv.Itoa(n) }
+
+// message is what GET /messages/:messageId answers.
+type message struct {
+	ID        string          `json:"id"`
+	TaskID    tasks.TaskID    `json:"taskId"`
+	AgentID   string          `json:"agentId"` // whom the task is for
+	From      string          `json:"from"`
+	CreatedAt string          `json:"createdAt"`
+	Message   []part          `json:"message"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+// getMessage is GET /messages/:messageId.
+func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	id := r.PathValue("id")
+	task, number, _ := strings.Cut(id, ".")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0, nil, errNoMessage()
+	}
+	t, m, err := h.deps.Tasks.Message(r.Context(), who, tasks.TaskID(task), n)
+	if kg.CodeOf(err) == kg.CodeTaskNotFound {
+		err = errNoMessage()
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	parts, err := writeParts(m.Parts)
+	return http.StatusOK, message{
+		ID: messageID(t.ID, n), TaskID: t.ID, AgentID: bare(t.Handler), From: bare(m.Author), CreatedAt: timestamp(m.Time), Message: parts, Metadata: m.Metadata,
+	}, err
+}
+
+func errNoMessage() *kg.Error { return kg.Errorf(kg.CodeNotFound, "there is no such message") }

@@ -1,0 +1,303 @@
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Bounds of a socket.
+const (
+	DefaultPingInterval = 30 * time.Second
+	DefaultAuthTimeout  = 10 * time.Second
+	writeTimeout        = 10 * time.Second
+	maxCloseReason      = 123 // what a close frame has room for
+)
+
+// The codes with which sockets close, beside those of RFC 6455.
+const (
+	closeUnauthorized websocket.StatusCode = 4401
+	closeForbidden    websocket.StatusCode = 4403
+)
+
+// socket is one connection. The goroutine that opened it reads, one tells what
+// concerns the agent, and one looks whether the client is still there.
+type socket struct {
+	handler *Handler
+	conn    *websocket.Conn
+	ctx     context.Context // its cause says why the socket ends
+	cancel  context.CancelCauseFunc
+	all     sync.WaitGroup
+	feeding bool // of the reader alone
+
+	mu  sync.Mutex // guards who, which is whoever the frame before authenticated
+	who caller.Caller
+}
+
+// serveSocket is /ws.
+func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
+	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
+		refuse(w, &wireError{Code: codeAuthorization, Message: "pages of this origin may not open a socket", status: http.StatusForbidden})
+		return
+	}
+	who := caller.From(r.Context())
+	place, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{})
+	if err != nil {
+		refuse(w, h.errorOf(who, refusedStream(err)))
+		return
+	}
+	defer place.Close()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: h.options.OriginAllowed != nil}) // which was asked
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
+	conn.SetReadLimit(h.options.MaxBodyBytes)
+	s := &socket{handler: h, conn: conn, who: who}
+	s.ctx, s.cancel = context.WithCancelCause(place.Context())
+	s.serve()
+}
+
+func (s *socket) serve() {
+	if s.who.Principal.Method == caller.MethodNone {
+		timer := time.AfterFunc(s.handler.options.AuthTimeout, func() {
+			if s.caller().Principal.Method == caller.MethodNone {
+				s.cancel(kg.Errorf(kg.CodeUnauthenticated, "the first frame says who you are: {\"type\":\"auth\"}"))
+			}
+		})
+		defer timer.Stop()
+	} else {
+		s.begin()
+	}
+	s.all.Go(s.beat)
+	s.all.Go(s.end)
+	s.read()
+	s.all.Wait()
+}
+
+func (s *socket) caller() caller.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.who
+}
+
+// begin tells what concerns the agent from now on.
+func (s *socket) begin() {
+	if !s.feeding {
+		s.feeding = true
+		s.all.Go(s.tell)
+	}
+}
+
+// tell writes what concerns the agent, in order.
+func (s *socket) tell() {
+	feed, err := s.handler.deps.Tasks.Concerning(s.ctx, s.caller())
+	if err != nil {
+		s.cancel(err)
+		return
+	}
+	defer feed.Close()
+	for h, err := range feed.Happenings() {
+		if err == nil {
+			err = s.tellOf(&h)
+		}
+		if err != nil {
+			s.cancel(err)
+			return
+		}
+	}
+}
+
+func (s *socket) tellOf(h *tasks.Happening) error {
+	var f *sentFrame
+	var err error
+	switch {
+	case h.Letter != nil:
+		f, err = letterFrame(h.Letter)
+	case h.Task.Version == 1: // who made it was told
+		return nil
+	default:
+		f, err = taskFrame(h.Task)
+	}
+	if err != nil {
+		return err
+	}
+	return s.write(f)
+}
+
+// write sends a frame. A client that does not take it in time is given up.
+func (s *socket) write(f *sentFrame) error {
+	raw, err := plainJSON(f)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, writeTimeout)
+	defer cancel()
+	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
+		if s.ctx.Err() == nil && ctx.Err() != nil {
+			return sse.ErrSlowConsumer
+		}
+		return sse.ErrClientGone
+	}
+	return nil
+}
+
+// beat looks whether the client is still there.
+func (s *socket) beat() {
+	tick := time.NewTicker(s.handler.options.PingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, s.handler.options.PingInterval)
+		err := s.conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			s.cancel(sse.ErrClientGone)
+			return
+		}
+	}
+}
+
+// end closes the connection when the socket ends, and says why.
+func (s *socket) end() {
+	<-s.ctx.Done()
+	code, reason := closing(context.Cause(s.ctx))
+	_ = s.conn.Close(code, reason) // which ends the reading too
+}
+
+func closing(cause error) (websocket.StatusCode, string) {
+	switch code := kg.CodeOf(cause); {
+	case errors.Is(cause, sse.ErrClientGone):
+		return websocket.StatusNormalClosure, ""
+	case errors.Is(cause, sse.ErrShutdown):
+		return websocket.StatusGoingAway, "the server is shutting down"
+	case errors.Is(cause, sse.ErrSlowConsumer):
+		return websocket.StatusTryAgainLater, "the client did not take the frames in time"
+	case code == kg.CodeUnauthenticated:
+		return closeUnauthorized, clip(kg.AsError(cause).Message)
+	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
+		return closeForbidden, clip(kg.AsError(cause).Message)
+	case code == kg.CodeRateLimited:
+		return websocket.StatusTryAgainLater, string(code)
+	}
+	return websocket.StatusInternalError, "an internal error"
+}
+
+func clip(text string) string { return text[:min(len(text), maxCloseReason)] }
+
+// read takes frames until the connection ends.
+func (s *socket) read() {
+	defer s.cancel(sse.ErrClientGone)
+	for {
+		// Not the socket's context: the library closes a connection whose read is
+		// cancelled, and the reason would be lost.
+		kind, raw, err := s.conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		if s.ctx.Err() != nil {
+			continue // the rest up to the client's own close
+		}
+		var f received
+		if kind != websocket.MessageText {
+			err = kg.Errorf(kg.CodeInvalid, "a frame is text")
+		} else {
+			err = decode(raw, &f)
+		}
+		var answer *sentFrame
+		if err == nil {
+			answer, err = s.take(&f, raw)
+		}
+		if err != nil {
+			answer = &sentFrame{Type: frameError, Error: s.handler.errorOf(s.caller(), err)}
+		}
+		if answer == nil {
+			continue
+		}
+		answer.RequestID = f.RequestID
+		if err := s.write(answer); err != nil {
+			s.cancel(err)
+		}
+	}
+}
+
+// take does what a frame asks for, and gives the answer to it.
+func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
+	who := s.caller()
+	if f.Type != frameAuth && who.Principal.Method == caller.MethodNone {
+		return nil, kg.Errorf(kg.CodeUnauthenticated, "the first frame says who you are: {\"type\":\"auth\"}")
+	}
+	switch f.Type {
+	case frameAuth:
+		return nil, s.authenticate(raw)
+	case frameMessage:
+		return s.send(who, f)
+	case frameUpdated, frameCompleted:
+		return s.report(who, f)
+	}
+	return nil, kg.Errorf(kg.CodeInvalid, "is auth, message, task.updated or task.completed").At("type")
+}
+
+// authenticate takes a credential, as browsers cannot send one in a header. A second
+// one has no meaning.
+func (s *socket) authenticate(raw []byte) error {
+	connect := s.handler.options.Connect
+	if connect == nil || s.feeding {
+		return nil
+	}
+	who, err := connect(s.ctx, s.cancel, s.caller(), raw)
+	if err != nil {
+		s.cancel(err)
+		return err
+	}
+	s.mu.Lock()
+	s.who = who
+	s.mu.Unlock()
+	s.begin()
+	return nil
+}
+
+func (s *socket) send(who caller.Caller, f *received) (*sentFrame, error) {
+	to := kg.CanonicalAgent(f.AgentID)
+	if f.AgentID == "" {
+		to = ""
+	}
+	sending, err := f.sending.read(to)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := s.handler.deps.Tasks.Send(s.ctx, who, sending)
+	if err != nil {
+		return nil, err
+	}
+	t, err := writeTask(sent.Task)
+	return &sentFrame{Type: frameCreated, TaskID: sent.Task.ID, Task: t, MessageID: sentOf(sent).MessageID}, err
+}
+
+func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
+	if f.Task == nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("task")
+	}
+	if f.Type == frameCompleted && f.Task.State == "" {
+		f.Task.State = completed
+	}
+	t, err := s.handler.update(s.ctx, who, f.Task.ID, &f.Task.change)
+	if err != nil || f.RequestID == nil {
+		return nil, err // what it has become is told to all who take part
+	}
+	return taskFrame(t)
+}

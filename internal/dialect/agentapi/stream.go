@@ -1,0 +1,166 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+
+	"koine/internal/caller"
+	"koine/internal/sse"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// The events of a stream.
+const (
+	eventUpdate   = "update"
+	eventComplete = "complete"
+	eventError    = "error"
+)
+
+// update is the data of an update: a piece of what is made, or how far the task is.
+type update struct {
+	Type     string          `json:"type"` // partial or status
+	Content  json.RawMessage `json:"content,omitempty"`
+	Artifact string          `json:"artifactId,omitempty"`
+	PartType string          `json:"contentType,omitempty"` // of the part that it is; text if absent
+	State    string          `json:"state,omitempty"`
+	TaskID   tasks.TaskID    `json:"taskId,omitempty"`
+	Message  []part          `json:"message,omitempty"`
+}
+
+// stream sends a message and tells what becomes of it, to the end.
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.Sending) error {
+	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
+		data, err := plainJSON(wireFailure{h.endOf(who, reason)})
+		return sse.Event{Name: eventError, Data: data}, err == nil
+	}})
+	if err != nil {
+		return refusedStream(err)
+	}
+	defer out.Close()
+	first, st, err := h.begin(out.Context(), who, s)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	err = out.Serve(w, r, h.events(first, st))
+	var refused *sse.Refused
+	if errors.As(err, &refused) {
+		return refusedStream(err)
+	}
+	return nil // what ended it was said in it
+}
+
+// begin sends the message; the stream begins before anything can come of it.
+func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending) (*tasks.Task, *tasks.Stream, error) {
+	if s.Task != "" {
+		st, err := h.deps.Tasks.Follow(ctx, who, s.Task)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := h.deps.Tasks.Send(ctx, who, s); err != nil {
+			st.Close()
+			return nil, nil, err
+		}
+		return st.Task, st, nil
+	}
+	sent, err := h.deps.Tasks.Send(ctx, who, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.Behind(sent.Task))
+	return sent.Task, st, err
+}
+
+func refusedStream(err error) error {
+	var refused *sse.Refused
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := kg.Errorf(kg.CodeOverloaded, "no stream can be opened now")
+	e.RetryAfter = refused.RetryAfter
+	return e
+}
+
+// endOf is why a stream ends that is not at its end.
+func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
+	switch {
+	case errors.Is(reason, sse.ErrShutdown):
+		return &wireError{Code: codeOverloaded, Message: "the server is shutting down"}
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		return &wireError{Code: codeOverloaded, Message: "the client did not take the events in time"}
+	}
+	return h.errorOf(who, reason)
+}
+
+func (h *Handler) events(first *tasks.Task, st *tasks.Stream) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		id := h.deps.Positions.FormatPosition(st.Position())
+		event, err := eventOf(eventUpdate, id, update{Type: "status", State: states[first.Status.State], TaskID: first.ID})
+		if !yield(event, err) || err != nil {
+			return
+		}
+		for e, err := range st.Events() {
+			if err != nil {
+				yield(sse.Event{}, err)
+				return
+			}
+			list, err := h.eventsOf(first.ID, &e)
+			if err != nil {
+				yield(sse.Event{}, err)
+				return
+			}
+			for _, event := range list {
+				if !yield(event, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// eventsOf is what a stream says of something that happened.
+func (h *Handler) eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, err error) {
+	position := h.deps.Positions.FormatPosition(e.Position)
+	say := func(kind string, data any) {
+		var event sse.Event
+		if event, err = eventOf(kind, position, data); err == nil {
+			out = append(out, event)
+		}
+	}
+	switch {
+	case e.Chunk != nil:
+		for i := range e.Chunk.Parts {
+			p, err := writePart(&e.Chunk.Parts[i])
+			if err != nil {
+				return nil, err
+			}
+			u := update{Type: "partial", Content: p.Content, Artifact: e.Chunk.ID}
+			if p.Type != typeText {
+				u.PartType = p.Type
+			}
+			say(eventUpdate, u)
+		}
+	case e.Status != nil && e.Status.State == tasks.Completed:
+		say(eventComplete, wireSent{TaskID: id})
+	case e.Status != nil && e.Status.State.Ended():
+		say(eventError, wireFailure{failureOf(&tasks.Task{ID: id, Status: *e.Status, Failure: e.Failure})})
+	case e.Status != nil:
+		u := update{Type: "status", State: states[e.Status.State], TaskID: id}
+		if m := e.Status.Message; m != nil {
+			if u.Message, err = writeParts(m.Parts); err != nil {
+				return nil, err
+			}
+		}
+		say(eventUpdate, u)
+	}
+	return out, err
+}
+
+func eventOf(kind, id string, data any) (sse.Event, error) {
+	raw, err := plainJSON(data)
+	return sse.Event{ID: id, Name: kind, Data: raw}, err
+}

@@ -1,0 +1,44 @@
+package agentapi
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// task is a Task.
+type task struct {
+	ID        tasks.TaskID    `json:"id"`
+	AgentID   string          `json:"agentId"`
+	State     string          `json:"state"`
+	CreatedAt string          `json:"createdAt"`
+	UpdatedAt string          `json:"updatedAt"`
+	ParentID  tasks.TaskID    `json:"parentId,omitempty"`
+	UserID    string          `json:"userId,omitempty"`
+	Error     *wireError      `json:"error,omitempty"`
+	Artifacts []artifact      `json:"artifacts"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+func writeTask(t *tasks.Task) (*task, error) {
+	out := &task{
+		ID: t.ID, AgentID: bare(t.Handler), State: states[t.Status.State], CreatedAt: timestamp(t.Created), UpdatedAt: timestamp(t.Updated),
+		ParentID: t.Parent, UserID: t.User, Error: failureOf(t), Artifacts: []artifact{}, Metadata: t.Metadata,
+	}
+	for i := range t.Artifacts {
+		a, err := writeArtifact(&t.Artifacts[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Artifacts = append(out.Artifacts, a)
+	}
+	return out, nil
+}
+
+// bare is an agent's id as this protocol spells it.
+func bare(id kg.AgentID) string { return strings.TrimPrefix(string(id), "agent://") }
+
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

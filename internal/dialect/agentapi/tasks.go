@@ -1,0 +1,135 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// reading is how much of a task is shown: there is no history here.
+var reading = tasks.Reading{Artifacts: true}
+
+// taskPage is what GET /tasks answers.
+type taskPage struct {
+	Tasks []*task `json:"tasks"`
+	Next  string  `json:"nextPageToken,omitempty"`
+	Total int     `json:"total"`
+}
+
+// listTasks is GET /tasks: those that the caller created or handles.
+func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	first, after, err := pageOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	q, values := tasks.Query{First: first, After: after, Reading: reading}, r.URL.Query()
+	if agent := values.Get("agentId"); agent != "" {
+		q.Handler = kg.CanonicalAgent(agent)
+	}
+	if state := values.Get("state"); state != "" {
+		if q.States = meant[state]; q.States == nil {
+			return 0, nil, kg.Errorf(kg.CodeInvalid, "is pending, in_progress, completed or failed").At("state")
+		}
+	}
+	q.Parent = tasks.TaskID(values.Get("parentId"))
+	page, err := h.deps.Tasks.List(r.Context(), who, q)
+	if err != nil {
+		return 0, nil, err
+	}
+	out := taskPage{Tasks: []*task{}, Next: page.Next, Total: page.Total}
+	for i := range page.Tasks {
+		t, err := writeTask(&page.Tasks[i])
+		if err != nil {
+			return 0, nil, err
+		}
+		out.Tasks = append(out.Tasks, t)
+	}
+	return http.StatusOK, out, nil
+}
+
+// getTask is GET /tasks/:taskId.
+func (h *Handler) getTask(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	t, err := h.deps.Tasks.Get(r.Context(), who, tasks.TaskID(r.PathValue("id")), reading)
+	if err != nil {
+		return 0, nil, err
+	}
+	out, err := writeTask(t)
+	return http.StatusOK, out, err
+}
+
+// change is the body of PUT /tasks/:taskId: what is not said stays. Artifacts are those
+// of these ids, or places; others stay.
+type change struct {
+	State     string          `json:"state"`
+	Error     *wireError      `json:"error"`
+	Artifacts []artifact      `json:"artifacts"`
+	Metadata  json.RawMessage `json:"metadata"`
+	Message   []part          `json:"message"` // said with the state
+}
+
+func (c *change) read() (r tasks.Report, err error) {
+	if c.Error != nil {
+		r.Failure = &tasks.Failure{Code: c.Error.Code, Message: c.Error.Message, Details: c.Error.Details}
+	}
+	if c.State != "" {
+		if r.State, err = stateOf(c.State, r.Failure); err != nil {
+			return r, err
+		}
+		if r.State != tasks.Failed {
+			r.Failure = nil // the state says it
+		}
+	}
+	for i := range c.Artifacts {
+		a, err := c.Artifacts[i].read(i)
+		if err != nil {
+			return r, kg.AsError(err).At("artifacts")
+		}
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	if string(c.Metadata) != "null" {
+		r.Metadata = c.Metadata
+	}
+	if len(c.Message) > 0 {
+		parts, err := readParts(c.Message)
+		if err != nil {
+			return r, err
+		}
+		r.Message = &tasks.Message{Parts: parts}
+	}
+	return r, nil
+}
+
+// putTask is PUT /tasks/:taskId. Its handler reports; its creator may cancel it, which
+// is to say that it failed with CANCELED.
+func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	var body change
+	if err := h.readBody(w, r, &body); err != nil {
+		return 0, nil, err
+	}
+	t, err := h.update(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body)
+	if err != nil {
+		return 0, nil, err
+	}
+	out, err := writeTask(t)
+	return http.StatusOK, out, err
+}
+
+func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) (*tasks.Task, error) {
+	report, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil {
+		return h.deps.Tasks.Cancel(ctx, who, id)
+	}
+	return h.deps.Tasks.Report(ctx, who, id, report)
+}
+
+// deleteTask is DELETE /tasks/:taskId.
+func (h *Handler) deleteTask(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	return http.StatusNoContent, nil, h.deps.Tasks.Delete(r.Context(), who, tasks.TaskID(r.PathValue("id")))
+}
