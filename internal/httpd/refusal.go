@@ -21,6 +21,9 @@ const (
 	JSONRPC
 	// GraphQL: {"errors": [{"message": …, "extensions": {…}}]}.
 	GraphQL
+	// Named: {"error": {"code": "…", "message": …, "details": {…}}}, with the codes of
+	// the REST protocol of agents and tasks.
+	Named
 )
 
 // refusal is an answer that the server gives in place of a handler.
@@ -103,6 +106,16 @@ type (
 		Message string      `json:"message"`
 		Data    refusalData `json:"data"`
 	}
+	namedError struct {
+		Code    string       `json:"code"`
+		Message string       `json:"message"`
+		Details namedDetails `json:"details"`
+	}
+	namedDetails struct {
+		Reason       string `json:"reason"`
+		Hint         string `json:"hint,omitempty"`
+		RetryAfterMs int    `json:"retryAfterMs,omitempty"`
+	}
 	graphQLError struct {
 		Message    string            `json:"message"`
 		Extensions graphQLExtensions `json:"extensions"`
@@ -129,9 +142,29 @@ func (f *refusal) body(form Form) any {
 			Errors []graphQLError `json:"errors"`
 		}{[]graphQLError{{f.message, graphQLExtensions{f.reason, f.hint, f.retry * 1000}}}}
 	}
+	if form == Named {
+		return struct {
+			Error namedError `json:"error"`
+		}{namedError{f.name(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
+	}
 	return struct {
 		Error refusalError `json:"error"`
 	}{refusalError{0, f.message, data}}
+}
+
+// name is the refusal's code where codes are names.
+func (f *refusal) name() string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "AUTHENTICATION_ERROR"
+	case http.StatusForbidden:
+		return "AUTHORIZATION_ERROR"
+	case http.StatusInternalServerError:
+		return "INTERNAL_SERVER_ERROR"
+	case http.StatusTooManyRequests:
+		return "RATE_LIMITED"
+	}
+	return "INVALID_REQUEST"
 }
 
 // refuse answers in the form of the route that the request is for.

@@ -141,10 +141,12 @@ func (s *socket) write(f *sentFrame) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, writeTimeout)
+	// Not the socket's context: the library closes a connection whose write is
+	// cancelled, and the reason would be lost.
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
-		if s.ctx.Err() == nil && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return sse.ErrSlowConsumer
 		}
 		return sse.ErrClientGone
