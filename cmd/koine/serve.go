@@ -16,6 +16,7 @@ import (
 	"koine/graph/transport"
 	"koine/internal/audit"
 	"koine/internal/demo"
+	"koine/internal/dialect/agentapi"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/httpd"
 	"koine/internal/policy"
@@ -175,6 +176,9 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: trust.connect(server.Connect), OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
+
+	server.HandleSocket(restPrefix+"/", httpd.Named, restHandler(agentapi.Deps{Agents: directory, Tasks: work, Positions: store, Streams: streams},
+		agentapi.Options{Logger: log, OriginAllowed: server.OriginAllowed, Connect: trust.connect(server.Connect), Refused: refusedOf(trail)}))
 
 	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))
 	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
