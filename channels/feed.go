@@ -41,6 +41,17 @@ func (s *Service) channelsOf(by Caller, agent kg.AgentID) selection {
 	return of
 }
 
+// inboxOf are the channels that the agent is a member of, and the others that it
+// reads and in which something was said to it alone or to few: through their scope,
+// or because everybody reads them.
+func (s *Service) inboxOf(by Caller, agent kg.AgentID) selection {
+	of, reader := s.channelsOf(by, agent), by.reader(agent)
+	of.list = func() []ChannelID { return s.table.inboxed(agent) }
+	of.has = func(e *entry) bool { return e.as(reader).reads(agent) }
+	of.patterns = append(of.patterns, kg.Pattern{Predicate: propLaneReader, Object: kg.IRI(string(agent))})
+	return of
+}
+
 // Feed is many channels as they go on. Close it when done.
 type Feed struct {
 	service *Service
@@ -76,13 +87,14 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 
 // StreamInbox is StreamAll of the messages that are for the caller: those that it
 // did not write, and that are addressed to it, to a role that it had then, or to
-// everybody.
+// everybody. What is addressed to it or to such a role is there from every channel
+// that it reads, member or not.
 func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
 	agent, err := by.agent()
 	if err != nil {
 		return nil, err
 	}
-	return s.follow(ctx, by, s.channelsOf(by, agent), from, inbox(agent))
+	return s.follow(ctx, by, s.inboxOf(by, agent), from, s.inbox(agent))
 }
 
 // StreamScope is StreamAll of the channels of a scope that the caller may read.
@@ -121,7 +133,7 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 	if err != nil {
 		return nil, next, false, err
 	}
-	f, err := s.feed(ctx, by, s.channelsOf(by, agent), &q.After, inbox(agent))
+	f, err := s.feed(ctx, by, s.inboxOf(by, agent), &q.After, s.inbox(agent))
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -139,9 +151,12 @@ func (m *Message) isFor(agent kg.AgentID) bool {
 	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
 }
 
-// inbox keeps what is for the agent.
-func inbox(agent kg.AgentID) func(*Message) bool {
-	return func(m *Message) bool { return m.isFor(agent) }
+// inbox keeps what is for the agent: of a channel that it is no member of, what is
+// addressed to it.
+func (s *Service) inbox(agent kg.AgentID) func(*Message) bool {
+	return func(m *Message) bool {
+		return m.isFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")
+	}
 }
 
 // follow makes a feed that goes on, and counts as a stream of the caller's.

@@ -3,6 +3,8 @@ package channels
 import (
 	"slices"
 
+	"github.com/tidwall/btree"
+
 	"koine/kg"
 )
 
@@ -27,12 +29,29 @@ func (l laneReaders) take(q kg.Quad) {
 	}
 }
 
-// keep makes lanes known. Nobody reads one before.
+// keep makes lanes known. Nobody reads one before. The table is locked.
 func (t *table) keep(lanes laneReaders) {
 	for graph, readers := range lanes {
 		slices.Sort(readers)
 		t.lanes.Store(graph, readers)
+		id, _ := channelOf(graph)
+		reindex(t.byLane, id, nil, readers, func(a kg.AgentID) kg.AgentID { return a })
 	}
+}
+
+// inboxed lists the channels that the agent is a member of or has a lane in, in the
+// order of their ids.
+func (t *table) inboxed(agent kg.AgentID) []ChannelID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var list []ChannelID
+	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.byLane} {
+		if set := index[agent]; set != nil {
+			list = append(list, set.Keys()...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // openLane writes down who reads the content of a message that is addressed to

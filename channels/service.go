@@ -37,6 +37,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
 	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
+	s.table.byLane = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
 	s.table.now, s.table.lapses = s.options.Clock, newLapses()
 	s.counting = newCounting(s)

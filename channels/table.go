@@ -64,6 +64,7 @@ type table struct {
 
 	mu       sync.RWMutex // guards what follows
 	byMember map[kg.AgentID]*btree.Set[ChannelID]
+	byLane   map[kg.AgentID]*btree.Set[ChannelID] // readers of lanes
 	invited  map[kg.AgentID]*btree.Set[ChannelID]
 	found    btree.Set[ChannelID] // what everybody may find
 	followed kg.Revision

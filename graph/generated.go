@@ -718,8 +718,9 @@ type Query {
   ): Message
 
   """
-  The messages that are for you, in the channels that you are a member of: those that others wrote, and that are
-  addressed to you, to a role that you had then, or to everybody. They come in the order in which they were published.
+  The messages that are for you: those that others wrote and that are addressed to you or to a role that you had then,
+  in all channels that you may read, and those to everybody in the channels that you are a member of. They come in the
+  order in which they were published.
   """
   inbox(
     "How many at most: 25 if not said, 200 at the most."
@@ -1169,7 +1170,7 @@ type Subscription {
     resume: Position
   ): MessageEvent
 
-  "The messages of ` + "`" + `inbox` + "`" + `, those that there are behind a start, then each as it is published, also in channels that you join later."
+  "The messages of ` + "`" + `inbox` + "`" + `, those that there are behind a start, then each as it is published, also in channels that come later."
   inboxPublished(
     "Where to start: \"latest\" if not said; \"earliest\" and \"snapshot\" are the first message."
     resume: Position

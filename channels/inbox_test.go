@@ -1,0 +1,140 @@
+package channels_test
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// What is addressed to an agent in a channel that it reads without being a member,
+// through a scope or because everybody does, is in its inbox: live, replayed, after
+// a restart, and as long as it reads the channel. What is said there to everybody is
+// not.
+func TestInboxWithoutMembership(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "critic", "bob")
+	agents := func(list ...kg.AgentID) *channels.ScopeAccess { return &channels.ScopeAccess{Agents: list} }
+	scope := s.scope(t, channels.ScopeDraft{Access: *agents("bob", "eve")})
+	shared := s.makeIn(t, scope.ID, "shared", channels.ByScope, "cleo")
+	public := s.make(t, channels.Public)
+	ask := func(to string, id channels.ChannelID) channels.MessageID {
+		return s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: to}).ID
+	}
+	read := func(who string) (got []channels.MessageID) {
+		t.Helper()
+		page, _, more, err := s.Inbox(within(t), as(who), channels.InboxQuery{})
+		if err != nil || more {
+			t.Fatal(more, err)
+		}
+		for _, d := range page {
+			if d.Withheld != "" || d.Parts == nil {
+				t.Errorf("%s got %+v", who, d.Message)
+			}
+			got = append(got, d.ID)
+		}
+		return got
+	}
+	var want []channels.MessageID
+	live, err := s.StreamInbox(within(t), as("bob"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	next, stop := iter.Pull2(live.Messages())
+	defer stop()
+	told := func(list []channels.MessageID) {
+		t.Helper()
+		for _, m := range list {
+			if d, err, _ := next(); err != nil || d.ID != m || d.Withheld != "" {
+				t.Fatalf("the stream told %+v, %v; want %s", d, err, m)
+			}
+		}
+	}
+	check := func(what string) {
+		t.Helper()
+		if got := read("bob"); !slices.Equal(got, want) {
+			t.Errorf("%s: bob has %v, want %v", what, got, want)
+		}
+	}
+	mine := s.make(t, channels.Private, "bob")
+	for range 2 { // the first is replayed, from the second on it is live
+		want = append(want, s.say(t, "ann", mine.ID, "hi").ID)
+		told(want[len(want)-1:])
+	}
+	s.say(t, "ann", shared.ID, "to everybody")
+	s.say(t, "ann", public.ID, "to everybody")
+	want = append(want, ask("bob", shared.ID))
+	question := want[2]
+	ask("eve", shared.ID)
+	want = append(want, ask("role:critic", public.ID), ask("bob", shared.ID))
+	check("addressed")
+	told(want[2:])
+	if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: shared.ID, Parts: text("!"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: question}}); err != nil {
+		t.Fatal(err)
+	}
+	check("own response")
+	if got := read("ann"); len(got) != 1 { // she is a member
+		t.Errorf("ann has %v, want the response", got)
+	}
+
+	version := int64(1)
+	give := func(a *channels.ScopeAccess) {
+		t.Helper()
+		if _, err := s.UpdateScope(within(t), as("ann"), scope.ID, channels.ScopeRevision{ExpectedVersion: version, Access: a}); err != nil {
+			t.Fatal(err)
+		}
+		version++
+	}
+	give(agents("eve", "finn"))
+	all := want
+	want = append(slices.Clone(all[:2]), all[3]) // of the scope he reads nothing any more
+	check("without access")
+	if got := read("finn"); got != nil {
+		t.Errorf("who came later has %v", got)
+	}
+	ask("finn", shared.ID)
+	if got := read("finn"); len(got) != 1 {
+		t.Errorf("who was asked later has %v", got)
+	}
+	give(agents("bob", "eve"))
+	want = all
+	check("with access again")
+	if got := read("finn"); got != nil {
+		t.Errorf("who lost access has %v", got)
+	}
+	s.say(t, "ann", shared.ID, "to everybody")
+	again := ask("bob", shared.ID)
+	want = append(want, again)
+	check("addressed again")
+	told([]channels.MessageID{again})
+	if _, err := s.AddMember(within(t), as("ann"), shared.ID, "bob", channels.Ordinary); err != nil {
+		t.Fatal(err)
+	}
+	told([]channels.MessageID{s.say(t, "ann", shared.ID, "to everybody").ID})
+	if _, err := s.RemoveMember(within(t), as("ann"), shared.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	check("no member any more")
+	replay, err := s.StreamInbox(within(t), as("bob"), &kg.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer replay.Close()
+	var got []channels.MessageID
+	for d, err := range replay.Messages() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, d.ID); len(got) == len(want) {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the replay told %v, want %v", got, want)
+	}
+	s.restart(t)
+	check("after a restart")
+}
