@@ -1,0 +1,77 @@
+// The official clients find the server by its card, and send, stream, get, list,
+// cancel and follow there. The server runs with --conformance-agent.
+//
+//   node sdk.mjs http://127.0.0.1:8080
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { ClientFactory as Factory1 } from 'sdk-1.0/client'
+import { ClientFactory as Factory03 } from 'sdk-0.3/client'
+
+const url = process.argv[2]
+
+async function collect(stream) {
+  const events = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
+async function version1() {
+  const client = await new Factory1().createFromUrl(url)
+  const [user, completed, canceled] = [1, 3, 5] // Role and TaskState
+  const request = (id, more = {}) => ({
+    tenant: '',
+    message: {
+      messageId: `${id}-${randomUUID()}`, role: user, contextId: '', taskId: '', extensions: [], referenceTaskIds: [], metadata: {},
+      parts: [{ content: { $case: 'text', value: 'hello' }, metadata: {}, filename: '', mediaType: '' }],
+      ...more,
+    },
+    configuration: undefined,
+    metadata: {},
+  })
+  const task = await client.sendMessage(request('tck-artifact-data'))
+  assert.equal(task.status.state, completed)
+  assert.deepEqual(task.artifacts[0].parts[0].content.value, { key: 'value', count: 42 })
+  const answer = await client.sendMessage(request('tck-message-response'))
+  assert.equal(answer.parts[0].content.value, 'Hello from TCK')
+  const events = await collect(client.sendMessageStream(request('tck-stream-artifact-chunked')))
+  assert.deepEqual(events.map((e) => e.payload.$case), ['task', 'statusUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
+  assert.equal((await client.getTask({ tenant: '', id: task.id })).status.state, completed)
+  const list = await client.listTasks({ tenant: '', contextId: task.contextId, status: 0, pageToken: '' })
+  assert.deepEqual(list.tasks.map((t) => t.id), [task.id])
+  const open = await client.sendMessage(request('tck-input-required'))
+  const following = client.resubscribeTask({ tenant: '', id: open.id })
+  assert.equal((await following.next()).value.payload.$case, 'task')
+  assert.equal((await client.cancelTask({ tenant: '', id: open.id, metadata: {} })).status.state, canceled)
+  assert.equal((await following.next()).value.payload.value.status.state, canceled)
+  assert.equal((await following.next()).done, true)
+  await assert.rejects(client.cancelTask({ tenant: '', id: open.id, metadata: {} }), /TaskNotCancelable/)
+  await assert.rejects(client.getTask({ tenant: '', id: 'none' }), /TaskNotFound/)
+  const more = await client.sendMessage(request('tck-input-required'))
+  const done = await client.sendMessage(request('tck-complete-task', { taskId: more.id }))
+  assert.equal(done.id, more.id)
+  assert.equal(done.status.state, completed)
+}
+
+async function version03() {
+  const client = await new Factory03().createFromUrl(url)
+  const request = (id, more = {}) => ({
+    message: { kind: 'message', messageId: `${id}-${randomUUID()}`, role: 'user', parts: [{ kind: 'text', text: 'hello' }], ...more },
+  })
+  const task = await client.sendMessage(request('tck-artifact-file'))
+  assert.equal(task.status.state, 'completed')
+  assert.equal(task.artifacts[0].parts[0].file.name, 'output.txt')
+  assert.equal((await client.sendMessage(request('tck-message-response'))).kind, 'message')
+  const events = await collect(client.sendMessageStream(request('tck-stream-artifact-chunked')))
+  assert.deepEqual(events.map((e) => e.kind), ['task', 'status-update', 'artifact-update', 'artifact-update', 'status-update'])
+  assert.equal(events.at(-1).final, true)
+  assert.equal((await client.getTask({ id: task.id })).status.state, 'completed')
+  const open = await client.sendMessage(request('tck-input-required'))
+  assert.equal((await client.cancelTask({ id: open.id })).status.state, 'canceled')
+  await assert.rejects(client.cancelTask({ id: open.id }), /TaskNotCancelable/)
+  await assert.rejects(client.getTask({ id: 'none' }), /TaskNotFound/)
+}
+
+await version1()
+console.log('1.0 ok')
+await version03()
+console.log('0.3 ok')

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// The official JavaScript clients of A2A 1.0 and 0.3 do what there is to do.
+func TestOfficialScriptClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a test with node; -short leaves it out")
+	}
+	const clients = "../../a2a/clients"
+	if _, err := os.Stat(clients + "/node_modules/.package-lock.json"); err != nil {
+		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
+	}
+	_, url := startServer(t, "--conformance-agent")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", "sdk.mjs", url)
+	command.Dir = clients
+	out, err := command.CombinedOutput()
+	if err != nil || string(out) != "1.0 ok\n0.3 ok\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
