@@ -44,6 +44,8 @@ type CardOptions struct {
 	Keys, Tokens bool
 	// Channels tells that there are channels/* methods.
 	Channels bool
+	// Push tells that there are push notifications.
+	Push bool
 }
 
 // Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
@@ -193,7 +195,7 @@ func NewCard(o CardOptions, base string) Card {
 		},
 		URL: base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: "JSONRPC",
 		Capabilities: Capabilities{
-			Streaming: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
+			Streaming: true, PushNotifications: o.Push, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
 			Extensions: []Extension{{
 				URI: KnowledgeExtensionURI, Required: !o.Channels, // whether there are other methods to call
 				Description: "Knowledge graph collaboration: " + strings.Join(methods, ", ") + ".",

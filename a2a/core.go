@@ -55,6 +55,15 @@ func (h *Handler) coreMethods() map[string]method {
 		"tasks/get":            unary(version03, coreCalls, h.getTask),
 		"tasks/cancel":         unary(version03, coreCancel, h.cancelTask),
 		"tasks/resubscribe":    stream(version03, h.subscribeToTask),
+
+		"CreateTaskPushNotificationConfig":    unary(version1, coreCalls, h.setPush),
+		"GetTaskPushNotificationConfig":       unary(version1, coreCalls, h.getPush),
+		"ListTaskPushNotificationConfigs":     unary(version1, coreCalls, h.listPush),
+		"DeleteTaskPushNotificationConfig":    unary(version1, coreCalls, h.deletePush),
+		"tasks/pushNotificationConfig/set":    unary(version03, coreCalls, h.setPush),
+		"tasks/pushNotificationConfig/get":    unary(version03, coreCalls, h.getPush),
+		"tasks/pushNotificationConfig/list":   unary(version03, coreCalls, h.listPush),
+		"tasks/pushNotificationConfig/delete": unary(version03, coreCalls, h.deletePush),
 	}
 }
 
@@ -84,7 +93,7 @@ func (v version) asked(c *call) error {
 // For is the same endpoint for another agent: what is sent there is sent to it. It
 // has the methods of base A2A only.
 func (h *Handler) For(agent kg.AgentID) *Handler {
-	other := &Handler{store: h.store, tasks: h.tasks, agent: agent, streams: h.streams, options: h.options, log: h.log}
+	other := &Handler{store: h.store, tasks: h.tasks, push: h.push, agent: agent, streams: h.streams, options: h.options, log: h.log}
 	other.table = other.coreMethods()
 	return other
 }
@@ -109,8 +118,9 @@ func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 	return read(params)
 }
 
-func (h *Handler) sending(s *base.Send) tasks.Sending {
-	return tasks.Sending{To: h.agent, Message: s.Message, Task: s.Task, Context: s.Context}
+func (h *Handler) sending(s *base.Send) (tasks.Sending, error) {
+	out := tasks.Sending{To: h.agent, Message: s.Message, Task: s.Task, Context: s.Context}
+	return out, h.along(&out, s.Push)
 }
 
 // sendMessage is SendMessage and message/send.
@@ -119,7 +129,11 @@ func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, err
 	if err != nil {
 		return nil, err
 	}
-	sent, err := h.tasks.Send(ctx, c.caller, h.sending(p))
+	sending, err := h.sending(p)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := h.tasks.Send(ctx, c.caller, sending)
 	switch {
 	case err != nil:
 		return nil, err
@@ -217,6 +231,10 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 	if err != nil {
 		return nil, err
 	}
+	sending, err := h.sending(p)
+	if err != nil {
+		return nil, err
+	}
 	by := c.caller
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
 		// Of a task that goes on, the stream begins before the message, so that nothing
@@ -227,7 +245,7 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 				return nil, err
 			}
 		}
-		sent, err := h.tasks.Send(ctx, by, h.sending(p))
+		sent, err := h.tasks.Send(ctx, by, sending)
 		switch {
 		case err != nil:
 			if st != nil {

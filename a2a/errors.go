@@ -20,6 +20,7 @@ const (
 	codeInternal         = -32603
 	codeTaskNotFound     = -32001
 	codeNotCancelable    = -32002
+	codeNoPush           = -32003
 	codeUnsupported      = -32004
 	codeContentType      = -32005
 	codeVersion          = -32009

@@ -10,6 +10,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -21,6 +22,7 @@ type Handler struct {
 	querier  Querier
 	channels *channels.Service // nil without any
 	tasks    *tasks.Service    // nil without any
+	push     *push.Service     // nil without any
 	agent    kg.AgentID        // to whom messages go
 	streams  *sse.Server
 	prefixes *kg.Prefixes
@@ -34,7 +36,7 @@ type Handler struct {
 func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
-		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes,
+		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, push: deps.Push, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes,
 		options: options, log: options.Logger,
 	}
 	h.table = h.methods()

@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -21,13 +22,15 @@ type Querier interface {
 	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
 }
 
-// Deps are what the handlers work with. All are required but Channels and Tasks:
-// without them there are no channels/* methods, and none of A2A's own.
+// Deps are what the handlers work with. All are required but Channels, Tasks and
+// Push: without them there are no channels/* methods, none of A2A's own, and no push
+// notifications.
 type Deps struct {
 	Store    *kg.Store
 	Querier  Querier
 	Channels *channels.Service
 	Tasks    *tasks.Service
+	Push     *push.Service
 	Streams  *sse.Server
 	Prefixes *kg.Prefixes
 }

@@ -14,6 +14,7 @@ import (
 	"koine/graph"
 	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -25,6 +26,7 @@ type testServer struct {
 	store   *kg.Store
 	rooms   *channels.Service
 	tasks   *tasks.Service
+	push    *push.Service
 	own     int // watchers of the server itself
 	streams *sse.Server
 	clock   atomic.Int64 // seconds since its beginning
@@ -74,7 +76,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	s.rooms = rooms
 	also := store.OnSystemChange
-	store.Access, store.OnSystemChange = tasks.NewGuard(rooms.Guard(store.Access)), func(c *kg.Commit) {
+	store.Access, store.OnSystemChange = push.NewGuard(tasks.NewGuard(rooms.Guard(store.Access))), func(c *kg.Commit) {
 		if also != nil {
 			also(c)
 		}
@@ -91,6 +93,10 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
 	s.tasks.Handle(kg.System, testAgent{})
+	s.push = push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: true, Pause: time.Millisecond, FlushEvery: time.Hour})
+	if err := s.push.Load(t.Context(), s.store, s.tasks); err != nil {
+		t.Fatal(err)
+	}
 	s.own = s.store.Stats().Watchers
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
@@ -98,7 +104,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes, Channels: rooms}, graph.Options{})
 	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
-	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Tasks: s.tasks, Streams: s.streams, Prefixes: prefixes}
+	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Tasks: s.tasks, Push: s.push, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()
 	handler := a2a.NewHandler(deps, options)
 	mux.Handle("/", handler)
@@ -119,6 +125,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 			t.Error(err)
 		}
 		s.Close()
+		s.push.Close()
 		s.tasks.Close()
 		rooms.Close()
 		if err := s.store.Close(); err != nil {

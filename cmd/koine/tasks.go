@@ -5,12 +5,23 @@ import (
 
 	"koine/a2a"
 	"koine/internal/conformance"
+	"koine/internal/push"
 	"koine/internal/tasks"
 )
 
 // tasks keeps the tasks of a store, once it is loaded. Agents on record take them.
 func (c *serveCommand) tasks(log *slog.Logger, who *identity) *tasks.Service {
 	return tasks.New(tasks.Options{Known: who.knows, Logger: log})
+}
+
+// pushFlags are about push notifications.
+type pushFlags struct {
+	AllowPrivateWebhooks bool `help:"Call web hooks at private and loopback addresses too: whoever creates a task can then have this server call its own network."`
+}
+
+// notifications delivers what happens to tasks, once it is loaded.
+func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
+	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: c.AllowPrivateWebhooks, Logger: log})
 }
 
 // self is who answers messages to koine itself.

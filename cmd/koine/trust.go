@@ -9,6 +9,7 @@ import (
 	"koine/internal/belief"
 	"koine/internal/policy"
 	"koine/internal/presence"
+	"koine/internal/push"
 	"koine/internal/review"
 	"koine/internal/rules"
 	"koine/internal/shapes"
@@ -65,7 +66,7 @@ func (t *trust) configure(o *kg.Options) {
 		o.Access, o.AdmitRead, o.RulesVersion = ruledAccess{t.policies, t.rules}, t.admitRead, t.rules.Reloads
 		o.Verifier = kg.Verifiers(t.rules, t.shapes)
 	}
-	o.Access, o.Holder = tasks.NewGuard(t.channels.Guard(t.reviews.Guard(o.Access))), t.reviews
+	o.Access, o.Holder = push.NewGuard(tasks.NewGuard(t.channels.Guard(t.reviews.Guard(o.Access)))), t.reviews
 	o.Distrust = t.quarantines
 	o.OnSystemChange = func(c *kg.Commit) {
 		t.who.follow(c)

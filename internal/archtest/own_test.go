@@ -16,6 +16,7 @@ var own = map[string]string{
 	"internal/records":  "the writing of records for agents and auth",
 	"internal/agents":   "records of agents",
 	"internal/tasks":    "tasks, their messages and artifacts",
+	"internal/push":     "configurations of push notifications",
 	"internal/auth":     "API keys",
 	"internal/presence": "who of the agents is there",
 	"internal/policy":   "graphs and their policies",

@@ -27,6 +27,10 @@ type Sending struct {
 	AlwaysTask bool
 	// Metadata of a new task, an object.
 	Metadata json.RawMessage
+	// Along, if set, writes what belongs to the task into the same commit, as one of the
+	// packages that may (kg.Tx.ApplyOwn). It is not called for a message that was sent
+	// before.
+	Along func(tx *kg.Tx, t *Task) error
 }
 
 // Sent is what becomes of a message: a task, or an answer at once.
@@ -148,6 +152,11 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 			return err
 		}
 		number = e.task.Messages
+		if p.Along != nil {
+			if err := p.Along(tx, e.task); err != nil {
+				return err
+			}
+		}
 		if p.Task == "" {
 			made = e.task
 			made.History = []Message{m}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"koine/internal/push"
 	"koine/internal/tasks"
 )
 
@@ -17,12 +18,22 @@ type Codec interface {
 	ReadTask(params []byte) (*TaskRef, error)
 	// ReadList reads those of listing tasks.
 	ReadList(params []byte) (*List, error)
+	// ReadPush reads those that set a push notification configuration.
+	ReadPush(params []byte) (*push.Config, error)
+	// ReadPushRef reads those that name one, or the task of them.
+	ReadPushRef(params []byte) (*PushRef, error)
 
 	// Task, Message, Status and Chunk are the objects themselves.
 	Task(*tasks.Task) any
 	Message(m *tasks.Message, of About) any
 	Status(e *tasks.Event, of About) any
 	Chunk(c *tasks.Chunk, of About) any
+
+	// Push is a push notification configuration, without its credentials, and Pushes are
+	// all of a task. NoPush is the answer where one was deleted.
+	Push(*push.Config) any
+	Pushes([]push.Config) any
+	NoPush() any
 
 	// Result wraps an object as sending a message answers with it, and streams send
 	// it.
@@ -50,6 +61,14 @@ type Send struct {
 	History int
 	// Metadata of the request, an object; nil without any.
 	Metadata json.RawMessage
+	// Push is to be set along with the message; nil for none.
+	Push *push.Config
+}
+
+// PushRef names a push notification configuration.
+type PushRef struct {
+	Task tasks.TaskID
+	ID   string // "" for that which was set without one
 }
 
 // TaskRef names a task, and says how much of it is wanted.

@@ -19,8 +19,9 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	var p struct {
 		Message       *message `json:"message"`
 		Configuration struct {
-			Blocking      *bool `json:"blocking"`
-			HistoryLength *int  `json:"historyLength"`
+			Blocking      *bool       `json:"blocking"`
+			HistoryLength *int        `json:"historyLength"`
+			Push          *pushConfig `json:"pushNotificationConfig"`
 		} `json:"configuration"`
 		Metadata json.RawMessage `json:"metadata"`
 	}
@@ -37,7 +38,7 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	history, err := base.HistoryOf(p.Configuration.HistoryLength)
 	return &base.Send{
 		Message: m, Task: p.Message.Task, Context: p.Message.Context, Wait: p.Configuration.Blocking == nil || *p.Configuration.Blocking,
-		History: history, Metadata: base.Some(p.Metadata),
+		History: history, Metadata: base.Some(p.Metadata), Push: p.Configuration.Push.read(),
 	}, err
 }
 

@@ -20,8 +20,9 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	var p struct {
 		Message       *message `json:"message"`
 		Configuration struct {
-			ReturnImmediately bool `json:"returnImmediately"`
-			HistoryLength     *int `json:"historyLength"`
+			ReturnImmediately bool        `json:"returnImmediately"`
+			HistoryLength     *int        `json:"historyLength"`
+			Push              *pushConfig `json:"taskPushNotificationConfig"`
 		} `json:"configuration"`
 		Metadata json.RawMessage `json:"metadata"`
 	}
@@ -38,7 +39,7 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	history, err := base.HistoryOf(p.Configuration.HistoryLength)
 	return &base.Send{
 		Message: m, Task: p.Message.Task, Context: p.Message.Context, Wait: !p.Configuration.ReturnImmediately,
-		History: history, Metadata: base.Some(p.Metadata),
+		History: history, Metadata: base.Some(p.Metadata), Push: p.Configuration.Push.read(),
 	}, err
 }
 

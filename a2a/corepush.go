@@ -1,0 +1,116 @@
+package a2a
+
+import (
+	"context"
+
+	"koine/a2a/internal/base"
+	"koine/a2a/internal/v03"
+	"koine/internal/push"
+	"koine/internal/tasks"
+)
+
+// Notification writes the body of a push notification in a form that configurations
+// have (push.Options.Body).
+func Notification(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
+	if NotifiesWhole(form) {
+		return appendJSON(nil, version03.Task(t))
+	}
+	v, object := version1, any(nil)
+	if e.Chunk != nil {
+		object = v.Chunk(e.Chunk, base.Of(t))
+	} else {
+		object = v.Status(e, base.Of(t))
+	}
+	return appendJSON(nil, v.Result(object))
+}
+
+// NotifiesWhole tells whether a form shows the task as it is (push.Options.Whole): that
+// of 0.3 does, where 1.0 shows what happened.
+func NotifiesWhole(form string) bool { return form == v03.Form }
+
+// errNoPush is the answer of an agent that sends none.
+func errNoPush() *Error {
+	return newError(codeNoPush, "Push notifications are not supported", details{Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", listed: true})
+}
+
+// along gives what a message is sent with its push notification configuration, if it
+// has one.
+func (h *Handler) along(s *tasks.Sending, c *push.Config) (err error) {
+	switch {
+	case c == nil:
+		return nil
+	case h.push == nil:
+		return errNoPush()
+	}
+	s.Along, err = h.push.Along(*c)
+	return err
+}
+
+// pushCall refuses where there is no push service, and for tasks of other agents.
+func (h *Handler) pushCall(ctx context.Context, c *call, id tasks.TaskID) error {
+	if h.push == nil {
+		return errNoPush()
+	}
+	_, err := h.task(ctx, c.caller, id, tasks.Reading{})
+	return err
+}
+
+// setPush is CreateTaskPushNotificationConfig and tasks/pushNotificationConfig/set.
+func (h *Handler) setPush(ctx context.Context, v version, c *call) (any, error) {
+	p, err := readCall(c, v.ReadPush)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.pushCall(ctx, c, p.Task); err != nil {
+		return nil, err
+	}
+	set, err := h.push.Set(ctx, c.caller, *p)
+	if err != nil {
+		return nil, err
+	}
+	return v.Push(set), nil
+}
+
+// getPush is GetTaskPushNotificationConfig and tasks/pushNotificationConfig/get.
+func (h *Handler) getPush(ctx context.Context, v version, c *call) (any, error) {
+	p, err := h.pushRef(ctx, v, c)
+	if err != nil {
+		return nil, err
+	}
+	config, err := h.push.Get(ctx, c.caller, p.Task, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return v.Push(config), nil
+}
+
+// listPush is ListTaskPushNotificationConfigs and tasks/pushNotificationConfig/list.
+func (h *Handler) listPush(ctx context.Context, v version, c *call) (any, error) {
+	p, err := h.pushRef(ctx, v, c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.push.List(ctx, c.caller, p.Task)
+	if err != nil {
+		return nil, err
+	}
+	return v.Pushes(list), nil
+}
+
+// deletePush is DeleteTaskPushNotificationConfig and
+// tasks/pushNotificationConfig/delete.
+func (h *Handler) deletePush(ctx context.Context, v version, c *call) (any, error) {
+	p, err := h.pushRef(ctx, v, c)
+	if err != nil {
+		return nil, err
+	}
+	return v.NoPush(), h.push.Delete(ctx, c.caller, p.Task, p.ID)
+}
+
+func (h *Handler) pushRef(ctx context.Context, v version, c *call) (*base.PushRef, error) {
+	p, err := readCall(c, v.ReadPushRef)
+	if err != nil {
+		return nil, err
+	}
+	return p, h.pushCall(ctx, c, p.Task)
+}

@@ -1,0 +1,107 @@
+package v03
+
+import (
+	"strings"
+
+	"koine/a2a/internal/base"
+	"koine/internal/push"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Form is that of push notifications: the Task as it is.
+const Form = "0.3"
+
+// taskPush is a TaskPushNotificationConfig.
+type taskPush struct {
+	Task   tasks.TaskID `json:"taskId"`
+	Config *pushConfig  `json:"pushNotificationConfig"`
+}
+
+// pushConfig is a PushNotificationConfig.
+type pushConfig struct {
+	ID    string    `json:"id,omitempty"`
+	URL   string    `json:"url"`
+	Token string    `json:"token,omitempty"`
+	Auth  *pushAuth `json:"authentication,omitempty"`
+}
+
+// pushAuth is a PushNotificationAuthenticationInfo.
+type pushAuth struct {
+	Schemes     []string `json:"schemes"`
+	Credentials string   `json:"credentials,omitempty"`
+}
+
+// read is the configuration as the domain has it; nil for nil. Of several schemes the
+// first one that is Bearer or Basic is taken, else the first.
+func (c *pushConfig) read() *push.Config {
+	if c == nil {
+		return nil
+	}
+	out := &push.Config{ID: c.ID, URL: c.URL, Token: c.Token, Form: Form}
+	if c.Auth == nil {
+		return out
+	}
+	out.Credentials = c.Auth.Credentials
+	for _, scheme := range c.Auth.Schemes {
+		if known := strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Basic"); known || out.Scheme == "" {
+			if out.Scheme = scheme; known {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// ReadPush reads a TaskPushNotificationConfig.
+func (Codec) ReadPush(params []byte) (*push.Config, error) {
+	var p taskPush
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Task == "":
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+	case p.Config == nil:
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("pushNotificationConfig")
+	}
+	out := p.Config.read()
+	out.Task = p.Task
+	return out, nil
+}
+
+// ReadPushRef reads GetTaskPushNotificationConfigParams, and those like them.
+func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
+	var p struct {
+		Task tasks.TaskID `json:"id"`
+		ID   string       `json:"pushNotificationConfigId"`
+	}
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Task == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("id")
+	}
+	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
+}
+
+// Push is a TaskPushNotificationConfig.
+func (Codec) Push(c *push.Config) any {
+	out := &taskPush{c.Task, &pushConfig{ID: c.ID, URL: c.URL, Token: c.Token}}
+	if c.Scheme != "" {
+		out.Config.Auth = &pushAuth{Schemes: []string{c.Scheme}}
+	}
+	return out
+}
+
+// Pushes is a list of them.
+func (v Codec) Pushes(list []push.Config) any {
+	out := []any{}
+	for i := range list {
+		out = append(out, v.Push(&list[i]))
+	}
+	return out
+}
+
+// NoPush is null.
+func (Codec) NoPush() any { return nil }

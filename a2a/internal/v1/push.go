@@ -1,0 +1,90 @@
+package v1
+
+import (
+	"koine/a2a/internal/base"
+	"koine/internal/push"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Form is that of push notifications: a StreamResponse.
+const Form = "1.0"
+
+// pushConfig is a TaskPushNotificationConfig.
+type pushConfig struct {
+	Task  tasks.TaskID `json:"taskId,omitempty"`
+	ID    string       `json:"id,omitempty"`
+	URL   string       `json:"url"`
+	Token string       `json:"token,omitempty"`
+	Auth  *pushAuth    `json:"authentication,omitempty"`
+}
+
+// pushAuth is an AuthenticationInfo.
+type pushAuth struct {
+	Scheme      string `json:"scheme"`
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// read is the configuration as the domain has it; nil for nil.
+func (c *pushConfig) read() *push.Config {
+	if c == nil {
+		return nil
+	}
+	out := &push.Config{Task: c.Task, ID: c.ID, URL: c.URL, Token: c.Token, Form: Form}
+	if c.Auth != nil {
+		out.Scheme, out.Credentials = c.Auth.Scheme, c.Auth.Credentials
+	}
+	return out
+}
+
+// ReadPush reads a TaskPushNotificationConfig.
+func (Codec) ReadPush(params []byte) (*push.Config, error) {
+	var p pushConfig
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Task == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+	}
+	return p.read(), nil
+}
+
+// ReadPushRef reads a GetTaskPushNotificationConfigRequest, and those like it. There is
+// one page.
+func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
+	var p struct {
+		Task tasks.TaskID `json:"taskId"`
+		ID   string       `json:"id"`
+	}
+	if err := base.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Task == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+	}
+	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
+}
+
+// Push is a TaskPushNotificationConfig.
+func (Codec) Push(c *push.Config) any {
+	out := &pushConfig{Task: c.Task, ID: c.ID, URL: c.URL, Token: c.Token}
+	if c.Scheme != "" {
+		out.Auth = &pushAuth{Scheme: c.Scheme}
+	}
+	return out
+}
+
+// Pushes is a ListTaskPushNotificationConfigsResponse.
+func (v Codec) Pushes(list []push.Config) any {
+	out := struct {
+		Configs []any  `json:"configs"`
+		Next    string `json:"nextPageToken"`
+	}{Configs: []any{}}
+	for i := range list {
+		out.Configs = append(out.Configs, v.Push(&list[i]))
+	}
+	return out
+}
+
+// NoPush is an Empty.
+func (Codec) NoPush() any { return struct{}{} }

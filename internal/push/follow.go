@@ -1,0 +1,251 @@
+package push
+
+import (
+	"context"
+	"time"
+
+	"koine/internal/records"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// changes are what is followed: tasks, and configurations.
+var changes = []kg.Pattern{tasks.Changes(), {Predicate: records.Property(propSet)}}
+
+// takeUp loads the hooks of tasks that go on, and says from where the log is to be
+// followed: from the first commit that one of them was not told of.
+func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
+	snapshot, err := s.store.View(ctx, ownView)
+	if err != nil {
+		return from, err
+	}
+	defer snapshot.Close()
+	from = snapshot.Position()
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
+		if err != nil {
+			return from, err
+		}
+		h, err := s.load(ctx, snapshot, st)
+		if err != nil {
+			return from, err
+		}
+		if h == nil {
+			continue
+		}
+		s.put(h)
+		if h.behind && h.at.Compare(from) < 0 {
+			from = kg.Position{Epoch: from.Epoch, Revision: h.at.Revision, Index: kg.EndOfCommit}
+			if h.at.Index != kg.EndOfCommit { // between two events of a commit
+				from.Revision--
+			}
+		}
+	}
+	return from, nil
+}
+
+// load makes the hook of a configuration; nil where nothing is to be told.
+func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (*hook, error) {
+	if _, ours := ownerOf(set.Graph); !ours {
+		return nil, nil
+	}
+	r, err := records.Read(snapshot.Match, set.Graph, set.Subject)
+	if err != nil || r == nil || r[propDone] != nil || len(r[propTask]) == 0 {
+		return nil, err
+	}
+	id := tasks.IDOf(r[propTask][0])
+	c := s.configOf(id, r)
+	if c == nil {
+		s.options.Logger.Warn("a push notification configuration was sealed by another store: set it again", "task", id)
+		return nil, nil
+	}
+	t, err := s.tasks.Get(ctx, own(), id, tasks.Reading{})
+	if kg.CodeOf(err) == kg.CodeTaskNotFound {
+		return nil, s.forget(ctx, id, set.Graph)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := newHook(s, c, t, r.Text(propSet))
+	h.at = kg.Position{Revision: set.Assertions[0].Revision, Index: kg.EndOfCommit}
+	if at, ok := parsePosition(r.Text(propPosition)); ok {
+		h.at = at
+	}
+	h.behind, err = changedBehind(snapshot, t, h.at)
+	if err == nil && !h.behind && t.Status.State.Ended() {
+		return nil, nil
+	}
+	return h, err
+}
+
+// changedBehind tells whether the task changed behind a position.
+func changedBehind(s *kg.Snapshot, t *tasks.Task, at kg.Position) (bool, error) {
+	p := tasks.Changes()
+	p.Subject = t.ID.Entity()
+	for st, err := range s.Match(p) {
+		if err != nil {
+			return false, err
+		}
+		if (kg.Position{Revision: st.Assertions[0].Revision, Index: kg.EndOfCommit}).Compare(at) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// put makes a hook one that is told, in place of the one before it.
+func (s *Service) put(h *hook) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(h.config.Task, h.config.ID)
+	if s.hooks[h.config.Task] == nil {
+		s.hooks[h.config.Task] = map[string]*hook{}
+	}
+	s.hooks[h.config.Task][h.config.ID] = h
+	s.count++
+}
+
+// drop ends a hook, if it is there. The service is locked.
+func (s *Service) drop(task tasks.TaskID, id string) {
+	h := s.hooks[task][id]
+	if h == nil {
+		return
+	}
+	h.cancel()
+	s.count--
+	delete(s.hooks[task], id)
+	if len(s.hooks[task]) == 0 {
+		delete(s.hooks, task)
+	}
+}
+
+// followPause is how long following pauses that could not go on.
+const followPause = time.Second
+
+// watch watches from a position, or from the oldest there is where that is gone, as it
+// is in a restored store.
+func (s *Service) watch(from kg.Position) (*kg.Watcher, error) {
+	filter := kg.Filter{View: ownView, Patterns: changes}
+	w, err := s.store.Watch(s.ctx, filter, from)
+	if code := kg.CodeOf(err); code == kg.CodePositionGone || code == kg.CodeResync {
+		s.options.Logger.Warn("push notifications go on behind what the log no longer holds")
+		return s.store.Watch(s.ctx, filter, s.store.Oldest())
+	}
+	return w, err
+}
+
+// follow reads the log until Close.
+func (s *Service) follow(w *kg.Watcher, from kg.Position) {
+	for {
+		err := s.read(w, &from)
+		if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
+			return
+		}
+		for w = nil; w == nil; {
+			s.options.Logger.Error("push notifications wait to go on", "error", err)
+			if !sleep(s.ctx, followPause) {
+				return
+			}
+			if w, err = s.watch(from); kg.CodeOf(err) == kg.CodeClosed {
+				return
+			}
+		}
+	}
+}
+
+func (s *Service) read(w *kg.Watcher, from *kg.Position) error {
+	defer w.Close()
+	for e, err := range w.Events() {
+		if err != nil {
+			return err
+		}
+		if err := s.take(&e); err != nil {
+			return err
+		}
+		*from = e.Position
+	}
+	return s.ctx.Err()
+}
+
+// take is told of each change of a task or a configuration, in the order of the log.
+func (s *Service) take(e *kg.Event) error {
+	if e.Statement.Predicate == records.Property(propSet) {
+		return s.takeConfig(e)
+	}
+	id, gone := tasks.ChangedBy(e)
+	switch {
+	case id == "":
+		return nil
+	case !gone:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, h := range s.hooks[id] {
+			h.tell(e.Commit.Revision)
+		}
+		return nil
+	}
+	s.mu.Lock()
+	var owner kg.AgentID
+	for config, h := range s.hooks[id] {
+		owner = h.task.Creator
+		s.drop(id, config)
+	}
+	s.mu.Unlock()
+	if owner == "" {
+		return nil
+	}
+	return s.forget(s.ctx, id, graphOf(owner))
+}
+
+// takeConfig makes the hook of a configuration that was set, or ends that of one that
+// is no more.
+func (s *Service) takeConfig(e *kg.Event) error {
+	if _, ours := ownerOf(e.Statement.Graph); !ours {
+		return nil
+	}
+	snapshot, err := s.store.View(s.ctx, ownView)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	now := kg.Pattern{Subject: e.Statement.Subject, Predicate: e.Statement.Predicate, Graph: e.Statement.Graph}
+	for st, err := range snapshot.Match(now) {
+		if err != nil {
+			return err
+		}
+		if s.known(st.Subject, st.Object.Value()) {
+			return nil
+		}
+		h, err := s.load(s.ctx, snapshot, st)
+		if h != nil && err == nil {
+			s.put(h)
+		}
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	task, id := keyOf(e.Statement.Subject)
+	s.drop(task, id)
+	return nil
+}
+
+// known tells whether the hook is that which was set last.
+func (s *Service) known(subject kg.Term, set string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	task, id := keyOf(subject)
+	h := s.hooks[task][id]
+	return h != nil && h.set == set
+}
+
+// forget removes the configurations of a task that is no more.
+func (s *Service) forget(ctx context.Context, task tasks.TaskID, graph kg.Term) error {
+	return s.update(ctx, own(), "push/delete", func(tx *kg.Tx) error {
+		list, err := subjects(tx.MatchOwn, graph, task)
+		for _, subject := range list {
+			if err == nil {
+				err = remove(tx, graph, subject)
+			}
+		}
+		return err
+	})
+}

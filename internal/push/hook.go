@@ -1,0 +1,152 @@
+package push
+
+import (
+	"context"
+	"sync"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// hook is a configuration that is told.
+type hook struct {
+	service *Service
+	config  *Config
+	task    *tasks.Task // whose it is
+	set     string
+	behind  bool // when it was loaded, the task had changed behind at
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu      sync.Mutex    // guards what follows
+	at      kg.Position   // up to where it was told
+	pending []kg.Revision // commits to tell of, the oldest first
+	working bool          // somebody is at them
+	done    bool          // the task has ended, and it was told
+	dirty   bool          // at is not written down
+}
+
+func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
+	h := &hook{service: s, config: c, task: t, set: set}
+	h.ctx, h.cancel = context.WithCancel(s.ctx)
+	return h
+}
+
+// tell is called for each commit that changes the task, in order.
+func (h *hook) tell(r kg.Revision) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if (kg.Position{Revision: r, Index: kg.EndOfCommit}).Compare(h.at) <= 0 || len(h.pending) > 0 && r <= h.pending[len(h.pending)-1] {
+		return
+	}
+	if len(h.pending) == MaxPending {
+		h.service.lost(h, "too much waits for the web hook", "revision", h.pending[0])
+		h.pending = h.pending[1:]
+	}
+	h.pending = append(h.pending, r)
+	if !h.working {
+		h.working = true
+		h.service.done.Go(h.work)
+	}
+}
+
+// next is the commit to tell of; false where there is none, and work ends.
+func (h *hook) next() (kg.Revision, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.pending) == 0 || h.ctx.Err() != nil {
+		h.working = false
+		return 0, false
+	}
+	return h.pending[0], true
+}
+
+// told moves the hook on.
+func (h *hook) told(at kg.Position, done bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at, h.done, h.dirty = at, h.done || done, true
+	if at.Index == kg.EndOfCommit {
+		for len(h.pending) > 0 && h.pending[0] <= at.Revision {
+			h.pending = h.pending[1:]
+		}
+	}
+}
+
+// work tells of what waits, one after the other.
+func (h *hook) work() {
+	for {
+		r, ok := h.next()
+		if !ok {
+			return
+		}
+		err := h.commit(r)
+		if h.ctx.Err() != nil {
+			continue // it is not told: it is sent again when it is taken up
+		}
+		if err != nil {
+			h.service.lost(h, "a commit cannot be told of", "revision", r, "error", err)
+		}
+		h.mu.Lock()
+		done := h.done
+		h.mu.Unlock()
+		h.told(kg.Position{Revision: r, Index: kg.EndOfCommit}, done)
+	}
+}
+
+// commit tells of what happened in a commit, from where the hook stands.
+func (h *hook) commit(r kg.Revision) error {
+	s := h.service
+	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
+	if err != nil {
+		return err
+	}
+	events, err := tasks.EventsIn(c, h.task)
+	if err != nil {
+		return err
+	}
+	whole := s.options.Whole(h.config.Form)
+	for i := range events {
+		e := &events[i]
+		if e.Message != nil || e.Position.Compare(h.position()) <= 0 {
+			continue // what its creator said, its creator knows
+		}
+		if whole && i < len(events)-1 {
+			continue // the last one shows it all
+		}
+		if err := h.event(e, whole); err != nil {
+			return err
+		}
+		h.told(e.Position, e.Last())
+	}
+	return nil
+}
+
+func (h *hook) position() kg.Position {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at
+}
+
+// event sends one event. An error is not the hook's.
+func (h *hook) event(e *tasks.Event, whole bool) (err error) {
+	t := h.task
+	if whole {
+		if t, err = h.service.tasks.Get(h.ctx, own(), t.ID, tasks.Whole); err != nil {
+			return err
+		}
+	}
+	body, err := h.service.options.Body(h.config.Form, t, e)
+	if err != nil {
+		return err
+	}
+	if err := h.send(body); err != nil && h.ctx.Err() == nil {
+		h.service.lost(h, "a push notification is given up", "revision", e.Position.Revision, "error", err)
+	}
+	return h.ctx.Err()
+}
+
+// lost logs what is not told, without the hook's address and secrets.
+func (s *Service) lost(h *hook, what string, more ...any) {
+	s.options.Logger.Warn(what, append([]any{"task", h.config.Task}, more...)...)
+}

@@ -1,0 +1,94 @@
+package push
+
+import (
+	"context"
+	"time"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// flush writes positions down, round by round, until Close.
+func (s *Service) flush() {
+	tick := time.NewTicker(s.options.FlushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			s.keep(s.ctx)
+		}
+	}
+}
+
+// kept is a position that is written down.
+type kept struct {
+	hook *hook
+	at   kg.Position
+	done bool
+}
+
+// keep writes down where the hooks stand, in one commit. Those that are done are not
+// told of any more.
+func (s *Service) keep(ctx context.Context) {
+	list := s.moved()
+	if len(list) == 0 {
+		return
+	}
+	err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
+		for _, k := range list {
+			if err := k.write(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && kg.CodeOf(err) != kg.CodeClosed && ctx.Err() == nil {
+		s.options.Logger.Error("positions of push notifications are not written down", "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range list {
+		h := k.hook
+		h.mu.Lock()
+		if err != nil {
+			h.dirty = true
+		} else if k.done && s.hooks[h.config.Task][h.config.ID] == h {
+			s.drop(h.config.Task, h.config.ID)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// moved lists the hooks whose position is to be written down.
+func (s *Service) moved() (out []kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, hooks := range s.hooks {
+		for _, h := range hooks {
+			h.mu.Lock()
+			if h.dirty {
+				h.dirty = false
+				out = append(out, kept{h, h.at, h.done})
+			}
+			h.mu.Unlock()
+		}
+	}
+	return out
+}
+
+// write does nothing where the configuration was set anew meanwhile, or deleted.
+func (k *kept) write(tx *kg.Tx) error {
+	c, graph := k.hook.config, graphOf(k.hook.task.Creator)
+	subject := entity(c.Task, c.ID)
+	r, err := records.Read(tx.MatchOwn, graph, subject)
+	if err != nil || r.Text(propSet) != k.hook.set {
+		return err
+	}
+	now := records.Record{propPosition: records.Values(formatPosition(k.at))}
+	if k.done {
+		now[propDone] = []kg.Term{kg.Boolean(true)}
+	}
+	return records.Write(tx, graph, subject, now)
+}

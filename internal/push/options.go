@@ -1,0 +1,66 @@
+package push
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"koine/internal/tasks"
+)
+
+// Bounds of delivery.
+const (
+	// MaxPending is how many commits wait for one hook.
+	MaxPending = 1000
+	// MaxTries is how often one notification is tried.
+	MaxTries = 6
+	// MaxPause is the longest that a hook is left alone between two tries.
+	MaxPause = time.Minute
+
+	DefaultMaxActive  = 10_000
+	DefaultMaxSending = 32
+	DefaultTimeout    = 10 * time.Second
+	DefaultPause      = time.Second
+	DefaultFlushEvery = time.Second
+
+	maxAnswerBytes = 4 << 10 // that are read of what a hook answers
+)
+
+// Options of a Service. Body is required.
+type Options struct {
+	// Body writes an event in a form (Config.Form). t is the task as it is; nil where
+	// Whole says that the form does not want it, and then only its id and context are
+	// there.
+	Body func(form string, t *tasks.Task, e *tasks.Event) ([]byte, error)
+	// Whole tells whether a form shows the task as it is: of one commit it is told once.
+	Whole func(form string) bool
+	// AllowPrivate calls hooks at private and loopback addresses too.
+	AllowPrivate bool
+	// MaxActive is how many hooks of tasks that go on there are; one more is refused.
+	MaxActive int
+	// MaxSending bounds the calls at a time, Timeout each of them.
+	MaxSending int
+	Timeout    time.Duration
+	// Pause is how long a hook is left alone that failed once; twice as long with each
+	// try.
+	Pause time.Duration
+	// FlushEvery is how often positions are written down.
+	FlushEvery time.Duration
+	// Logger is told what is given up. Nil is told nothing.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Whole == nil {
+		o.Whole = func(string) bool { return false }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.MaxActive = cmp.Or(o.MaxActive, DefaultMaxActive)
+	o.MaxSending = cmp.Or(o.MaxSending, DefaultMaxSending)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Pause = cmp.Or(o.Pause, DefaultPause)
+	o.FlushEvery = cmp.Or(o.FlushEvery, DefaultFlushEvery)
+	return o
+}

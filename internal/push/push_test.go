@@ -1,0 +1,497 @@
+package push_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/push"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+const patience = 20 * time.Second
+
+var (
+	alice = caller.Caller{Principal: kg.Principal{ID: "agent://alice", Method: "key"}}
+	bob   = caller.Caller{Principal: kg.Principal{ID: "agent://bob", Method: "key"}}
+	carol = caller.Caller{Principal: kg.Principal{ID: "agent://carol", Method: "key"}}
+	admin = caller.Caller{Principal: kg.Principal{ID: "agent://root", Method: "key", Roles: []string{kg.RoleAdmin}}}
+	idle  = caller.Caller{Principal: kg.Principal{ID: "agent://root", Method: kg.MethodOpen, Roles: []string{kg.RoleAdmin}}}
+)
+
+// desk is a store with tasks and push notifications.
+type desk struct {
+	t     *testing.T
+	dir   string
+	log   *lockedBuffer
+	store *kg.Store
+	tasks *tasks.Service
+	push  *push.Service
+}
+
+// lockedBuffer is what the log goes to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// body is the state or the artifact.
+func body(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
+	if form == "whole" {
+		return fmt.Appendf(nil, "%s with %d", t.Status.State, len(t.Artifacts)), nil
+	}
+	if e.Chunk != nil {
+		return fmt.Appendf(nil, "artifact %s", e.Chunk.ID), nil
+	}
+	return fmt.Appendf(nil, "%s", e.Status.State), nil
+}
+
+func newDesk(t *testing.T, o push.Options) *desk {
+	d := &desk{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	d.open(o)
+	t.Cleanup(d.close)
+	return d
+}
+
+func (d *desk) open(o push.Options) {
+	d.t.Helper()
+	o.Body, o.Whole = body, func(form string) bool { return form == "whole" }
+	if o.Pause == 0 {
+		o.Pause = time.Millisecond
+	}
+	o.Logger = slog.New(slog.NewTextHandler(d.log, nil))
+	var err error
+	if d.store, err = kg.Open(d.dir, kg.Options{ReserveBytes: 1, Access: push.NewGuard(tasks.NewGuard(kg.AllowAll{}))}); err != nil {
+		d.t.Fatal(err)
+	}
+	d.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }})
+	if err := d.tasks.Load(d.t.Context(), d.store); err != nil {
+		d.t.Fatal(err)
+	}
+	d.push = push.New(o)
+	if err := d.push.Load(d.t.Context(), d.store, d.tasks); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) close() {
+	d.push.Close()
+	d.tasks.Close()
+	if err := d.store.Close(); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// give is a task of alice's for bob.
+func (d *desk) give(along ...push.Config) *tasks.Task {
+	d.t.Helper()
+	sending := tasks.Sending{To: bob.Principal.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}
+	if len(along) > 0 {
+		var err error
+		if sending.Along, err = d.push.Along(along[0]); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	sent, err := d.tasks.Send(d.t.Context(), alice, sending)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return sent.Task
+}
+
+func (d *desk) set(c push.Config) {
+	d.t.Helper()
+	if _, err := d.push.Set(d.t.Context(), alice, c); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) report(task *tasks.Task, state tasks.State, artifacts ...string) {
+	d.t.Helper()
+	r := tasks.Report{State: state}
+	for _, id := range artifacts {
+		r.Artifacts = append(r.Artifacts, tasks.Chunk{Artifact: tasks.Artifact{ID: id, Parts: []tasks.Part{tasks.TextPart("x")}}})
+	}
+	if _, err := d.tasks.Report(d.t.Context(), bob, task.ID, r); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// webhook notes what comes to it.
+type webhook struct {
+	*httptest.Server
+	came   chan string
+	answer func(n int, r *http.Request) int // the status of the nth call
+	mu     sync.Mutex
+	header http.Header
+	calls  int
+}
+
+func newWebhook(t *testing.T, answer func(n int, r *http.Request) int) *webhook {
+	w := &webhook{came: make(chan string, 2000), answer: answer}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		_, _ = b.ReadFrom(r.Body)
+		w.mu.Lock()
+		w.calls++
+		n := w.calls
+		w.header = r.Header.Clone()
+		w.mu.Unlock()
+		status := 200
+		if w.answer != nil {
+			status = w.answer(n, r)
+		}
+		if status >= 300 && status < 400 {
+			rw.Header().Set("Location", "/elsewhere")
+		}
+		rw.WriteHeader(status)
+		if status == 200 {
+			w.came <- b.String()
+		}
+	}))
+	t.Cleanup(w.Close)
+	return w
+}
+
+// expect waits for what is to come, in order.
+func (w *webhook) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for _, one := range want {
+		select {
+		case got := <-w.came:
+			if got != one {
+				t.Fatalf("got %q, want %q", got, one)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%q did not come", one)
+		}
+	}
+}
+
+// wait waits for a text in the log.
+func (d *desk) wait(text string) {
+	d.t.Helper()
+	for end := time.Now().Add(patience); !strings.Contains(d.log.String(), text); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("%q was not logged: %s", text, d.log)
+		}
+	}
+}
+
+func code(t *testing.T, err error, want kg.Code) {
+	t.Helper()
+	if kg.CodeOf(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What happens behind the commit that sets a hook is told, in order, with what shows
+// the server to it; what happened before is not.
+func TestDelivered(t *testing.T) {
+	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	task := d.give()
+	d.report(task, tasks.Working)
+	d.set(push.Config{Task: task.ID, URL: w.URL, Token: "the-token", Scheme: "Bearer", Credentials: "the-credentials"})
+	d.set(push.Config{Task: task.ID, ID: "w", URL: w.URL + "/whole", Form: "whole"})
+	if err := d.push.Delete(t.Context(), alice, task.ID, "w"); err != nil {
+		t.Fatal(err)
+	}
+	d.report(task, "", "a", "b")
+	d.report(task, tasks.Completed, "c")
+	w.expect(t, "artifact a", "artifact b", "artifact c", "COMPLETED")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, want := range map[string]string{
+		"X-A2A-Notification-Token": "the-token", "A2A-Notification-Token": "the-token", "Authorization": "Bearer the-credentials", "Content-Type": "application/json",
+	} {
+		if got := w.header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A hook that is set with the message that makes a task misses nothing of it. A form
+// that shows the whole task is told once of a commit.
+func TestSetWithTheMessage(t *testing.T) {
+	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	task := d.give(push.Config{URL: w.URL, Form: "whole"})
+	d.report(task, tasks.Working, "a", "b")
+	w.expect(t, "WORKING with 2")
+	d.report(task, tasks.Completed)
+	w.expect(t, "COMPLETED with 2")
+}
+
+// What fails for the moment is tried again, in order; what is refused for good, and
+// what fails too often, is given up, and what comes behind it is told.
+func TestTriedAgain(t *testing.T) {
+	statuses := []int{500, 429, 200 /* a */, 404 /* b */, 302 /* c */, 503, 503, 503, 503, 503, 503 /* d */}
+	d := newDesk(t, push.Options{AllowPrivate: true})
+	w := newWebhook(t, func(n int, r *http.Request) int {
+		if r.URL.Path == "/elsewhere" {
+			t.Error("a redirect was followed")
+		}
+		if n <= len(statuses) {
+			return statuses[n-1]
+		}
+		return 200
+	})
+	task := d.give(push.Config{URL: w.URL + "/?key=secret-in-url", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
+	d.report(task, tasks.Completed, "a", "b", "c", "d")
+	w.expect(t, "artifact a", "COMPLETED")
+	for _, want := range []string{"answered 404", "answered 302", "answered 503"} {
+		d.wait(want)
+	}
+	if text := d.log.String(); strings.Contains(text, "secret") || strings.Contains(text, w.URL) {
+		t.Errorf("the log has secrets: %s", text)
+	}
+}
+
+// A hook on a private network is not called, however its name is written.
+func TestPrivateAddressesAreNotCalled(t *testing.T) {
+	d, w := newDesk(t, push.Options{}), newWebhook(t, nil)
+	task := d.give()
+	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "10.1.2.3", "169.254.169.254", "[::ffff:10.0.0.1]", "0.0.0.0", "100.64.1.1", "[64:ff9b::a00:1]", "[fe80::1]", "[fc00::1]"} {
+		_, err := d.push.Set(t.Context(), alice, push.Config{Task: task.ID, URL: "http://" + host + "/"})
+		code(t, err, kg.CodeInvalid)
+	}
+	// What is no address is looked at when it is dialed: so is "127.1" to some.
+	port := w.URL[strings.LastIndex(w.URL, ":"):]
+	d.set(push.Config{Task: task.ID, URL: "http://localhost." + port + "/"})
+	d.report(task, tasks.Completed)
+	d.wait("given up")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls > 0 {
+		t.Error("a private address was called")
+	}
+}
+
+// Delivery goes on behind what was told, after a restart too; what happened meanwhile
+// is told.
+func TestGoesOnAfterARestart(t *testing.T) {
+	d, w := newDesk(t, push.Options{AllowPrivate: true, FlushEvery: time.Hour}), newWebhook(t, nil)
+	task := d.give(push.Config{URL: w.URL})
+	other := d.give(push.Config{URL: w.URL})
+	d.report(task, tasks.Working, "a")
+	w.expect(t, "artifact a", "WORKING")
+	d.push.Close()
+	d.report(task, "", "b")
+	d.tasks.Close()
+	if err := d.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.open(push.Options{AllowPrivate: true})
+	// What was under way when it ended may come again, and nothing before it.
+	select {
+	case got := <-w.came:
+		if got == "WORKING" {
+			w.expect(t, "artifact b")
+		} else if got != "artifact b" {
+			t.Fatalf("got %q", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+	}
+	d.report(task, tasks.Completed)
+	w.expect(t, "COMPLETED")
+	d.report(other, tasks.Rejected)
+	w.expect(t, "REJECTED")
+}
+
+// Who created the task sets and takes away, it and administrators see, and nobody
+// else; what is not for one is not there.
+func TestWhoMay(t *testing.T) {
+	d := newDesk(t, push.Options{AllowPrivate: true})
+	task := d.give()
+	c := push.Config{Task: task.ID, URL: "http://127.0.0.1:1/", Token: "t", Scheme: "Bearer", Credentials: "c"}
+	d.set(c)
+	for _, row := range []struct {
+		who            caller.Caller
+		set, get, gone kg.Code
+	}{
+		{bob, kg.CodePermissionDenied, kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{carol, kg.CodeTaskNotFound, kg.CodeTaskNotFound, kg.CodeTaskNotFound},
+		{idle, kg.CodeTaskNotFound, kg.CodeTaskNotFound, kg.CodeTaskNotFound},
+		{admin, kg.CodePermissionDenied, "", ""},
+		{alice, "", kg.CodeTaskNotFound, ""}, // the administrator has deleted it
+	} {
+		_, err := d.push.Get(t.Context(), row.who, task.ID, "")
+		code(t, err, row.get)
+		code(t, d.push.Delete(t.Context(), row.who, task.ID, ""), row.gone)
+		_, err = d.push.Set(t.Context(), row.who, c)
+		code(t, err, row.set)
+	}
+	for who, sees := range map[*caller.Caller]bool{&alice: true, &bob: false, &carol: false, &admin: true, &idle: false} {
+		s, err := d.store.View(t.Context(), kg.View{Principal: who.Principal, AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range s.Match(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "pushKey")}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n > 0 != sees {
+			t.Errorf("%s sees %d configurations", who.Principal.ID, n)
+		}
+		s.Close()
+	}
+}
+
+// No statement has an address or a secret of a hook in the clear.
+func TestSealed(t *testing.T) {
+	d := newDesk(t, push.Options{})
+	task := d.give()
+	want := push.Config{Task: task.ID, ID: "mine", URL: "https://secret.example/secret", Token: "secret-token", Scheme: "secret-scheme", Credentials: "secret-credentials", Form: "f"}
+	d.set(want)
+	s, err := d.store.View(t.Context(), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for st, err := range s.Match(kg.Pattern{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(fmt.Sprint(st.Quad), "secret") {
+			t.Errorf("%v", st.Quad)
+		}
+	}
+	if got, err := d.push.Get(t.Context(), alice, task.ID, "mine"); err != nil || *got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	d := newDesk(t, push.Options{AllowPrivate: true, MaxActive: push.MaxConfigs})
+	task := d.give()
+	base := "http://127.0.0.1:1/"
+	for _, row := range []struct {
+		name string
+		c    push.Config
+		want kg.Code
+	}{
+		{"an id at the bound", push.Config{ID: strings.Repeat("x", push.MaxIDBytes), URL: base}, ""},
+		{"an id past it", push.Config{ID: strings.Repeat("x", push.MaxIDBytes+1), URL: base}, kg.CodeLimitExceeded},
+		{"an address at the bound", push.Config{URL: base + strings.Repeat("x", push.MaxURLBytes-len(base))}, ""},
+		{"an address past it", push.Config{URL: base + strings.Repeat("x", push.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
+		{"a token at the bound", push.Config{URL: base, Token: strings.Repeat("x", push.MaxTokenBytes)}, ""},
+		{"a token past it", push.Config{URL: base, Token: strings.Repeat("x", push.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
+		{"credentials at the bound", push.Config{URL: base, Scheme: strings.Repeat("x", push.MaxSchemeBytes), Credentials: strings.Repeat("x", push.MaxCredentialsBytes)}, ""},
+		{"credentials past it", push.Config{URL: base, Scheme: "x", Credentials: strings.Repeat("x", push.MaxCredentialsBytes+1)}, kg.CodeLimitExceeded},
+		{"a scheme past it", push.Config{URL: base, Scheme: strings.Repeat("x", push.MaxSchemeBytes+1)}, kg.CodeLimitExceeded},
+		{"credentials without a scheme", push.Config{URL: base, Credentials: "x"}, kg.CodeInvalid},
+		{"a header in the token", push.Config{URL: base, Token: "x\r\nHost: y"}, kg.CodeInvalid},
+		{"no address", push.Config{}, kg.CodeInvalid},
+		{"another scheme", push.Config{URL: "file:///etc/passwd"}, kg.CodeInvalid},
+		{"no host", push.Config{URL: "http:///x"}, kg.CodeInvalid},
+		{"a password in the address", push.Config{URL: "http://u:p@127.0.0.1/"}, kg.CodeInvalid},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.c.Task = task.ID
+			_, err := d.push.Set(t.Context(), alice, row.c)
+			code(t, err, row.want)
+			if err == nil {
+				code(t, d.push.Delete(t.Context(), alice, task.ID, row.c.ID), "")
+			}
+		})
+	}
+	for i := range push.MaxConfigs {
+		d.set(push.Config{Task: task.ID, ID: fmt.Sprint(i), URL: base})
+	}
+	// The bound of all is of those that are followed already.
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		_, err := d.push.Along(push.Config{URL: base})
+		if kg.CodeOf(err) == kg.CodeOverloaded {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("there is no bound")
+		}
+	}
+}
+
+func TestConfigsOfATask(t *testing.T) {
+	d := newDesk(t, push.Options{AllowPrivate: true})
+	task := d.give()
+	for i := range push.MaxConfigs {
+		d.set(push.Config{Task: task.ID, ID: fmt.Sprint(i), URL: "http://127.0.0.1:1/"})
+	}
+	_, err := d.push.Set(t.Context(), alice, push.Config{Task: task.ID, ID: "more", URL: "http://127.0.0.1:1/"})
+	code(t, err, kg.CodeLimitExceeded)
+	d.set(push.Config{Task: task.ID, ID: "3", URL: "http://127.0.0.1:2/"})
+	list, err := d.push.List(t.Context(), alice, task.ID)
+	if err != nil || len(list) != push.MaxConfigs || list[3].URL != "http://127.0.0.1:2/" {
+		t.Errorf("%v, %v", list, err)
+	}
+	// They go with the task.
+	if err := d.tasks.Delete(t.Context(), alice, task.ID); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if n := d.stored(); n == 0 {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("%d configurations are still there", n)
+		}
+	}
+}
+
+func (d *desk) stored() (n int) {
+	s, err := d.store.View(context.Background(), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer s.Close()
+	for range s.Match(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "pushKey")}) {
+		n++
+	}
+	return n
+}
+
+// Of more than MaxPending commits that wait for a hook the oldest are given up.
+func TestMaxPending(t *testing.T) {
+	release := make(chan struct{})
+	d := newDesk(t, push.Options{AllowPrivate: true})
+	w := newWebhook(t, func(int, *http.Request) int { <-release; return 200 })
+	task := d.give(push.Config{URL: w.URL})
+	for range push.MaxPending + 1 {
+		d.report(task, tasks.Working)
+	}
+	d.wait("too much waits")
+	close(release)
+	d.report(task, tasks.Completed)
+	for end := time.After(patience); ; {
+		select {
+		case got := <-w.came:
+			if got == "COMPLETED" {
+				return
+			}
+		case <-end:
+			t.Fatal("the last did not come")
+		}
+	}
+}

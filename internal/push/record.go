@@ -1,0 +1,96 @@
+package push
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"koine/internal/records"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+const (
+	configClass = "PushConfig"
+	idPrefix    = "urn:koine:push:"
+)
+
+// The properties of a configuration.
+const (
+	propTask        = "pushTask"
+	propKey         = "pushKey"
+	propForm        = "pushForm"
+	propSet         = "pushSet"         // another value each time that it is set
+	propURL         = "pushURL"         // sealed
+	propToken       = "pushToken"       // sealed
+	propScheme      = "pushScheme"      // sealed
+	propCredentials = "pushCredentials" // sealed
+	propPosition    = "pushPosition"    // up to where it was told; none is where it was set
+	propDone        = "pushDone"        // nothing comes any more
+)
+
+// entity is the configuration as an entity of the graph.
+func entity(task tasks.TaskID, id string) kg.Term {
+	return kg.IRI(idPrefix + string(task) + "/" + url.PathEscape(id))
+}
+
+func (c *Config) sealed() map[string]*string {
+	return map[string]*string{propURL: &c.URL, propToken: &c.Token, propScheme: &c.Scheme, propCredentials: &c.Credentials}
+}
+
+// bound is what a sealed property is good for.
+func (c *Config) bound(property string) []byte {
+	return []byte("push\x00" + entity(c.Task, c.ID).Value() + "\x00" + property)
+}
+
+// record is the configuration as it is stored. What stood there of where it was told
+// goes with what it replaces.
+func (s *Service) record(c *Config, set string, done bool) records.Record {
+	class, of := records.Class(configClass)
+	r := records.Record{
+		class: of, propTask: {c.Task.Entity()}, propKey: records.Values(c.ID), propForm: records.Values(c.Form), propSet: records.Values(set),
+		propPosition: nil, propDone: nil,
+	}
+	if done {
+		r[propDone] = []kg.Term{kg.Boolean(true)}
+	}
+	for property, text := range c.sealed() {
+		r[property] = records.Values(s.store.Seal([]byte(*text), c.bound(property)))
+	}
+	return r
+}
+
+// configOf reads a configuration; nil for what another store sealed.
+func (s *Service) configOf(task tasks.TaskID, r records.Record) *Config {
+	c := &Config{Task: task, ID: r.Text(propKey), Form: r.Text(propForm)}
+	for property, text := range c.sealed() {
+		plain, err := s.store.Unseal(r.Text(property), c.bound(property))
+		if err != nil {
+			return nil
+		}
+		*text = string(plain)
+	}
+	return c
+}
+
+// formatPosition is a position as it is stored: that of a store's own log.
+func formatPosition(p kg.Position) string {
+	return strconv.FormatUint(uint64(p.Revision), 10) + "." + strconv.FormatUint(uint64(p.Index), 10)
+}
+
+func parsePosition(text string) (p kg.Position, ok bool) {
+	revision, index, _ := strings.Cut(text, ".")
+	r, errR := strconv.ParseUint(revision, 10, 64)
+	i, errI := strconv.ParseUint(index, 10, 32)
+	return kg.Position{Revision: kg.Revision(r), Index: uint32(i)}, errR == nil && errI == nil
+}
+
+// keyOf is the task and the id of a configuration.
+func keyOf(subject kg.Term) (tasks.TaskID, string) {
+	task, escaped, _ := strings.Cut(strings.TrimPrefix(subject.Value(), idPrefix), "/")
+	id, err := url.PathUnescape(escaped)
+	if err != nil {
+		return "", ""
+	}
+	return tasks.TaskID(task), id
+}
