@@ -1,7 +1,11 @@
 package graph
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"slices"
 
 	"koine/internal/agents"
 	"koine/kg"
@@ -49,13 +53,18 @@ func readAgent(ctx context.Context, id string) (*Agent, error) {
 	return r.toAgent(record)
 }
 
-func readAgents(ctx context.Context, first *int, after *string) ([]Agent, error) {
+func readAgents(ctx context.Context, first *int, after, capability *string) ([]Agent, error) {
 	r := runOf(ctx)
 	n, err := r.engine.limits.pageSize(first, DefaultPageSize)
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := r.agents().List(ctx, kg.CanonicalAgent(deref(after)), n)
+	var list []agents.Record
+	if capability != nil {
+		list, err = r.agentsThatCan(ctx, *capability, kg.CanonicalAgent(deref(after)), n)
+	} else {
+		list, _, err = r.agents().List(ctx, kg.CanonicalAgent(deref(after)), n)
+	}
 	out := make([]Agent, 0, len(list))
 	for i := range list {
 		agent, failed := r.toAgent(&list[i])
@@ -67,7 +76,113 @@ func readAgents(ctx context.Context, first *int, after *string) ([]Agent, error)
 	return out, err
 }
 
+// agentsThatCan are registered agents with a capability, without koine itself, which has
+// no record.
+func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.AgentID, n int) (list []agents.Record, err error) {
+	if capability == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "a capability has at least one letter").At("capability")
+	}
+	directory, _, err := r.directory()
+	if err != nil {
+		return nil, err
+	}
+	for len(list) < n {
+		page, last, err := directory.Find(ctx, agents.Query{Capability: capability, After: after, First: n - len(list)})
+		page = slices.DeleteFunc(page, func(a agents.Record) bool { return a.ID == kg.System })
+		if list = append(list, page...); err != nil || last == "" {
+			return list, err
+		}
+		after = last
+	}
+	return list, nil
+}
+
+// directory is where agents register, and who asks there.
+func (r *run) directory() (*agents.Directory, agents.Caller, error) {
+	by := agents.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
+	if r.engine.deps.Agents == nil {
+		return nil, by, kg.Errorf(kg.CodeNotFound, "agents cannot register here")
+	}
+	return r.engine.deps.Agents, by, nil
+}
+
+func registerAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
+	r := runOf(ctx)
+	directory, by, err := r.directory()
+	if err != nil {
+		return nil, err
+	}
+	wish, err := agents.ParseCard(input.Card)
+	if err != nil {
+		return nil, inInput(inCard(err))
+	}
+	switch id := kg.CanonicalAgent(deref(input.ID)); {
+	case wish.ID == "":
+		wish.ID = cmp.Or(id, by.Acting())
+	case id != "" && id != wish.ID:
+		return nil, inInput(kg.Errorf(kg.CodeInvalid, "is not that of the card").At("id"))
+	}
+	record, err := directory.Register(ctx, by, wish)
+	if err != nil {
+		return nil, inInput(inCard(err))
+	}
+	return r.toAgent(&record)
+}
+
+// inCard says that a field is one of the card; the id is beside it too.
+func inCard(err error) error {
+	e := kg.AsError(err)
+	if e.Field != "" && e.Field != "id" {
+		return e.At("card")
+	}
+	return e
+}
+
+func deregisterAgent(ctx context.Context, id string) (*Agent, error) {
+	r := runOf(ctx)
+	directory, by, err := r.directory()
+	if err != nil {
+		return nil, err
+	}
+	if err := directory.Deregister(ctx, by, kg.AgentID(id)); err != nil {
+		return nil, err
+	}
+	return readAgent(ctx, id)
+}
+
+// updateCard changes the card of a registered agent, with the rest of its record.
+func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+	r := runOf(ctx)
+	directory, by, err := r.directory()
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(input.Card))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil || members == nil {
+		return nil, inInput(kg.Errorf(kg.CodeInvalid, "is an object").At("card"))
+	}
+	for name, text := range map[string]*string{"name": input.Name, "owner": input.Owner, "status": (*string)(input.Status)} {
+		if text != nil {
+			members[name] = *text
+		}
+	}
+	change, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	record, err := directory.Update(ctx, by, kg.AgentID(input.ID), change)
+	if err != nil {
+		return nil, inInput(inCard(err))
+	}
+	return r.toAgent(&record)
+}
+
 func updateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+	if input.Card != nil {
+		return updateCard(ctx, input)
+	}
 	r := runOf(ctx)
 	change := agents.Change{Name: input.Name}
 	if input.Owner != nil {
@@ -85,6 +200,20 @@ func updateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	return r.toAgent(&record)
 }
 
+func shownRegistration(g *agents.Registration) *AgentRegistration {
+	if g == nil {
+		return nil
+	}
+	out := &AgentRegistration{
+		Description: some(g.Description), Version: some(g.Version), Role: some(g.Role), Endpoint: some(g.Endpoint), Capabilities: notNil(g.Tags()),
+		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.Other(), At: g.Time,
+	}
+	if !g.Changed.IsZero() {
+		out.ChangedAt = &g.Changed
+	}
+	return out
+}
+
 // toAgent shows a record, nil for none. How much an agent said in all graphs is for
 // itself and administrators.
 func (r *run) toAgent(record *agents.Record) (*Agent, error) {
@@ -92,6 +221,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 		return nil, nil
 	}
 	a := &Agent{ID: string(record.ID), Name: some(record.Name), Owner: some(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
+	a.Registration = shownRegistration(record.Registration)
 	if tracker := r.engine.deps.Presence; tracker != nil {
 		a.Presence = shownPresence(tracker.Of(record.ID))
 	}

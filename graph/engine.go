@@ -14,6 +14,7 @@ import (
 	_ "embed"
 
 	"koine/channels"
+	"koine/internal/agents"
 	"koine/internal/audit"
 	"koine/internal/belief"
 	"koine/internal/operation"
@@ -42,6 +43,8 @@ type Deps struct {
 	Trail *audit.Trail
 	// Channels keeps channels and their messages; nil: there are none.
 	Channels *channels.Service
+	// Agents is where agents register; nil: nobody can.
+	Agents *agents.Directory
 	// Presence knows which agents are there; nil: nobody does.
 	Presence *presence.Tracker
 	// Quarantines are those that Store reads under; nil for a store without.

@@ -54,6 +54,8 @@ type MutationResolver interface {
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
 	RevokeAPIKey(ctx context.Context, id string) (*APIKey, error)
 	UpdateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error)
+	RegisterAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error)
+	DeregisterAgent(ctx context.Context, id string) (*Agent, error)
 	Heartbeat(ctx context.Context, status *PresenceStatus) (*Presence, error)
 	ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error)
 	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
@@ -107,7 +109,7 @@ type QueryResolver interface {
 	Quarantines(ctx context.Context) ([]Quarantine, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
 	Me(ctx context.Context) (*Me, error)
-	Agents(ctx context.Context, first *int, after *string) ([]Agent, error)
+	Agents(ctx context.Context, first *int, after *string, capability *string) ([]Agent, error)
 	Agent(ctx context.Context, id string) (*Agent, error)
 	APIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
@@ -203,6 +205,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPropertyFilter,
 		ec.unmarshalInputPublishMessageInput,
 		ec.unmarshalInputQuarantineAgentInput,
+		ec.unmarshalInputRegisterAgentInput,
 		ec.unmarshalInputRemoveChannelMemberInput,
 		ec.unmarshalInputResolveContradictionInput,
 		ec.unmarshalInputRetractMessageInput,
@@ -625,6 +628,8 @@ type Query {
     first: Int
     "Only those whose id comes behind this one."
     after: String
+    "Only those that are registered and can do this: one of their capabilities, or the id or a tag of a skill."
+    capability: String
   ): [Agent!]
 
   "One agent's record. Null if there is none."
@@ -808,10 +813,28 @@ type Mutation {
     id: ID!
   ): ApiKey
 
-  "Changes an agent's record: administrators all of it, an agent its own name."
+  "Changes an agent's record: administrators all of it, an agent its own name. With a card, see registerAgent."
   updateAgent(
     "Which one, and what is to be different."
     input: UpdateAgentInput!
+  ): Agent
+
+  """
+  Makes an agent one that can be asked, or says all that is said of it anew. The agent itself may, who may act for
+  it, its owner and administrators.
+  """
+  registerAgent(
+    "Which one, and what it says of itself."
+    input: RegisterAgentInput!
+  ): Agent
+
+  """
+  Ends that an agent can be asked: what it said of itself goes, and it leaves all channels. Its record and its tasks
+  stay. Who may register it may.
+  """
+  deregisterAgent(
+    "Which one."
+    id: String!
   ): Agent
 
   """
@@ -4362,6 +4385,38 @@ type Agent {
   statements: Int
   "Whether it is there. Null where that is not known: by the command line on a data directory."
   presence: Presence
+  "What it says of itself. Null for one that is not registered and cannot be asked."
+  registration: AgentRegistration
+}
+
+"What an agent says of itself. Nothing in it gives it rights."
+type AgentRegistration {
+  "What it is for."
+  description: String
+  "Its version."
+  version: String
+  "What it does; not a role of its credentials."
+  role: String
+  "Its own address, if it has one."
+  endpoint: String
+  "What it can do, as tags."
+  capabilities: [String!]!
+  "What it can do, as in an A2A card: objects with id, name and tags."
+  skills: [JSON!]!
+  "What it takes, an object."
+  parameters: JSON
+  "How it wants to be authenticated to, an object."
+  auth: JSON
+  "How much it does, an object. Nobody sees to it but the agent."
+  limits: JSON
+  "What it keeps with it, an object."
+  metadata: JSON
+  "The members of its card that koine does not understand, an object."
+  other: JSON
+  "When it registered."
+  at: DateTime!
+  "When it last said something else. Null if never."
+  changedAt: DateTime
 }
 
 "Whether an agent is there, as of this moment."
@@ -4472,6 +4527,17 @@ type ApiKeyPayload {
   replaced: ApiKey
 }
 
+"An agent that is to be asked."
+input RegisterAgentInput {
+  "Which one: without it, the one for which the request acts."
+  id: String
+  """
+  What it says of itself, an object: ` + "`" + `name` + "`" + `, ` + "`" + `description` + "`" + `, ` + "`" + `version` + "`" + `, ` + "`" + `owner` + "`" + `, ` + "`" + `role` + "`" + `, ` + "`" + `endpoint` + "`" + `, ` + "`" + `capabilities` + "`" + `,
+  ` + "`" + `skills` + "`" + `, ` + "`" + `parameters` + "`" + `, ` + "`" + `auth` + "`" + `, ` + "`" + `limits` + "`" + `, ` + "`" + `metadata` + "`" + `. Whatever else is in it is kept.
+  """
+  card: JSON!
+}
+
 "What is to be different in an agent's record. What is not said stays."
 input UpdateAgentInput {
   "Which one."
@@ -4482,6 +4548,8 @@ input UpdateAgentInput {
   owner: String
   "Whether it is let in."
   status: AgentStatus
+  "Members that are put into the card of an agent that is registered; null takes one away."
+  card: JSON
 }
 
 "An accepted update: who, when and why."
@@ -4550,8 +4618,42 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_statements(ctx, field)
 	case "presence":
 		return ec.fieldContext_Agent_presence(ctx, field)
+	case "registration":
+		return ec.fieldContext_Agent_registration(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Agent", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentRegistration(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "description":
+		return ec.fieldContext_AgentRegistration_description(ctx, field)
+	case "version":
+		return ec.fieldContext_AgentRegistration_version(ctx, field)
+	case "role":
+		return ec.fieldContext_AgentRegistration_role(ctx, field)
+	case "endpoint":
+		return ec.fieldContext_AgentRegistration_endpoint(ctx, field)
+	case "capabilities":
+		return ec.fieldContext_AgentRegistration_capabilities(ctx, field)
+	case "skills":
+		return ec.fieldContext_AgentRegistration_skills(ctx, field)
+	case "parameters":
+		return ec.fieldContext_AgentRegistration_parameters(ctx, field)
+	case "auth":
+		return ec.fieldContext_AgentRegistration_auth(ctx, field)
+	case "limits":
+		return ec.fieldContext_AgentRegistration_limits(ctx, field)
+	case "metadata":
+		return ec.fieldContext_AgentRegistration_metadata(ctx, field)
+	case "other":
+		return ec.fieldContext_AgentRegistration_other(ctx, field)
+	case "at":
+		return ec.fieldContext_AgentRegistration_at(ctx, field)
+	case "changedAt":
+		return ec.fieldContext_AgentRegistration_changedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentRegistration", field.Name)
 }
 
 func (ec *executionContext) childFields_ApiKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7034,6 +7136,20 @@ func (ec *executionContext) field_Mutation_deleteGraph_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deregisterAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_endScope_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7152,6 +7268,20 @@ func (ec *executionContext) field_Mutation_quarantineAgent_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (QuarantineAgentInput, error) {
 			return ec.unmarshalNQuarantineAgentInput2koineᚋgraphᚐQuarantineAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_registerAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RegisterAgentInput, error) {
+			return ec.unmarshalNRegisterAgentInput2koineᚋgraphᚐRegisterAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7529,6 +7659,14 @@ func (ec *executionContext) field_Query_agents_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "capability",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["capability"] = arg2
 	return args, nil
 }
 
@@ -9135,6 +9273,337 @@ func (ec *executionContext) fieldContext_Agent_presence(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Agent_registration(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_registration(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Registration, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AgentRegistration) graphql.Marshaler {
+			return ec.marshalOAgentRegistration2ᚖkoineᚋgraphᚐAgentRegistration(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_registration(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Agent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentRegistration(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AgentRegistration_description(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_version(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_role(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_endpoint(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_endpoint(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Endpoint, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_endpoint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_capabilities(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_capabilities(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Capabilities, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_capabilities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_skills(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_skills(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Skills, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []json.RawMessage) graphql.Marshaler {
+			return ec.marshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_skills(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_parameters(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_parameters(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Parameters, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_parameters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_auth(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_auth(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Auth, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_auth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_limits(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_limits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_limits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_metadata(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_metadata(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metadata, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_metadata(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_other(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_other(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Other, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v json.RawMessage) graphql.Marshaler {
+			return ec.marshalOJSON2encodingᚋjsonᚐRawMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_other(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_at(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _AgentRegistration_changedAt(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentRegistration_changedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChangedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AgentRegistration_changedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _ApiKey_id(ctx context.Context, field graphql.CollectedField, obj *APIKey) (ret graphql.Marshaler) {
@@ -18053,6 +18522,94 @@ func (ec *executionContext) fieldContext_Mutation_updateAgent(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_registerAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_registerAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RegisterAgent(ctx, fc.Args["input"].(RegisterAgentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Agent) graphql.Marshaler {
+			return ec.marshalOAgent2ᚖkoineᚋgraphᚐAgent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_registerAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_registerAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deregisterAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deregisterAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeregisterAgent(ctx, fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Agent) graphql.Marshaler {
+			return ec.marshalOAgent2ᚖkoineᚋgraphᚐAgent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deregisterAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deregisterAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_heartbeat(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21992,7 +22549,7 @@ func (ec *executionContext) _Query_agents(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Agents(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().Agents(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["capability"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Agent) graphql.Marshaler {
@@ -30955,6 +31512,43 @@ func (ec *executionContext) unmarshalInputQuarantineAgentInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRegisterAgentInput(ctx context.Context, obj any) (RegisterAgentInput, error) {
+	var it RegisterAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "card"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "card":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("card"))
+			data, err := ec.unmarshalNJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Card = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRemoveChannelMemberInput(ctx context.Context, obj any) (RemoveChannelMemberInput, error) {
 	var it RemoveChannelMemberInput
 	if obj == nil {
@@ -32138,7 +32732,7 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "owner", "status"}
+	fieldsInOrder := [...]string{"id", "name", "owner", "status", "card"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -32173,6 +32767,13 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.Status = data
+		case "card":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("card"))
+			data, err := ec.unmarshalOJSON2encodingᚋjsonᚐRawMessage(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Card = data
 		}
 	}
 	return it, nil
@@ -32984,6 +33585,109 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "presence":
 			out.Values[i] = ec._Agent_presence(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "registration":
+			out.Values[i] = ec._Agent_registration(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var agentRegistrationImplementors = []string{"AgentRegistration"}
+
+func (ec *executionContext) _AgentRegistration(ctx context.Context, sel ast.SelectionSet, obj *AgentRegistration) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentRegistrationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentRegistration")
+		case "description":
+			out.Values[i] = ec._AgentRegistration_description(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "version":
+			out.Values[i] = ec._AgentRegistration_version(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "role":
+			out.Values[i] = ec._AgentRegistration_role(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endpoint":
+			out.Values[i] = ec._AgentRegistration_endpoint(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "capabilities":
+			out.Values[i] = ec._AgentRegistration_capabilities(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "skills":
+			out.Values[i] = ec._AgentRegistration_skills(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "parameters":
+			out.Values[i] = ec._AgentRegistration_parameters(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "auth":
+			out.Values[i] = ec._AgentRegistration_auth(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "limits":
+			out.Values[i] = ec._AgentRegistration_limits(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "metadata":
+			out.Values[i] = ec._AgentRegistration_metadata(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "other":
+			out.Values[i] = ec._AgentRegistration_other(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._AgentRegistration_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changedAt":
+			out.Values[i] = ec._AgentRegistration_changedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -37368,6 +38072,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "updateAgent":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "registerAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_registerAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deregisterAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deregisterAgent(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -43137,6 +43855,11 @@ func (ec *executionContext) marshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(
 	return v
 }
 
+func (ec *executionContext) unmarshalNRegisterAgentInput2koineᚋgraphᚐRegisterAgentInput(ctx context.Context, v any) (RegisterAgentInput, error) {
+	res, err := ec.unmarshalInputRegisterAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRemoveChannelMemberInput2koineᚋgraphᚐRemoveChannelMemberInput(ctx context.Context, v any) (RemoveChannelMemberInput, error) {
 	res, err := ec.unmarshalInputRemoveChannelMemberInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -43820,6 +44543,13 @@ func (ec *executionContext) marshalOAgent2ᚖkoineᚋgraphᚐAgent(ctx context.C
 		return graphql.Null
 	}
 	return ec._Agent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAgentRegistration2ᚖkoineᚋgraphᚐAgentRegistration(ctx context.Context, sel ast.SelectionSet, v *AgentRegistration) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AgentRegistration(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOAgentStatus2ᚖkoineᚋgraphᚐAgentStatus(ctx context.Context, v any) (*AgentStatus, error) {

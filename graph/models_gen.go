@@ -91,6 +91,38 @@ type Agent struct {
 	Statements *int `json:"statements"`
 	// Whether it is there. Null where that is not known: by the command line on a data directory.
 	Presence *Presence `json:"presence"`
+	// What it says of itself. Null for one that is not registered and cannot be asked.
+	Registration *AgentRegistration `json:"registration"`
+}
+
+// What an agent says of itself. Nothing in it gives it rights.
+type AgentRegistration struct {
+	// What it is for.
+	Description *string `json:"description"`
+	// Its version.
+	Version *string `json:"version"`
+	// What it does; not a role of its credentials.
+	Role *string `json:"role"`
+	// Its own address, if it has one.
+	Endpoint *string `json:"endpoint"`
+	// What it can do, as tags.
+	Capabilities []string `json:"capabilities"`
+	// What it can do, as in an A2A card: objects with id, name and tags.
+	Skills []json.RawMessage `json:"skills"`
+	// What it takes, an object.
+	Parameters json.RawMessage `json:"parameters"`
+	// How it wants to be authenticated to, an object.
+	Auth json.RawMessage `json:"auth"`
+	// How much it does, an object. Nobody sees to it but the agent.
+	Limits json.RawMessage `json:"limits"`
+	// What it keeps with it, an object.
+	Metadata json.RawMessage `json:"metadata"`
+	// The members of its card that koine does not understand, an object.
+	Other json.RawMessage `json:"other"`
+	// When it registered.
+	At time.Time `json:"at"`
+	// When it last said something else. Null if never.
+	ChangedAt *time.Time `json:"changedAt"`
 }
 
 // An API key, without its secret.
@@ -1644,6 +1676,15 @@ type QuarantinePayload struct {
 type Query struct {
 }
 
+// An agent that is to be asked.
+type RegisterAgentInput struct {
+	// Which one: without it, the one for which the request acts.
+	ID *string `json:"id"`
+	// What it says of itself, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`,
+	// `skills`, `parameters`, `auth`, `limits`, `metadata`. Whatever else is in it is kept.
+	Card json.RawMessage `json:"card"`
+}
+
 // An agent that is to be taken out of a channel.
 type RemoveChannelMemberInput struct {
 	// The channel.
@@ -2273,6 +2314,8 @@ type UpdateAgentInput struct {
 	Owner *string `json:"owner"`
 	// Whether it is let in.
 	Status *AgentStatus `json:"status"`
+	// Members that are put into the card of an agent that is registered; null takes one away.
+	Card json.RawMessage `json:"card"`
 }
 
 // What is to be different of a channel. What is not said stays.

@@ -51,6 +51,16 @@ func (r *mutationResolver) UpdateAgent(ctx context.Context, input UpdateAgentInp
 	return updateAgent(ctx, input)
 }
 
+// RegisterAgent is the resolver for the registerAgent field.
+func (r *mutationResolver) RegisterAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
+	return registerAgent(ctx, input)
+}
+
+// DeregisterAgent is the resolver for the deregisterAgent field.
+func (r *mutationResolver) DeregisterAgent(ctx context.Context, id string) (*Agent, error) {
+	return deregisterAgent(ctx, id)
+}
+
 // Heartbeat is the resolver for the heartbeat field.
 func (r *mutationResolver) Heartbeat(ctx context.Context, status *PresenceStatus) (*Presence, error) {
 	return heartbeat(ctx, status)
@@ -307,8 +317,8 @@ func (r *queryResolver) Me(ctx context.Context) (*Me, error) {
 }
 
 // Agents is the resolver for the agents field.
-func (r *queryResolver) Agents(ctx context.Context, first *int, after *string) ([]Agent, error) {
-	return readAgents(ctx, first, after)
+func (r *queryResolver) Agents(ctx context.Context, first *int, after *string, capability *string) ([]Agent, error) {
+	return readAgents(ctx, first, after, capability)
 }
 
 // Agent is the resolver for the agent field.

@@ -144,9 +144,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
+	directory := trust.directory(store)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Presence: trust.presence,
+		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	work, hooks := c.tasks(log, who), c.notifications(log)
@@ -170,7 +171,6 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	card := a2a.NewCardHandler(a2a.CardOptions{Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true})
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
-	directory := trust.directory(store)
 	behind := hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Refused: trail.Refused})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Plain, "/agents/": httpd.Plain, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {

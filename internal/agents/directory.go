@@ -55,6 +55,9 @@ const (
 	MaxPage     = 100
 )
 
+// Caller is who asks, for those who do not carry one in a context.
+type Caller = caller.Caller
+
 // Query says which agents are looked for.
 type Query struct {
 	// Capability is a capability of theirs, or the id or a tag of a skill; "" is any.

@@ -86,6 +86,14 @@ func (r *Registration) Tags() []string {
 	return out
 }
 
+// Other has what koine does not understand, as an object; nil for nothing.
+func (r *Registration) Other() json.RawMessage {
+	if len(r.Rest) == 0 {
+		return nil
+	}
+	return plainJSON(r.Rest)
+}
+
 // Can tells whether it is found by the capability.
 func (r *Registration) Can(capability string) bool {
 	tags, _ := skillTags(r.Skills)
