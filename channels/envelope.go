@@ -59,7 +59,8 @@ type Envelope struct {
 	// Recipients are the agents that To stood for when the message was published;
 	// nil for everybody in the channel.
 	Recipients []kg.AgentID
-	// Correlation is the request that a response answers.
+	// Correlation is the request that a response answers. In any other message, also one
+	// of no interaction, it is only a message of the channel that this one belongs to.
 	Correlation MessageID
 	// ExpiresAt is from when on the message is not delivered any more; the zero time
 	// for never, as of a request once it is answered.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -104,7 +105,7 @@ type createChannel struct {
 	Name string `arg:"" optional:"" help:"Its name."`
 	onServer
 	Public   bool     `help:"Let everybody read it."`
-	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
+	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
 	Metadata string   `help:"Its metadata, a JSON object." placeholder:"JSON"`
 	JSON     bool     `help:"Print the channel as JSON."`
 }
@@ -181,7 +182,11 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 			if err := json.Unmarshal(raw, &one); err != nil {
 				return false, err
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", one.ID, one.Visibility, len(one.Members), atMilli(one.CreatedAt), printable(one.Name))
+			members := "-" // they are not shown: every channel has an owner
+			if n := len(one.Members); n > 0 {
+				members = strconv.Itoa(n)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, members, atMilli(one.CreatedAt), printable(one.Name))
 		}
 		return true, nil
 	})

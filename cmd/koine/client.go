@@ -121,12 +121,30 @@ func (e *rpcError) Error() string {
 		text += ": " + e.Data.Detail
 	}
 	var list []struct {
-		Message string `json:"message"`
+		Message    string `json:"message"`
+		Path       []any  `json:"path"`
+		Extensions struct {
+			Code string `json:"code"`
+		} `json:"extensions"`
 	}
 	if json.Unmarshal(e.Data.Errors, &list) == nil {
 		for _, one := range list {
-			if one.Message != e.Message {
-				text += "\n  " + one.Message
+			if one.Message == e.Message && len(one.Path) == 0 {
+				continue
+			}
+			text += "\n  "
+			for i, step := range one.Path {
+				if i > 0 {
+					text += "."
+				}
+				text += fmt.Sprint(step)
+			}
+			if len(one.Path) > 0 {
+				text += ": "
+			}
+			text += one.Message
+			if code := one.Extensions.Code; code != "" && code != e.Data.Reason {
+				text += " (" + code + ")"
 			}
 		}
 	}

@@ -171,7 +171,7 @@ type publishMessage struct {
 	Once      string   `help:"Publish it once, however often this is run with the same key." placeholder:"KEY"`
 	Type      string   `help:"What the message is for: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
 	Recipient string   `help:"Whom it is addressed to: an agent, role:NAME or *." placeholder:"AGENT"`
-	Answers   string   `help:"The request that it answers." placeholder:"MESSAGE"`
+	Answers   string   `help:"The request that it answers: it is a response." placeholder:"MESSAGE"`
 	ReplyTo   string   `help:"The message that it replies to." placeholder:"MESSAGE"`
 	Thread    string   `help:"The thread that it belongs to." placeholder:"TEXT"`
 	Tag       []string `help:"A tag; may be repeated." placeholder:"TEXT"`
@@ -181,7 +181,9 @@ type publishMessage struct {
 
 // Help is shown by --help.
 func (publishMessage) Help() string {
-	return `It prints the sequence and the id of the message. What became of its facts is told on standard error; facts that are refused take the message along.
+	return `It prints the sequence and the id of the message, and with --to the id of the channel.
+
+Facts that are refused take the message along; what became of others is told on standard error.
 
 Examples:
   koine channel publish lab 'Shall we look at finding 1?'
@@ -198,6 +200,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	}
 	var answer struct {
 		Event               message
+		Replayed            bool
 		StatementsAffected  int
 		VerificationStatus  string
 		VerificationDetails string
@@ -210,8 +213,14 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	if c.JSON {
 		return printJSON(t.out, raw, true)
 	}
+	if answer.Replayed {
+		t.sayf("It was published before; nothing is new.")
+	}
 	if s := answer.VerificationStatus; s != "" {
 		text := fmt.Sprintf("facts: %s, %d affected", s, answer.StatementsAffected)
+		if answer.Replayed {
+			text = "facts: " + s
+		}
 		if answer.ProposalID != "" {
 			text = fmt.Sprintf("facts: %s as proposal %s", s, answer.ProposalID)
 		}
@@ -220,12 +229,22 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 		}
 		t.sayf("%s", printable(text))
 	}
-	_, err = fmt.Fprintf(t.out, "%d  %s\n", answer.Event.Sequence, answer.Event.ID)
+	line := fmt.Sprintf("%d  %s", answer.Event.Sequence, answer.Event.ID)
+	if c.To != "" {
+		line += "  " + answer.Event.Channel
+	}
+	_, err = fmt.Fprintln(t.out, line)
 	return err
 }
 
 func (c *publishMessage) params(ctx context.Context, t terminal) (map[string]any, error) {
 	params, text := map[string]any{}, c.Text
+	if c.Answers != "" {
+		if c.Type != "" && c.Type != "response" {
+			return nil, usageError{fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)}
+		}
+		c.Type = "response"
+	}
 	switch {
 	case c.To != "" && text != "":
 		return nil, usageError{errors.New("--to says where: leave the channel out, and put the text into quotes")}
