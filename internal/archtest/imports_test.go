@@ -115,6 +115,10 @@ var law = []layer{
 		"the server is handed its adapters: importing one would make all the others depend on it"},
 	{"koine/web/...", []string{}, []string{},
 		"the pages are embedded files"},
+	{"koine/client", []string{"koine/internal/sse"}, []string{"github.com/a2aproject/a2a-go/v2", "github.com/google/uuid"},
+		"a client knows the wire and nothing of the server behind it"},
+	{"koine/internal/servertest", []string{}, []string{},
+		"tests of clients meet the program as everybody does: as a process with an address"},
 	{"koine/cmd/...", []string{"koine/..."}, nil,
 		"only cmd imports everything: that is where it is wired together"},
 }

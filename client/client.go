@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Defaults and bounds.
+const (
+	// DefaultMinWait and DefaultMaxWait bound the wait before something is tried
+	// again. It doubles each time, and half of it is random.
+	DefaultMinWait = 250 * time.Millisecond
+	DefaultMaxWait = 30 * time.Second
+	// DefaultAttempts is how often in a row something is tried in vain.
+	DefaultAttempts = 10
+	// MaxAnswerBytes is how much is read of one answer.
+	MaxAnswerBytes = 256 << 20
+)
+
+// Options are those of a client. The zero value is an anonymous one, for a server
+// in open mode.
+type Options struct {
+	// Key is an API key or a token, sent as "Authorization: Bearer". It goes to
+	// the address that was opened only, whatever the agent card says.
+	Key string
+	// Agent is in whose name requests are made (X-Agent-ID): in open mode any
+	// name; with a key, an agent that the key may act for.
+	Agent string
+	// Requires are the capabilities without which Open refuses. What is not
+	// required is asked for when it is used.
+	Requires []Capability
+	// HTTP sends the requests. Its Timeout must be 0, or it ends each stream.
+	// Without one there is a client of its own.
+	HTTP *http.Client
+	// Retry says how often and how patiently something is tried again.
+	Retry Retry
+}
+
+// Retry bounds how something is tried again: a stream that was lost, an update or
+// message of which nobody knows whether it arrived, a server that is busy. Zero
+// fields are the defaults.
+type Retry struct {
+	MinWait, MaxWait time.Duration
+	// Attempts in a row without success, after which the last error is given.
+	// -1: no bound but the context.
+	Attempts int
+	// Retrying, if set, is told before each wait. It must not block.
+	Retrying func(err error, wait time.Duration)
+}
+
+// Client talks to one agent.
+type Client struct {
+	origin string // of all requests, without a slash at its end
+	rpc    string // where JSON-RPC goes
+	card   *Card
+	http   *http.Client // sets the headers
+	retry  Retry
+}
+
+// Open asks the agent at the address for its card, and refuses with
+// CapabilityMissing if that lacks what is required. An address without a scheme is
+// http.
+//
+// All requests go to the host of the address. Of what the card says of addresses
+// only the path is believed, so that a credential is not led elsewhere.
+func Open(ctx context.Context, address string, o Options) (*Client, error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, fmt.Errorf("client: %q is no address of an http server", address)
+	}
+	c := &Client{origin: at.Scheme + "://" + at.Host, http: withHeaders(o), retry: o.Retry.withDefaults()}
+	base := c.origin + strings.TrimRight(at.Path, "/")
+	if c.card, err = c.fetchCard(ctx, base); err != nil {
+		return nil, err
+	}
+	if c.rpc, err = c.card.endpoint(c.origin); err != nil {
+		return nil, err
+	}
+	var missing []error
+	for _, capability := range o.Requires {
+		missing = append(missing, c.needs(capability))
+	}
+	if err := errors.Join(missing...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Card is the agent card as it was when the client was opened. It must not be
+// changed.
+func (c *Client) Card() *Card { return c.card }
+
+func (r Retry) withDefaults() Retry {
+	if r.MinWait <= 0 {
+		r.MinWait = DefaultMinWait
+	}
+	if r.MaxWait <= 0 {
+		r.MaxWait = DefaultMaxWait
+	}
+	if r.Attempts == 0 {
+		r.Attempts = DefaultAttempts
+	}
+	return r
+}
+
+// withHeaders is the HTTP client of the options, which also says who is calling. It
+// follows no redirection: that could lead a credential elsewhere.
+func withHeaders(o Options) *http.Client {
+	own := &http.Client{}
+	if o.HTTP != nil {
+		*own = *o.HTTP
+	}
+	header := http.Header{"User-Agent": {"koine-client"}}
+	if o.Agent != "" {
+		header.Set("X-Agent-ID", o.Agent)
+	}
+	if o.Key != "" {
+		header.Set("Authorization", "Bearer "+o.Key)
+	}
+	next := own.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	own.Transport = &headers{next, header}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return own
+}
+
+// headers adds headers to each request.
+type headers struct {
+	next   http.RoundTripper
+	header http.Header
+}
+
+// RoundTrip leaves the request as it is and sends a copy.
+func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, values := range h.header {
+		r.Header[name] = values
+	}
+	return h.next.RoundTrip(r)
+}

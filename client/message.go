@@ -1,0 +1,150 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Message is a message in a channel.
+type Message struct {
+	ID             string            `json:"id"`
+	ChannelID      string            `json:"channelId"`
+	Sequence       int64             `json:"sequence"`  // its place in the channel, from 1
+	Timestamp      int64             `json:"timestamp"` // milliseconds since 1970
+	Author         string            `json:"author"`
+	Parts          []json.RawMessage `json:"parts"` // as they were sent; none where it is withheld
+	ArtifactRefs   []string          `json:"artifactRefs"`
+	Metadata       json.RawMessage   `json:"metadata"`
+	IdempotencyKey string            `json:"idempotencyKey"`
+	Type           string            `json:"messageType"` // request, response, notify, broadcast
+	ContentType    string            `json:"contentType"`
+	Format         string            `json:"format"`
+	Tags           []string          `json:"tags"`
+	Recipient      string            `json:"recipient"`     // an agent, role:NAME, or *
+	Recipients     []string          `json:"recipients"`    // whom that was
+	CorrelationID  string            `json:"correlationId"` // the request that a response answers
+	ExpiresAt      int64             `json:"expiresAt"`
+	ReplyToID      string            `json:"replyToId"`
+	ThreadID       string            `json:"threadId"`
+	Withheld       string            `json:"withheld"` // why it has no parts: retracted, expired, addressed, evicted
+}
+
+// Text is what stands in its parts that are texts, a line for each.
+func (m *Message) Text() string {
+	text := ""
+	for _, raw := range m.Parts {
+		var part struct{ Text string }
+		if json.Unmarshal(raw, &part) == nil && part.Text != "" {
+			if text != "" {
+				text += "\n"
+			}
+			text += part.Text
+		}
+	}
+	return text
+}
+
+// TextPart is a part of a message that is a text.
+func TextPart(text string) any { return map[string]any{"type": "text", "text": text} }
+
+// DataPart is one that holds data.
+func DataPart(data any) any { return map[string]any{"type": "data", "data": data} }
+
+// Publication is what is to be said, in a channel or to somebody.
+type Publication struct {
+	Channel string `json:"channelId,omitempty"` // by its id
+	To      string `json:"to,omitempty"`        // or the other agent of a direct channel
+
+	Parts        []any          `json:"parts,omitempty"` // objects, 1 to 32: TextPart, DataPart or one's own
+	ArtifactRefs []string       `json:"artifactRefs,omitempty"`
+	Metadata     map[string]any `json:"metadata,omitempty"`
+	// IdempotencyKey makes the same message be published once. Without one the
+	// client makes one up, for its own attempts.
+	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
+	Type           string   `json:"messageType,omitempty"` // request, response, notify, broadcast
+	ContentType    string   `json:"contentType,omitempty"`
+	Format         string   `json:"format,omitempty"`
+	Tags           []string `json:"tags,omitempty"`
+	Recipient      string   `json:"recipient,omitempty"`     // an agent, role:NAME, or *
+	CorrelationID  string   `json:"correlationId,omitempty"` // the request that a response answers
+	ExpiresAt      int64    `json:"expiresAt,omitempty"`     // milliseconds since 1970
+	ReplyToID      string   `json:"replyToId,omitempty"`
+	ThreadID       string   `json:"threadId,omitempty"`
+	// Patches are facts that come with it, which is their evidence.
+	Patches       []Patch `json:"patches,omitempty"`
+	Justification string  `json:"justification,omitempty"`
+	TaskID        string  `json:"taskId,omitempty"`
+	SessionID     string  `json:"sessionId,omitempty"`
+}
+
+// Published is what became of a publication.
+type Published struct {
+	Message             *Message `json:"event"`
+	Replayed            bool     `json:"replayed"` // it was there already, under its key
+	StatementsAffected  int      `json:"statementsAffected"`
+	VerificationStatus  string   `json:"verificationStatus"` // of its facts
+	VerificationDetails string   `json:"verificationDetails"`
+	ProposalID          string   `json:"proposalId"` // of facts that wait for a review
+}
+
+// Publish says something. It is sent again, with the same key, while it is not known
+// whether it arrived.
+func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error) {
+	if err := c.needs(Channels); err != nil {
+		return nil, err
+	}
+	if p.IdempotencyKey == "" {
+		p.IdempotencyKey = uuid.NewString()
+	}
+	out := new(Published)
+	if err := c.callAgain(ctx, "channels/publish", p, out); err != nil {
+		return nil, err
+	}
+	if out.Message == nil {
+		return nil, &Error{Message: "the server's answer has no message"}
+	}
+	return out, nil
+}
+
+// Respond answers a request, in its channel.
+func (c *Client) Respond(ctx context.Context, to *Message, parts ...any) (*Published, error) {
+	return c.Publish(ctx, Publication{Channel: to.ChannelID, Type: "response", CorrelationID: to.ID, Recipient: to.Author, Parts: parts})
+}
+
+// DefaultAskTime is how long Ask waits without a bound of one's own.
+const DefaultAskTime = 30 * time.Second
+
+// Ask publishes a request and waits for the first response to it, at most as long as
+// wait says (0: DefaultAskTime); then it is Unanswered. A response that comes while
+// the connection is lost is not missed.
+//
+// With an idempotency key the same question waits for the response to the first one,
+// also after a restart of the program.
+func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*Message, error) {
+	if wait <= 0 {
+		wait = DefaultAskTime
+	}
+	p.Type = "request"
+	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}
+	bounded, cancel := context.WithTimeoutCause(ctx, wait, unanswered)
+	defer cancel()
+	asked, err := c.Publish(bounded, p)
+	if err != nil {
+		return nil, err
+	}
+	request := asked.Message
+	for m, err := range c.Stream(bounded, request.ChannelID, StreamOptions{Since: request.Sequence}) {
+		switch {
+		case err != nil && ctx.Err() == nil && bounded.Err() != nil:
+			return nil, unanswered
+		case err != nil:
+			return nil, err
+		case m.Type == "response" && m.CorrelationID == request.ID:
+			return m, nil
+		}
+	}
+	return nil, unanswered // not reached: a stream ends with an error
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Query is a question to the graph.
+type Query struct {
+	// Text is GraphQL. Operation says which operation of it, if there are several.
+	Text      string
+	Operation string
+	Variables map[string]any
+	// RequiredCertainty, 0 to 1, leaves out what is less certain; MaxAge what was
+	// recorded longer ago, in seconds rounded up. 0 leaves nothing out.
+	RequiredCertainty float64
+	MaxAge            time.Duration
+	// Budget says how much of an answer to give at the most.
+	Budget Budget
+	// At reads the past: a revision, or an RFC 3339 time. "" is now.
+	At string
+	// MinRevision waits until this revision can be read: that of one's own update,
+	// for example.
+	MinRevision uint64
+	TaskID      string
+	SessionID   string
+}
+
+// Budget bounds an answer, whose lists are made shorter to fit. Zero fields bound
+// nothing.
+type Budget struct {
+	MaxBytes      int `json:"maxBytes,omitempty"`
+	MaxTokens     int `json:"maxTokens,omitempty"`
+	MaxStatements int `json:"maxStatements,omitempty"`
+}
+
+// QueryMetadata says what an answer is about.
+type QueryMetadata struct {
+	Revision       uint64         `json:"revision"` // what was read
+	Position       string         `json:"position"` // where a subscription goes on behind it
+	DurationMs     float64        `json:"durationMs"`
+	StatementsRead int64          `json:"statementsRead"`
+	Sources        []string       `json:"sources"` // whose assertions were read, up to 20
+	Errors         []GraphQLError `json:"errors,omitempty"`
+	Truncated      []Truncation   `json:"truncated,omitempty"` // where a budget cut
+}
+
+// Truncation is a list that a budget made shorter.
+type Truncation struct {
+	Path   []any  `json:"path"`
+	Reason string `json:"reason"` // BYTES, TOKENS, STATEMENTS
+	Cursor string `json:"cursor"` // where it goes on
+}
+
+// Query reads the graph. The answer's data goes into what into points to, as
+// json.Unmarshal does it: a struct, a map, or a json.RawMessage for the JSON as it
+// is; nil drops it.
+//
+// Where only a part could be given, into has that part, and the error is an *Error
+// with what is wrong in Errors.
+func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, error) {
+	if err := c.queries(); err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data     json.RawMessage `json:"data"`
+		Metadata *QueryMetadata  `json:"queryMetadata"`
+	}
+	answer.Metadata = new(QueryMetadata)
+	// It may hold a mutation, which is not to be made twice.
+	if err := c.call(ctx, "knowledge/query", q.params(), &answer); err != nil {
+		return nil, err
+	}
+	if into != nil && len(answer.Data) > 0 {
+		if err := json.Unmarshal(answer.Data, into); err != nil {
+			return answer.Metadata, fmt.Errorf("client: the data of the answer: %w", err)
+		}
+	}
+	if errs := answer.Metadata.Errors; len(errs) > 0 {
+		reason, _ := errs[0].Extensions["code"].(string)
+		return answer.Metadata, &Error{Reason: Reason(reason), Message: "the answer is not whole", Errors: errs}
+	}
+	return answer.Metadata, nil
+}
+
+func (q *Query) params() map[string]any {
+	p := map[string]any{"query": q.Text}
+	set(p, "operationName", q.Operation)
+	set(p, "taskId", q.TaskID)
+	set(p, "sessionId", q.SessionID)
+	set(p, "requiredCertainty", q.RequiredCertainty)
+	set(p, "maxAgeSeconds", int64((q.MaxAge+time.Second-1)/time.Second))
+	if len(q.Variables) > 0 {
+		p["variables"] = q.Variables
+	}
+	own := map[string]any{}
+	set(own, "budget", q.Budget)
+	set(own, "at", q.At)
+	set(own, "minRevision", q.MinRevision)
+	control(p, own)
+	return p
+}
+
+// set sets a member unless the value is the zero one.
+func set[T comparable](p map[string]any, name string, value T) {
+	var zero T
+	if value != zero {
+		p[name] = value
+	}
+}
+
+// control adds koine's own controls to params, if there are any.
+func control(p, own map[string]any) {
+	if len(own) > 0 {
+		p["metadata"] = map[string]any{"koine": own}
+	}
+}

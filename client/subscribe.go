@@ -1,0 +1,204 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Where a subscription begins, beside a position.
+const (
+	Latest   = "latest"   // with what comes
+	Earliest = "earliest" // with the oldest change that there still is
+	Snapshot = "snapshot" // with what there is, as additions; then what comes
+)
+
+// Subscription says what to follow.
+type Subscription struct {
+	// Query is a GraphQL subscription: statementChanged, entityChanged, matchChanged
+	// or another that knowledge/subscribe takes.
+	Query     string
+	Operation string
+	Variables map[string]any
+	// From is Latest, Earliest, Snapshot, or the position of a change, a query or
+	// an update: it begins behind that. "" is Latest.
+	From string
+	// RequiredCertainty, 0 to 1, leaves out what is less certain.
+	RequiredCertainty float64
+	TaskID            string
+	SessionID         string
+}
+
+// Op is what happened to a statement.
+type Op string
+
+// What changes are.
+const (
+	OpAdd     Op = "add"
+	OpRemove  Op = "remove"
+	OpReplace Op = "replace" // of another, or of what its source said of it before
+	// OpResync comes of the client: what was told so far may not hold any more. A
+	// snapshot follows, from its beginning, as with From: Snapshot.
+	OpResync Op = "resync"
+)
+
+// Change is something that happened in the graph.
+type Change struct {
+	Op Op `json:"op"`
+	// Statement is what it is about. It is empty where the change is of no single
+	// statement: OpResync, and rows of a snapshot of matchChanged.
+	Statement Statement      `json:"statement"`
+	ID        string         `json:"changeId"` // the same whenever it is told again
+	Time      time.Time      `json:"timestamp"`
+	Metadata  ChangeMetadata `json:"changeMetadata"`
+	// Raw is all that the server sent.
+	Raw json.RawMessage `json:"-"`
+}
+
+// ChangeMetadata says whence a change is.
+type ChangeMetadata struct {
+	// Position is where one goes on behind it; "" within a snapshot.
+	Position         string      `json:"position"`
+	Revision         uint64      `json:"revision"`
+	CommitID         string      `json:"commitId"`
+	Actor            string      `json:"actor"`  // who made it
+	Source           string      `json:"source"` // whose assertion it is, or was
+	Justification    string      `json:"justification"`
+	Previous         []Statement `json:"previous"` // what an OpReplace is in place of
+	StatementRemains bool        `json:"statementRemains"`
+	Snapshot         bool        `json:"snapshot"`    // it stands already
+	SnapshotEnd      bool        `json:"snapshotEnd"` // the last of these
+	// Data is what the subscription selected, Errors what of it could not be given.
+	Data   json.RawMessage `json:"data"`
+	Errors []GraphQLError  `json:"errors"`
+}
+
+// Subscribe follows the graph until the caller stops, the context ends, or there is
+// an error, which is the last thing told. It connects again by itself, and goes on
+// behind the last position: nothing is left out or told twice.
+//
+// Where the server cannot go on from there (the log behind it is gone, or what the
+// caller may see has changed) it tells OpResync and a snapshot. That a snapshot was
+// cut short by a lost connection is told in the same way. A position in From that
+// the server no longer has is an error, PositionGone.
+func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		if err := c.queries(); err != nil {
+			yield(nil, err)
+			return
+		}
+		f := &following{client: c, subscription: s, from: s.From, yield: yield}
+		if f.from == "" || f.from == Latest {
+			// From a position of its own it can also go on if the connection is
+			// lost before the first change.
+			var at struct {
+				Metadata QueryMetadata `json:"queryMetadata"`
+			}
+			if err := c.callAgain(ctx, "knowledge/query", map[string]any{"query": "{ __typename }"}, &at); err != nil {
+				yield(nil, err)
+				return
+			}
+			f.from = at.Metadata.Position
+		}
+		for {
+			err := f.run(ctx)
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, resync) && !(f.told && errors.Is(err, PositionGone)) {
+				yield(nil, err)
+				return
+			}
+			f.failed++
+			if f.failed == c.retry.Attempts {
+				yield(nil, err)
+				return
+			}
+			if err := c.retry.wait(ctx, err, f.failed); err != nil {
+				yield(nil, err)
+				return
+			}
+			f.from = Snapshot
+			if !yield(&Change{Op: OpResync}, nil) {
+				return
+			}
+			f.snapshot = 0
+		}
+	}
+}
+
+// following is the state of a subscription across streams.
+type following struct {
+	client       *Client
+	subscription Subscription
+	from         string
+	yield        func(*Change, error) bool
+
+	told     bool // something was told, or a position was had: it is established
+	snapshot int  // the connection that tells a snapshot which has not ended; 0 for none
+	failed   int  // streams in a row that told nothing new
+}
+
+// run reads one stream. It returns nil when the caller stops.
+func (f *following) run(ctx context.Context) error {
+	for e, err := range f.client.follow(ctx, "knowledge/subscribe", f.params()) {
+		if err != nil {
+			return err
+		}
+		f.told = true
+		if e.result == nil {
+			f.snapshot = 0 // a position ends a snapshot of nothing
+			continue
+		}
+		change, err := readChange(e.result)
+		if err != nil {
+			return err
+		}
+		if f.cutShort(change, e.connection) && !f.yield(&Change{Op: OpResync}, nil) {
+			return nil
+		}
+		f.failed = 0
+		if !f.yield(change, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// cutShort tells whether the change begins a snapshot anew that a lost connection
+// cut short.
+func (f *following) cutShort(change *Change, connection int) bool {
+	cut := f.snapshot != 0 && f.snapshot != connection
+	f.snapshot = connection
+	if m := &change.Metadata; !m.Snapshot || m.SnapshotEnd {
+		f.snapshot = 0
+	}
+	return cut
+}
+
+func (f *following) params() map[string]any {
+	s := &f.subscription
+	p := map[string]any{"subscriptionQuery": s.Query}
+	set(p, "operationName", s.Operation)
+	set(p, "taskId", s.TaskID)
+	set(p, "sessionId", s.SessionID)
+	set(p, "requiredCertainty", s.RequiredCertainty)
+	if len(s.Variables) > 0 {
+		p["variables"] = s.Variables
+	}
+	control(p, map[string]any{"resume": f.from})
+	return p
+}
+
+func readChange(result json.RawMessage) (*Change, error) {
+	change := &Change{Raw: result}
+	numbers := json.NewDecoder(bytes.NewReader(result))
+	numbers.UseNumber()
+	if err := numbers.Decode(change); err != nil {
+		return nil, &Error{Message: "the server's event is not understood: " + err.Error()}
+	}
+	return change, nil
+}
