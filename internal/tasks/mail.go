@@ -36,24 +36,33 @@ type Mailbox struct {
 //
 // Errors: those of kg.Store.Watch.
 func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) {
-	return s.mail(ctx, by)
-}
-
-// mail opens a mailbox whose watcher follows other patterns too.
-func (s *Service) mail(ctx context.Context, by caller.Caller, also ...kg.Pattern) (*Mailbox, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
+	box, err := s.waiting(ctx, by, agent)
+	if err != nil {
+		return nil, err
+	}
+	view := kg.View{Principal: by.Reader(agent), AllGraphs: true}
+	box.watcher, err = s.store.Watch(ctx, kg.Filter{View: view, Patterns: []kg.Pattern{mailOf(agent)}, Ops: []kg.Op{kg.Add}}, box.from)
+	return box, err
+}
+
+func mailOf(agent kg.AgentID) kg.Pattern {
+	return kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
+}
+
+// waiting is the mailbox as it is.
+func (s *Service) waiting(ctx context.Context, by caller.Caller, agent kg.AgentID) (*Mailbox, error) {
 	snapshot, err := s.view(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	box := &Mailbox{service: s, ctx: ctx, by: by, from: snapshot.Position()}
-	mail := kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
 	since := map[kg.Term]kg.Revision{}
-	for st, err := range snapshot.Match(mail) {
+	for st, err := range snapshot.Match(mailOf(agent)) {
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +70,7 @@ func (s *Service) mail(ctx context.Context, by caller.Caller, also ...kg.Pattern
 		since[st.Subject] = st.Assertions[0].Revision
 	}
 	slices.SortFunc(box.waiting, func(a, b kg.Term) int { return cmp.Compare(since[a], since[b]) })
-	view := kg.View{Principal: snapshot.View().Principal, AllGraphs: true}
-	box.watcher, err = s.store.Watch(ctx, kg.Filter{View: view, Patterns: append([]kg.Pattern{mail}, also...), Ops: []kg.Op{kg.Add}}, box.from)
-	return box, err
+	return box, nil
 }
 
 // Close ends the stream of letters.

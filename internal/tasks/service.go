@@ -11,16 +11,17 @@ import (
 // Service keeps tasks. It is bound to a store by Load. Its methods may be called
 // concurrently.
 type Service struct {
-	options Options
-	store   *kg.Store
-	workers sync.Map // kg.AgentID → Worker
-	desk    *desk
+	options  Options
+	store    *kg.Store
+	workers  sync.Map // kg.AgentID → Worker
+	desk     *desk
+	dispatch *dispatch
 }
 
 // New makes a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	return &Service{options: o, desk: newDesk(o)}
+	return &Service{options: o, desk: newDesk(o), dispatch: newDispatch()}
 }
 
 // Handle gives the tasks of an agent to a worker in this process. To be called
@@ -36,7 +37,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	s.desk.done.Go(s.expire)
-	return nil
+	return s.startDispatch(ctx)
 }
 
 // Close ends the expiry and the work on tasks in this process, and waits for it. Call it before the

@@ -22,7 +22,7 @@ import (
 // server is the protocol over a store of its own, with one agent on record.
 type server struct {
 	*httptest.Server
-	t       *testing.T
+	t       testing.TB
 	tasks   *tasks.Service
 	store   *kg.Store
 	streams *sse.Server
@@ -50,12 +50,12 @@ func (directory) Cards(_ context.Context, _ caller.Caller, after kg.AgentID, fir
 	return []json.RawMessage{json.RawMessage(`{"id":"bot","name":"Bot"}`)}, "agent://bot", nil
 }
 
-func start(t *testing.T) *server {
+func start(t testing.TB) *server {
 	t.Helper()
 	return startWith(t, func(*options) {})
 }
 
-func startWith(t *testing.T, change func(*options)) *server {
+func startWith(t testing.TB, change func(*options)) *server {
 	t.Helper()
 	o := options{Options: agentapi.Options{MaxBodyBytes: 1 << 20}, anonymous: "key"}
 	change(&o)

@@ -17,7 +17,7 @@ import (
 
 // peer is the other end of a socket.
 type peer struct {
-	t    *testing.T
+	t    testing.TB
 	conn *websocket.Conn
 }
 
