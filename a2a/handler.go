@@ -67,6 +67,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (stream *reque
 	if refusal == nil {
 		requests, batch, refusal = decode(body, h.options.MaxDepth, h.options.MaxBatch)
 	}
+	h.activate(w, r, requests...)
 	switch {
 	case refusal != nil:
 		h.observe(r.Context(), unknownMethod, began, refusal)
