@@ -50,6 +50,7 @@ const (
 
 	resync         Reason = "RESYNC"
 	serverShutdown Reason = "SERVER_SHUTDOWN"
+	closed         Reason = "CLOSED" // the same, of a mailbox
 	slowConsumer   Reason = "SLOW_CONSUMER"
 )
 

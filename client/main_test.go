@@ -14,6 +14,8 @@ import (
 // patience is how long a test waits for what should come at once.
 const patience = 2 * time.Minute
 
+func TestMain(m *testing.M) { servertest.Main(m) }
+
 func open(t *testing.T, url, agent string) *client.Client {
 	t.Helper()
 	c, err := client.Open(t.Context(), url, client.Options{Agent: agent, Retry: client.Retry{MinWait: 10 * time.Millisecond, MaxWait: 100 * time.Millisecond, Attempts: -1, Retrying: func(err error, _ time.Duration) { t.Log("retrying: ", err) }}})

@@ -117,6 +117,8 @@ var law = []layer{
 		"the pages are embedded files"},
 	{"koine/client", []string{"koine/internal/sse"}, []string{"github.com/a2aproject/a2a-go/v2", "github.com/google/uuid"},
 		"a client knows the wire and nothing of the server behind it"},
+	{"koine/examples/...", []string{"koine/client"}, []string{},
+		"an example has what everybody has"},
 	{"koine/internal/servertest", []string{}, []string{},
 		"tests of clients meet the program as everybody does: as a process with an address"},
 	{"koine/cmd/...", []string{"koine/..."}, nil,

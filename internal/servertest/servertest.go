@@ -3,6 +3,7 @@ package servertest
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -106,10 +107,20 @@ func (s *Server) run() {
 }
 
 var (
-	build   sync.Once
-	built   string
-	buildOK error
+	build    sync.Once
+	built    string
+	buildErr error
 )
+
+// Main is the TestMain of a package whose tests start servers: it takes away behind
+// them what was built.
+func Main(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(filepath.Dir(built))
+	}
+	os.Exit(code)
+}
 
 // program builds koine, once for all tests of a package.
 func program(t testing.TB) string {
@@ -117,17 +128,17 @@ func program(t testing.TB) string {
 	build.Do(func() {
 		dir, err := os.MkdirTemp("", "koine-test-")
 		if err != nil {
-			buildOK = err
+			buildErr = err
 			return
 		}
 		built = filepath.Join(dir, "koine")
 		var out []byte
-		if out, buildOK = exec.Command("go", "build", "-o", built, "koine/cmd/koine").CombinedOutput(); buildOK != nil {
-			built = string(out)
+		if out, buildErr = exec.Command("go", "build", "-o", built, "koine/cmd/koine").CombinedOutput(); buildErr != nil {
+			buildErr = fmt.Errorf("%w\n%s", buildErr, out)
 		}
 	})
-	if buildOK != nil {
-		t.Fatalf("building koine: %v\n%s", buildOK, built)
+	if buildErr != nil {
+		t.Fatalf("building koine: %v", buildErr)
 	}
 	return built
 }

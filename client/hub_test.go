@@ -1,0 +1,75 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"koine/client"
+)
+
+// An agent behind the hub is asked over A2A and answers, also when the server went away
+// between.
+func TestHub(t *testing.T) {
+	s := start(t)
+	ctx, bot := bounded(t), open(t, s.URL, "bot")
+	if _, err := client.OpenAgent(ctx, s.URL, "bot", client.Options{}); err == nil {
+		t.Error("an agent that is not registered was opened")
+	}
+	if err := bot.RegisterAgent(ctx, "bot", map[string]any{"name": 1}); !errors.Is(err, client.Invalid) {
+		t.Errorf("%v", err)
+	}
+	if err := bot.RegisterAgent(ctx, "bot", map[string]any{"name": "Bot", "version": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := client.OpenAgent(ctx, s.URL, "bot", client.Options{Agent: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.Query(ctx, client.Query{Text: "{ __typename }"}, nil); !errors.Is(err, client.CapabilityMissing) {
+		t.Errorf("a bot has a graph: %v", err)
+	}
+	ann, err := at.A2A(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := make(chan *client.Letter, 3)
+	done := following(t, bot.Mailbox(ctx, "bot"), 2, letters)
+	for _, text := range []string{"rain?", "snow?"} {
+		answer, err := ann.SendMessage(ctx, &a2a.SendMessageRequest{
+			Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text)), Config: &a2a.SendMessageConfig{ReturnImmediately: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := <-letters
+		if letter.From != "agent://ann" || letter.Text() != text || letter.Task.ID != string(answer.TaskInfo().TaskID) {
+			t.Fatalf("%s", letter.Raw)
+		}
+		if err := bot.Report(ctx, "bot", letter.Task.ID, client.Report{
+			State: "TASK_STATE_COMPLETED", Artifacts: []client.ReportArtifact{{ID: "a", Parts: []any{map[string]any{"text": "no"}}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		task, err := ann.GetTask(ctx, &a2a.GetTaskRequest{ID: answer.TaskInfo().TaskID})
+		if err != nil || task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 {
+			t.Errorf("%+v %v", task, err)
+		}
+		s.Restart()
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := bot.Report(ctx, "bot", "none", client.Report{State: "TASK_STATE_WORKING"}); !errors.Is(err, client.Reason("TASK_NOT_FOUND")) {
+		t.Errorf("%v", err)
+	}
+	for _, err := range open(t, s.URL, "ann").Mailbox(ctx, "koine") {
+		if !errors.Is(err, client.Reason("AGENT_NOT_FOUND")) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := bot.DeregisterAgent(ctx, "bot"); err != nil {
+		t.Error(err)
+	}
+}
