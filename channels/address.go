@@ -72,7 +72,9 @@ func (a *addressing) inRole(role string) error {
 	})
 	switch n := len(list); {
 	case n == 0:
-		return kg.Errorf(kg.CodeNoRecipient, "nobody else who may read the channel has the role %q", role).At("recipient")
+		err := kg.Errorf(kg.CodeNoRecipient, "nobody else who may read the channel has the role %q", role).At("recipient")
+		err.Hint = "roles are those that the records of agents have, not what members are in a channel"
+		return err
 	case n > MaxRecipients:
 		return errTooMuch("recipient", "%d agents with the role are more than the %d that a message is addressed to", n, MaxRecipients)
 	}

@@ -128,7 +128,9 @@ func (e *Envelope) checkAddress() error {
 		e.To = Everyone
 		return nil
 	case e.Interaction == Request && (e.To == "" || e.To == Everyone):
-		return kg.Errorf(kg.CodeInvalid, "a request is addressed to an agent, or to a role by role:<name>").At("recipient")
+		err := kg.Errorf(kg.CodeInvalid, "a request is addressed to an agent, or to a role by role:<name>").At("recipient")
+		err.Hint = "roles are those that the records of agents have, not what members are in a channel"
+		return err
 	case e.To == "" || e.To == Everyone:
 		return nil
 	case strings.HasPrefix(e.To, rolePrefix):

@@ -114,7 +114,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	told([]channels.MessageID{s.say(t, "ann", shared.ID, "to everybody").ID})
-	if _, err := s.RemoveMember(within(t), as("ann"), shared.ID, "bob"); err != nil {
+	if err := s.Leave(within(t), as("bob"), shared.ID); err != nil {
 		t.Fatal(err)
 	}
 	check("no member any more")

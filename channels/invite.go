@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/internal/agents"
 	"koine/kg"
 )
 
@@ -26,10 +27,12 @@ func (c *Channel) uninvited(agent kg.AgentID) []Invitation {
 
 // Invite lets an agent find the channel and accept to be a member. Those may who
 // have the right Rights.Join; members, where that is everybody's. One that is
-// invited or a member already stays so.
+// invited or a member already stays so. Of an agent need nothing be known, unless
+// the channel is in a scope.
 //
-// Errors: CodePermissionDenied, also for an agent that is banned;
-// CodeLimitExceeded past Options.MaxInvitations.
+// Errors: CodePermissionDenied, also for an agent that is banned; CodeNotMember for
+// one without access to the scope of the channel; CodeLimitExceeded past
+// Options.MaxInvitations.
 func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) error {
 	agent, err := parseMember(agent)
 	if err != nil {
@@ -42,6 +45,11 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 		if err := c.mustBeFree(agent, w.tx.Time()); err != nil {
 			return err
 		}
+		if e, err := s.asOnRecord(w.tx, id, agent); err != nil {
+			return err
+		} else if !e.admits(agent) {
+			return errOutOfScope(agent)
+		}
 		if len(c.Invited) >= s.options.MaxInvitations {
 			return errTooMuch("principalId", "%d agents are invited, as many as may be", len(c.Invited))
 		}
@@ -50,6 +58,19 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 		return nil
 	})
 	return err
+}
+
+// asOnRecord is the channel as it is asked about by another agent, with the roles
+// that its record has.
+func (s *Service) asOnRecord(tx *kg.Tx, id ChannelID, agent kg.AgentID) (*entry, error) {
+	roles, err := agents.RolesOf(tx, agent)
+	return s.table.get(id).at(tx.Time()).as(kg.Principal{ID: agent, Roles: roles}), err
+}
+
+func errOutOfScope(agent kg.AgentID) *kg.Error {
+	e := kg.Errorf(kg.CodeNotMember, "%s has no access to the scope of the channel, and could not accept", agent).At("principalId")
+	e.Hint = "give it access to the scope first; roles that a credential brings are known from its first request on"
+	return e
 }
 
 // Invitations lists who is invited to a channel. Who neither reads nor manages it is

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -142,4 +143,55 @@ func TestInvite(t *testing.T) {
 	if list, _, err := again.List(within(t), as("fay"), channels.Listing{Invited: true}); err != nil || len(list) != 1 {
 		t.Errorf("opened again, fay is invited to %v, %v", list, err)
 	}
+}
+
+// Nobody is invited to a channel of a scope who could not accept: for want of access
+// to the scope, or to the intent of the task. A role on record is access.
+func TestInviteIntoScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
+	s.role(t, "analyst", "finn")
+	for _, row := range []struct {
+		scope channels.ScopeID
+		whom  kg.AgentID
+		want  kg.Code
+	}{{intent.ID, "bob", ""}, {intent.ID, "finn", ""}, {intent.ID, "eve", kg.CodeNotMember}, {intent.ID, "never-seen", kg.CodeNotMember}, {task.ID, "bob", ""}, {task.ID, "finn", kg.CodeNotMember}, {task.ID, "eve", kg.CodeNotMember}} {
+		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom), channels.Explicit)
+		err := s.Invite(within(t), as("ann"), c.ID, row.whom)
+		wantCode(t, string(row.whom), err, row.want)
+		if row.want != "" {
+			continue
+		}
+		invited := as(string(row.whom))
+		if row.whom == "finn" {
+			invited = withRole("finn", "analyst")
+		}
+		if _, err := s.Accept(within(t), invited, c.ID); err != nil {
+			t.Errorf("%s accepts: %v", row.whom, err)
+		}
+	}
+	wantCode(t, "outside of scopes", s.Invite(within(t), as("ann"), s.make(t, channels.Private).ID, "never-seen"), "")
+}
+
+// Who reads a channel through its scope is not removed from it, as that would change
+// nothing: it can leave, be banned, or lose access.
+func TestRemoveFromScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	shared, explicit := s.makeIn(t, scope.ID, "shared", channels.ByScope, "bob", "cleo", "eve"), s.makeIn(t, scope.ID, "explicit", channels.Explicit, "bob")
+	remove := func(id channels.ChannelID, whom kg.AgentID) error {
+		_, err := s.RemoveMember(within(t), as("ann"), id, whom)
+		return err
+	}
+	err := remove(shared.ID, "bob")
+	wantCode(t, "bob, who reads on", err, kg.CodeInvalid)
+	if kg.AsError(err).Hint == "" {
+		t.Error("it is not said what helps")
+	}
+	wantCode(t, "bob, of an explicit one", remove(explicit.ID, "bob"), "")
+	wantCode(t, "eve, without access", remove(shared.ID, "eve"), "")
+	wantCode(t, "bob leaves", s.Leave(within(t), as("bob"), shared.ID), "")
+	wantCode(t, "cleo is banned", s.Ban(within(t), as("ann"), shared.ID, "cleo", time.Time{}), "")
+	wantCode(t, "cleo, who is banned", remove(shared.ID, "cleo"), "")
 }

@@ -36,10 +36,11 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	})
 }
 
-// RemoveMember takes an agent out. Owners may, and each member itself.
+// RemoveMember takes an agent out. Owners may, and each member itself. Who reads the
+// channel through its scope, member or not, is not taken out: it would notice nothing.
 //
-// Errors: CodeNotFound for one that is no member; CodeLastOwner;
-// CodePermissionDenied.
+// Errors: CodeNotFound for one that is no member; CodeLastOwner; CodeInvalid for one
+// that reads on; CodePermissionDenied.
 func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, agent kg.AgentID) (*Channel, error) {
 	agent, err := parseMember(agent)
 	if err != nil {
@@ -61,6 +62,15 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 		if c.Members[at].Role == Owner && c.owners() == 1 {
 			return errLastOwner()
 		}
+		if self != agent && c.MemberPolicy == ByScope {
+			e, err := s.asOnRecord(w.tx, id, agent)
+			if err != nil {
+				return err
+			}
+			if e.policy.Read == Everybody && e.reads(agent) {
+				return errStaysByScope(agent)
+			}
+		}
 		w.leave(c.Members[at])
 		c.Members = slices.Delete(c.Members, at, at+1)
 		return nil
@@ -81,6 +91,12 @@ func parseMember(agent kg.AgentID) (kg.AgentID, error) {
 func errLastOwner() *kg.Error {
 	e := kg.Errorf(kg.CodeLastOwner, "it is the last owner of the channel").At("principalId")
 	e.Hint = "make another member an owner first, or delete the channel"
+	return e
+}
+
+func errStaysByScope(agent kg.AgentID) *kg.Error {
+	e := kg.Errorf(kg.CodeInvalid, "%s takes part through the scope, and would stay", agent).At("principalId")
+	e.Hint = "ban it from the channel, or take its access to the scope away; adding it again gives it another role"
 	return e
 }
 
