@@ -18,7 +18,8 @@ type Guard struct {
 }
 
 // Allowed answers for the graphs of channels: who may read the channel reads them,
-// who may publish writes facts, and nobody but this package writes the rest.
+// who may publish writes facts, and nobody but this package writes the rest. In a
+// channel that is closed no facts begin, and those that are there can be mended.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	if id, part := scopeOf(graph); part != 0 {
 		return p.Trusted() || (right == kg.Discover || right == kg.Read) && g.table.scopes.get(id).readBy(p)
@@ -35,7 +36,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	case kg.Discover, kg.Read:
 		return p.Trusted() || e.readBy(p) && (part != lanePart || g.mayReadLane(p, graph))
 	case kg.Write, kg.Create:
-		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID) && e.Status() == Open)
+		return part == factsPart && (p.Trusted() || e.as(p).posts(p.ID) && (right == kg.Write || e.Status() == Open))
 	}
 	return p.Trusted()
 }

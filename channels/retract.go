@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -85,6 +86,11 @@ func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 		meta.WhenHeld = pub.withoutFacts
 	}
 	receipt, err := s.store.Update(ctx, meta, t.make)
+	if kg.CodeOf(err) == kg.CodeChannelClosed && len(facts) > 0 && target.Author == agent {
+		e := *kg.AsError(err)
+		e.Hint = fmt.Sprintf("what the message asserted can be undone: revert the commit of revision %d (revertCommit)", facts[0].revision)
+		err = &e
+	}
 	if err != nil {
 		return nil, err
 	}
