@@ -46,6 +46,20 @@ type CardOptions struct {
 	Channels bool
 	// Push tells that there are push notifications.
 	Push bool
+	// Strict leaves the keys of the extensions' own out of the capabilities: what they
+	// say stands in A2A's list too, and strict readers refuse what they do not know.
+	Strict bool
+}
+
+// base is the address under which the server that is asked is reached.
+func (o *CardOptions) base(r *http.Request) string {
+	switch {
+	case o.PublicURL != "":
+		return o.PublicURL
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 // Card is the agent card, in the form that clients of A2A 1.0 and 0.3 both read.
@@ -53,10 +67,11 @@ type Card struct {
 	Name                string          `json:"name"`
 	Description         string          `json:"description"`
 	Version             string          `json:"version"`
-	SupportedInterfaces []CardInterface `json:"supportedInterfaces"` // 1.0
-	URL                 string          `json:"url"`                 // 0.3, this and the next two
-	ProtocolVersion     string          `json:"protocolVersion"`
-	PreferredTransport  string          `json:"preferredTransport"`
+	SupportedInterfaces []CardInterface `json:"supportedInterfaces,omitempty"` // 1.0
+	URL                 string          `json:"url,omitempty"`                 // 0.3, this and the next three
+	ProtocolVersion     string          `json:"protocolVersion,omitempty"`
+	PreferredTransport  string          `json:"preferredTransport,omitempty"`
+	Extended            bool            `json:"supportsAuthenticatedExtendedCard,omitempty"`
 	Capabilities        Capabilities    `json:"capabilities"`
 	// SecuritySchemes say how a client shows who it is. There are no requirements
 	// beside them: the Go client cannot read correct ones, and WWW-Authenticate
@@ -80,9 +95,10 @@ type CardInterface struct {
 type Capabilities struct {
 	Streaming                    bool        `json:"streaming"`
 	PushNotifications            bool        `json:"pushNotifications"`
+	Extended                     bool        `json:"extendedAgentCard,omitempty"` // 1.0
 	Extensions                   []Extension `json:"extensions"`
-	KnowledgeGraph               bool        `json:"knowledgeGraph"`
-	KnowledgeGraphQueryLanguages []string    `json:"knowledgeGraphQueryLanguages"`
+	KnowledgeGraph               bool        `json:"knowledgeGraph,omitempty"`
+	KnowledgeGraphQueryLanguages []string    `json:"knowledgeGraphQueryLanguages,omitempty"`
 	Messaging                    *Messaging  `json:"messaging,omitempty"`
 }
 
@@ -135,8 +151,8 @@ type Skill struct {
 // SecurityScheme is a way to authenticate, in the form of A2A 0.3 and, in the
 // member of its own kind, in that of 1.0: each client reads the one that it knows.
 type SecurityScheme struct {
-	Type         string `json:"type"`
-	Description  string `json:"description"`
+	Type         string `json:"type,omitempty"`
+	Description  string `json:"description,omitempty"`
 	Scheme       string `json:"scheme,omitempty"`       // of type http
 	BearerFormat string `json:"bearerFormat,omitempty"` // of type http
 	In           string `json:"in,omitempty"`           // of type apiKey
@@ -193,9 +209,9 @@ func NewCard(o CardOptions, base string) Card {
 			{base + RPCPath, "JSONRPC", "1.0"},
 			{base + RPCPath, "JSONRPC", "0.3"},
 		},
-		URL: base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: "JSONRPC",
+		URL: base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: "JSONRPC", Extended: true,
 		Capabilities: Capabilities{
-			Streaming: true, PushNotifications: o.Push, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
+			Streaming: true, PushNotifications: o.Push, Extended: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
 			Extensions: []Extension{{
 				URI: KnowledgeExtensionURI, Required: !o.Channels, // whether there are other methods to call
 				Description: "Knowledge graph collaboration: " + strings.Join(methods, ", ") + ".",
@@ -211,6 +227,9 @@ func NewCard(o CardOptions, base string) Card {
 	}
 	if o.Channels {
 		card.announceChannels(base)
+	}
+	if o.Strict {
+		card.Capabilities.KnowledgeGraph, card.Capabilities.KnowledgeGraphQueryLanguages, card.Capabilities.Messaging = false, nil, nil
 	}
 	return card
 }
@@ -257,14 +276,7 @@ var skills = []Skill{
 // /.well-known/agent-card.json (and agent.json, where A2A 0.2 had it).
 func NewCardHandler(o CardOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		base := o.PublicURL
-		if base == "" {
-			base = "http://" + r.Host
-			if r.TLS != nil {
-				base = "https://" + r.Host
-			}
-		}
-		body, err := appendJSON(nil, NewCard(o, base))
+		body, err := appendJSON(nil, NewCard(o, o.base(r)))
 		if err != nil {
 			panic(err) // plain text always encodes
 		}

@@ -64,6 +64,9 @@ func (h *Handler) coreMethods() map[string]method {
 		"tasks/pushNotificationConfig/get":    unary(version03, coreCalls, h.getPush),
 		"tasks/pushNotificationConfig/list":   unary(version03, coreCalls, h.listPush),
 		"tasks/pushNotificationConfig/delete": unary(version03, coreCalls, h.deletePush),
+
+		"GetExtendedAgentCard":               unary(version1, coreCalls, h.extendedCard),
+		"agent/getAuthenticatedExtendedCard": unary(version03, coreCalls, h.extendedCard),
 	}
 }
 

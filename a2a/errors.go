@@ -21,6 +21,7 @@ const (
 	codeTaskNotFound     = -32001
 	codeNotCancelable    = -32002
 	codeNoPush           = -32003
+	codeNoExtendedCard   = -32007
 	codeUnsupported      = -32004
 	codeContentType      = -32005
 	codeVersion          = -32009

@@ -172,7 +172,7 @@ func guarded[T any](do func() (T, error)) (result T, err error) {
 }
 
 func callOf(r *http.Request, req *request) *call {
-	c := &call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header}
+	c := &call{caller: caller.From(r.Context()), method: req.method, params: req.params, header: r.Header, http: r}
 	if r.URL.RawQuery != "" {
 		c.query = r.URL.Query()
 	}

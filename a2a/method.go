@@ -16,6 +16,7 @@ type call struct {
 	params []byte // nil if absent
 	header http.Header
 	query  url.Values // of the address; nil without any
+	http   *http.Request
 }
 
 // method is a row of the method table. Exactly one of unary and stream is set.

@@ -57,6 +57,9 @@ type Options struct {
 	// MaxSendWait bounds how long sending a message waits for what comes of it; then
 	// the answer is the task as it is.
 	MaxSendWait time.Duration
+	// Card is what the extended agent card is made of; without it there is none. It is
+	// koine's own: other agents have none.
+	Card *CardOptions
 	// RefuseQueryMutations makes knowledge/query refuse mutations.
 	RefuseQueryMutations bool
 	Logger               *slog.Logger

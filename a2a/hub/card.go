@@ -58,7 +58,7 @@ func (h *Handler) base(r *http.Request) string {
 }
 
 func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
-	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens}, base)
+	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens, Push: h.options.Push}, base)
 	g := record.Registration
 	address := base + "/agents/" + url.PathEscape(agents.Bare(record.ID)) + "/a2a"
 	card := &agentCard{

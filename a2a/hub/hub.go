@@ -34,11 +34,11 @@ const DefaultMaxBodyBytes = 4 << 20
 
 // Options of the handler. The zero value of each means its default.
 type Options struct {
-	// PublicURL, Keys and Tokens are as in a2a.CardOptions.
-	PublicURL    string
-	Keys, Tokens bool
-	MaxBodyBytes int64
-	Logger       *slog.Logger
+	// PublicURL, Keys, Tokens and Push are as in a2a.CardOptions.
+	PublicURL          string
+	Keys, Tokens, Push bool
+	MaxBodyBytes       int64
+	Logger             *slog.Logger
 	// Refused, if set, is told of each error: so that what somebody may not do is noted.
 	Refused func(context.Context, kg.Code)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 
 	"koine/a2a"
 	"koine/internal/conformance"
@@ -22,6 +23,13 @@ type pushFlags struct {
 // notifications delivers what happens to tasks, once it is loaded.
 func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
 	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: c.AllowPrivateWebhooks, Logger: log})
+}
+
+// card is what the agent card says of the server.
+func (c *serveCommand) card(who *identity) a2a.CardOptions {
+	return a2a.CardOptions{
+		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true, Strict: c.StrictCard,
+	}
 }
 
 // self is who answers messages to koine itself.
