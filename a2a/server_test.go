@@ -94,10 +94,6 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
 	s.tasks.Handle(kg.System, testAgent{})
 	s.push = push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: true, Pause: time.Millisecond, FlushEvery: time.Hour})
-	if err := s.push.Load(t.Context(), s.store, s.tasks); err != nil {
-		t.Fatal(err)
-	}
-	s.own = s.store.Stats().Watchers
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +110,10 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err := s.tasks.Load(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.push.Load(t.Context(), s.store, s.tasks); err != nil {
+		t.Fatal(err)
+	}
+	s.own = s.store.Stats().Watchers
 	mux.Handle("/changes", a2a.NewChangesHandler(deps, options))
 	s.Server = httptest.NewUnstartedServer(asCaller(mux))
 	s.Config.ConnContext = sse.ConnContext
