@@ -61,9 +61,18 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 		}
 	}
 	d.Metadata = params.content("metadata")
+	scope, inScope := params.text("scopeId")
+	policy, ofScope := params.text("memberPolicy")
+	d.MemberPolicy = channels.MemberPolicy(policy)
+	if ofScope && !inScope {
+		params.fail("memberPolicy", "is of a channel in a scope: it needs a scopeId")
+	}
 	params.done()
 	if err := f.error(); err != nil {
 		return nil, err
+	}
+	if inScope {
+		return answerWith(h.channels.CreateIn(ctx, c.byCaller(), channels.ScopeID(scope), d))
 	}
 	return answerWith(h.channels.Create(ctx, c.byCaller(), d))
 }
@@ -86,6 +95,8 @@ func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	visibility, _ := params.text("visibility")
 	l.Visibility = channels.Visibility(visibility)
 	l.Member = params.agent("memberId")
+	scope, _ := params.text("scopeId")
+	l.Scope = channels.ScopeID(scope)
 	if err := params.end(); err != nil {
 		return nil, err
 	}

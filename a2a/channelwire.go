@@ -9,7 +9,8 @@ import (
 )
 
 // wireChannel is Channel (channels extension, section 4.1). Of a direct channel
-// that has no message yet the times are absent, and who made it: nobody has.
+// that has no message yet the times are absent, and who made it: nobody has. What
+// follows kind is koine's (WIRE §7), absent where it is not set.
 type wireChannel struct {
 	ID         channels.ChannelID  `json:"id"`
 	Name       string              `json:"name,omitempty"`
@@ -20,6 +21,9 @@ type wireChannel struct {
 	Metadata   json.RawMessage     `json:"metadata,omitempty"`
 	Version    int64               `json:"version"`
 	Kind       string              `json:"kind"`
+
+	ScopeID  channels.ScopeID `json:"scopeId,omitempty"`
+	ClosedAt int64            `json:"closedAt,omitempty"`
 }
 
 // wireMember is ChannelMember (section 4.2).
@@ -40,6 +44,7 @@ func encodeChannel(c *channels.Channel) *wireChannel {
 	out := &wireChannel{
 		ID: c.ID, Name: c.Name, Visibility: c.Visibility, CreatedAt: millisOf(c.CreatedAt), CreatedBy: c.CreatedBy,
 		Members: make([]wireMember, 0, len(c.Members)), Metadata: c.Metadata, Version: c.Version, Kind: kindChannel,
+		ScopeID: c.Scope, ClosedAt: millisOf(c.ClosedAt),
 	}
 	for _, m := range c.Members {
 		out.Members = append(out.Members, wireMember{m.Agent, m.Role, millisOf(m.Joined)})

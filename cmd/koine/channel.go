@@ -24,14 +24,15 @@ type channelCommand struct {
 
 // Help is shown by --help.
 func (channelCommand) Help() string {
-	return `A channel is named by its id, or by its name if only one has it that you may see.
+	return `A channel is named by its id, or by its name if only one has it of those that are listed, or, if none has, of those in scopes that you have access to; --scope looks in one scope only. The channel of yourself and another agent has no name and is not listed: --to AGENT is it.
 
 Examples (with koine serve --demo):
   koine channel create lab --member bob --as ann
   koine channel publish lab 'Shall we look at finding 1?' --as ann
   koine channel history lab --as bob
   koine channel tail lab --as bob
-  koine channel publish --to bob 'Between the two of us.' --as ann`
+  koine channel publish --to bob 'Between the two of us.' --as ann
+  koine channel history --to ann --as bob`
 }
 
 // wireChannel is what of a channel is shown.
@@ -40,6 +41,7 @@ type wireChannel struct {
 	Name       string `json:"name"`
 	Visibility string `json:"visibility"`
 	CreatedAt  int64  `json:"createdAt"`
+	ClosedAt   int64  `json:"closedAt"`
 	Members    []struct {
 		PrincipalID string `json:"principalId"`
 		Role        string `json:"role"`
@@ -69,26 +71,16 @@ func (s *onServer) pages(ctx context.Context, method string, params map[string]a
 	}
 }
 
-// find gives the id of a channel that is named by it, or by its name.
-func (s *onServer) find(ctx context.Context, text string) (id string, err error) {
+// find gives the id of a channel that is named by it, or by its name in a scope or,
+// without one, anywhere.
+func (s *onServer) find(ctx context.Context, scope, text string) (id string, err error) {
 	if _, err := uuid.Parse(text); err == nil || strings.HasPrefix(text, "chan:") {
 		return text, nil
 	}
-	var found []string
-	looked := 0
-	err = s.pages(ctx, "channels/list", map[string]any{"pageSize": channelPage}, func(raw json.RawMessage) (bool, error) {
-		var page struct{ Channels []wireChannel }
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return false, err
-		}
-		for _, c := range page.Channels {
-			if c.Name == text {
-				found = append(found, c.ID)
-			}
-		}
-		looked++
-		return looked < maxNamedPages, nil
-	})
+	found, err := s.named(ctx, scope, text)
+	if err == nil && len(found) == 0 && scope == "" {
+		found, err = s.namedInScopes(ctx, text)
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -100,6 +92,30 @@ func (s *onServer) find(ctx context.Context, text string) (id string, err error)
 	return found[0], nil
 }
 
+// named are the ids of the channels of a scope, or of those that are listed without
+// one, that have the name.
+func (s *onServer) named(ctx context.Context, scope, name string) (found []string, err error) {
+	params := map[string]any{"pageSize": channelPage}
+	if scope != "" {
+		params["scopeId"] = scope
+	}
+	looked := 0
+	err = s.pages(ctx, "channels/list", params, func(raw json.RawMessage) (bool, error) {
+		var page struct{ Channels []wireChannel }
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return false, err
+		}
+		for _, c := range page.Channels {
+			if c.Name == name {
+				found = append(found, c.ID)
+			}
+		}
+		looked++
+		return looked < maxNamedPages, nil
+	})
+	return found, err
+}
+
 // createChannel makes a channel.
 type createChannel struct {
 	Name string `arg:"" optional:"" help:"Its name."`
@@ -107,7 +123,11 @@ type createChannel struct {
 	Public   bool     `help:"Let everybody read it."`
 	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
 	Metadata string   `help:"Its metadata, a JSON object." placeholder:"JSON"`
-	JSON     bool     `help:"Print the channel as JSON."`
+	Scope    string   `help:"Make it in this scope." placeholder:"ID"`
+
+	MembersBy string `help:"Who takes part in a channel of a scope: scope (whoever has access to it) or explicit (members only, the default)." enum:"scope,explicit," default:"" placeholder:"scope|explicit"`
+
+	JSON bool `help:"Print the channel as JSON."`
 }
 
 // Run prints the id.
@@ -115,6 +135,15 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	params := map[string]any{"name": c.Name}
 	if c.Public {
 		params["visibility"] = "public"
+	}
+	if c.Scope != "" {
+		params["scopeId"] = c.Scope
+	}
+	if c.MembersBy != "" {
+		if c.Scope == "" {
+			return usageError{errors.New("--members-by is for a channel in a scope: say --scope too")}
+		}
+		params["memberPolicy"] = c.MembersBy
 	}
 	var members []map[string]string
 	for _, text := range c.Member {
@@ -150,7 +179,13 @@ type listChannels struct {
 	onServer
 	Visibility string `help:"Only the private, or only the public ones." enum:"private,public," default:"" placeholder:"private|public"`
 	Member     string `help:"Only those that this agent is a member of." placeholder:"AGENT"`
+	Scope      string `help:"Those of this scope that you may find." placeholder:"ID"`
 	JSON       bool   `help:"Print each channel as JSON on a line."`
+}
+
+// Help is shown by --help.
+func (listChannels) Help() string {
+	return `Not listed are the channels of a scope that one takes part in without being a member: see --scope. Channels of two agents are in no list: see --to of publish, history and tail.`
 }
 
 // Run prints a line for each.
@@ -162,9 +197,12 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	if c.Member != "" {
 		params["memberId"] = c.Member
 	}
+	if c.Scope != "" {
+		params["scopeId"] = c.Scope
+	}
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(table, "ID\tVISIBILITY\tMEMBERS\tMADE\tNAME")
+		fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME")
 	}
 	err := c.pages(ctx, "channels/list", params, func(raw json.RawMessage) (bool, error) {
 		var page struct{ Channels []json.RawMessage }
@@ -186,7 +224,11 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 			if n := len(one.Members); n > 0 {
 				members = strconv.Itoa(n)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, members, atMilli(one.CreatedAt), printable(one.Name))
+			status := "open"
+			if one.ClosedAt != 0 {
+				status = "closed"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, status, members, atMilli(one.CreatedAt), printable(one.Name))
 		}
 		return true, nil
 	})

@@ -11,8 +11,9 @@ import (
 
 // tailChannel prints what is said, as it is said.
 type tailChannel struct {
-	Channel string `arg:"" help:"The channel, by its id or name."`
+	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
+	channelPlace
 	Since *int64 `help:"Begin with what came after this sequence; 0 is all." placeholder:"N"`
 	Count int    `help:"End after so many messages." placeholder:"N"`
 	JSON  bool   `help:"Print each message as JSON on a line."`
@@ -29,7 +30,7 @@ Examples:
 
 // Run prints messages until it is interrupted or has seen enough.
 func (c *tailChannel) Run(ctx context.Context, t terminal) error {
-	id, err := c.find(ctx, c.Channel)
+	id, err := c.findIn(ctx, c.channelPlace, c.Channel)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 		if envelope.Kind != "messageEvent" { // of a newer server
 			continue
 		}
-		if last, err = printMessage(t, envelope.Event, c.JSON); err != nil {
+		if last, err = c.printMessage(ctx, t, envelope.Event, c.JSON); err != nil {
 			return err
 		}
 		if seen++; c.Count > 0 && seen >= c.Count {

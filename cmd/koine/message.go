@@ -36,6 +36,9 @@ func (m *message) line() string {
 	if m.Recipient != "" {
 		fmt.Fprintf(&b, "  to %s", m.Recipient)
 	}
+	if m.Retracts != "" {
+		fmt.Fprintf(&b, "  retracts %s", printable(m.Retracts))
+	}
 	if m.Withheld != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Withheld)
 	}
@@ -79,7 +82,7 @@ func printable(text string) string {
 }
 
 // printMessage prints a message as people, or as programs read it.
-func printMessage(t terminal, raw json.RawMessage, asJSON bool) (sequence int64, err error) {
+func (s *onServer) printMessage(ctx context.Context, t terminal, raw json.RawMessage, asJSON bool) (sequence int64, err error) {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return 0, fmt.Errorf("the server's message: %w", err)
@@ -87,14 +90,18 @@ func printMessage(t terminal, raw json.RawMessage, asJSON bool) (sequence int64,
 	if asJSON {
 		return m.Sequence, printJSON(t.out, raw, true)
 	}
+	if m.Retracts != "" {
+		m.Retracts = s.sequenceOf(ctx, m.Retracts)
+	}
 	_, err = fmt.Fprintln(t.out, m.line())
 	return m.Sequence, err
 }
 
 // channelHistory prints what was said.
 type channelHistory struct {
-	Channel string `arg:"" help:"The channel, by its id or name."`
+	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	onServer
+	channelPlace
 	Since  int64    `help:"Only what comes after this sequence." placeholder:"N"`
 	Before int64    `help:"Only what comes before this sequence." placeholder:"N"`
 	Author []string `help:"Only what this agent said; may be repeated." placeholder:"AGENT"`
@@ -111,7 +118,7 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if c.Last > 0 && c.Count > 0 {
 		return usageError{errors.New("--last and --count exclude each other")}
 	}
-	id, err := c.find(ctx, c.Channel)
+	id, err := c.findIn(ctx, c.channelPlace, c.Channel)
 	if err != nil {
 		return err
 	}
@@ -148,14 +155,14 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 				last = append(last, event)
 				continue
 			}
-			if _, err := printMessage(t, event, c.JSON); err != nil {
+			if _, err := c.printMessage(ctx, t, event, c.JSON); err != nil {
 				return false, err
 			}
 		}
 		return most == 0 || printed < most, nil
 	})
 	for i := len(last) - 1; i >= 0 && err == nil; i-- {
-		_, err = printMessage(t, last[i], c.JSON)
+		_, err = c.printMessage(ctx, t, last[i], c.JSON)
 	}
 	return err
 }
@@ -165,6 +172,7 @@ type publishMessage struct {
 	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
 	Text    string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
 	onServer
+	Scope     string   `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 	To        string   `help:"Say it to this agent, in the channel of the two of you." placeholder:"AGENT"`
 	Data      []string `help:"A further part of the message, with this JSON as its data; may be repeated." placeholder:"JSON" sep:"none"`
 	Facts     string   `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
@@ -248,12 +256,14 @@ func (c *publishMessage) params(ctx context.Context, t terminal) (map[string]any
 	switch {
 	case c.To != "" && text != "":
 		return nil, usageError{errors.New("--to says where: leave the channel out, and put the text into quotes")}
+	case c.To != "" && c.Scope != "":
+		return nil, usageError{errors.New("the channel of two agents is in no scope: leave --scope or --to out")}
 	case c.To != "":
 		params["to"], text = c.To, c.Channel
 	case c.Channel == "":
 		return nil, usageError{errors.New("say where: a channel, or --to an agent")}
 	default:
-		id, err := c.find(ctx, c.Channel)
+		id, err := c.find(ctx, c.Scope, c.Channel)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,62 @@
+package a2a_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Channels of a scope are made and listed by its id, and are as the schema says;
+// who has no access to it is told of none.
+func TestChannelsOfScope(t *testing.T) {
+	s, define := newTestServer(t), definitions(t)
+	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+	scope, err := s.rooms.CreateScope(t.Context(), ann, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := fmt.Sprintf(`"scopeId":%q`, scope.ID)
+	answers := map[string]string{}
+	for _, row := range []struct{ agent, method, params, want string }{
+		{"ann", "channels/create", `{"name":"plan",` + in + `,"memberPolicy":"scope"}`, `"kind":"channel",` + in},
+		{"ann", "channels/create", `{"name":"few",` + in + `}`, `"kind":"channel",` + in},
+		{"ann", "channels/create", `{"name":"plan",` + in + `}`, `"reason":"NAME_TAKEN"`},
+		{"ann", "channels/create", `{"name":"x",` + in + `,"memberPolicy":"all"}`, `"field":"memberPolicy"`},
+		{"ann", "channels/create", `{"name":"x","memberPolicy":"scope"}`, `"field":"memberPolicy"`},
+		{"ann", "channels/create", `{"name":"x","visibility":"public",` + in + `}`, `"field":"visibility"`},
+		{"ann", "channels/create", `{` + in + `}`, `"field":"name"`},
+		{"eve", "channels/create", `{"name":"x",` + in + `}`, `"reason":"SCOPE_NOT_FOUND"`},
+		{"bob", "channels/list", `{` + in + `}`, `"name":"plan"`},
+		{"bob", "channels/list", `{}`, `"channels":[]`},
+		{"eve", "channels/list", `{` + in + `}`, `"reason":"SCOPE_NOT_FOUND"`},
+		{"eve", "channels/list", `{"scopeId":"nowhere"}`, `"reason":"SCOPE_NOT_FOUND"`},
+	} {
+		got := s.call(t, row.agent, row.method, row.params)
+		if !strings.Contains(got, row.want) {
+			t.Errorf("%s %s %s: got %s, want %s", row.agent, row.method, row.params, got, row.want)
+		}
+		_, body, _ := strings.Cut(got, "{")
+		if err := validate(define(schemaNames[row.method].response), "{"+body); err != nil {
+			t.Errorf("%s %s: %v", row.method, got, err)
+		}
+		answers[row.agent+row.method+row.params] = got
+	}
+	if got := answers["bobchannels/list{"+in+"}"]; strings.Contains(got, `"few"`) {
+		t.Errorf("a member alone is to find it: %s", got)
+	}
+
+	// A channel that is closed says since when; the others do not say it.
+	id := channels.ChannelID(s.channel(t, `{"name":"lab"}`))
+	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); strings.Contains(got, "closedAt") || strings.Contains(got, "scopeId") {
+		t.Errorf("an open one: %s", got)
+	}
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); !strings.Contains(got, `"kind":"channel","closedAt":1767323045000}`) {
+		t.Errorf("a closed one: %s", got)
+	}
+}
