@@ -129,7 +129,7 @@ func (e *rpcError) Error() string {
 	}
 	if json.Unmarshal(e.Data.Errors, &list) == nil {
 		for _, one := range list {
-			if one.Message == e.Message && len(one.Path) == 0 {
+			if one.Message == e.Message {
 				continue
 			}
 			text += "\n  "
