@@ -1,0 +1,135 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"koine/client"
+)
+
+// scripted is a server that answers each request for a stream with the next text, which
+// then ends.
+func scripted(t *testing.T, answers ...string) (url string, asked *[]string) {
+	asked = new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		var request struct {
+			Method string
+			Params struct {
+				SinceSequence int64
+				Metadata      struct{ Koine struct{ Resume string } }
+			}
+		}
+		switch {
+		case r.Method == http.MethodGet:
+			fmt.Fprint(w, `{"name": "scripted", "url": "http://x/", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {}}}}`)
+		case json.Unmarshal(body, &request) != nil:
+			t.Errorf("asked %s", body)
+		case request.Method == "knowledge/query":
+			fmt.Fprint(w, `{"jsonrpc": "2.0", "id": 1, "result": {"data": {}, "queryMetadata": {"position": "now"}}}`)
+		case len(answers) == 0:
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			*asked = append(*asked, fmt.Sprintf("%s%d/%s", request.Params.Metadata.Koine.Resume, request.Params.SinceSequence, r.Header.Get("Last-Event-ID")))
+			answer := answers[0]
+			answers = answers[1:]
+			w.Header().Set("Content-Type", "text/event-stream")
+			if strings.HasPrefix(answer, "{") {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			fmt.Fprint(w, answer)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func told(id, result string) string {
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return id + "data: {\"jsonrpc\": \"2.0\", \"id\": 1, " + result + "}\n\n"
+}
+
+func stood(subject, more string) string {
+	return `"result": {"op": "add", "statement": {"subject": {"id": "` + subject + `"}}, "changeMetadata": {"snapshot": true` + more + `}}`
+}
+
+func failed(reason string) string {
+	return `"error": {"code": -32012, "message": "it ends", "data": {"reason": "` + reason + `"}}`
+}
+
+// What a server can no longer tell from where the client was comes as a new snapshot,
+// and the program is told so; so does a snapshot that was cut short.
+func TestResync(t *testing.T) {
+	change := func(id, subject string) string {
+		return told(id, `"result": {"op": "add", "statement": {"subject": {"id": "`+subject+`"}}, "changeMetadata": {"position": "`+id+`"}}`)
+	}
+	snapshot := told("", stood("a", "")) + told("p2", stood("b", `, "snapshotEnd": true, "position": "p2"`))
+	url, asked := scripted(t,
+		change("p1", "x")+told("", failed("SERVER_SHUTDOWN")),
+		told("", failed("RESYNC")),
+		told("", stood("a", "")), // and it is cut short
+		snapshot+change("p3", "y"),
+		"{"+failed("POSITION_GONE")+"}",
+		"id: p4\n\n", // a snapshot of nothing
+		change("p5", "z")+told("", failed("UNAUTHENTICATED")),
+	)
+	var got []string
+	var last error
+	for change, err := range open(t, url, "").Subscribe(bounded(t), client.Subscription{}) {
+		if last = err; err == nil {
+			got = append(got, string(change.Op)+change.Statement.Subject.ID)
+		}
+	}
+	if !errors.Is(last, client.Unauthenticated) {
+		t.Error(last)
+	}
+	if text := strings.Join(got, " "); text != "addx resync adda resync adda addb addy resync addz" {
+		t.Error(text)
+	}
+	if text := strings.Join(*asked, " "); text != "now0/ now0/p1 snapshot0/ snapshot0/ snapshot0/p3 snapshot0/ snapshot0/p4" {
+		t.Error(text)
+	}
+}
+
+// A position of the caller's own that is gone is an error, and so are messages that a
+// channel no longer has.
+func TestPositionGone(t *testing.T) {
+	gone := `{"error": {"code": -32602, "message": "gone", "data": {"reason": "POSITION_GONE", "oldestPosition": "o", "oldestSequence": 7}}}`
+	message := func(n int) string {
+		return told(fmt.Sprint(n), fmt.Sprintf(`"result": {"kind": "messageEvent", "event": {"sequence": %d}}`, n))
+	}
+	url, asked := scripted(t, gone, message(1)+message(2)+told("", failed("RESYNC")), message(2)+told("", `"result": {"kind": "new"}`)+message(3), gone)
+	c := open(t, url, "")
+	var e *client.Error
+	for _, err := range c.Subscribe(bounded(t), client.Subscription{From: "p0"}) {
+		if !errors.As(err, &e) || e.Reason != client.PositionGone || e.OldestPosition != "o" || e.Status != http.StatusBadRequest {
+			t.Error(err)
+		}
+	}
+	var got []int64
+	for m, err := range c.Stream(bounded(t), "x", client.StreamOptions{}) {
+		if err == nil {
+			got = append(got, m.Sequence)
+		} else if !errors.As(err, &e) || e.Reason != client.PositionGone || e.OldestSequence != 7 {
+			t.Error(err)
+		}
+	}
+	if fmt.Sprint(got) != "[1 2 3]" {
+		t.Error(got)
+	}
+	if text := strings.Join(*asked, " "); text != "p00/ 0/ 2/ 2/3" {
+		t.Error(text)
+	}
+}
