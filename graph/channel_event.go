@@ -129,7 +129,7 @@ func (c *ChannelChange) Position() *Position { return &c.at }
 
 // followChannel establishes Subscription.channelChanged.
 func followChannel(ctx context.Context, id string, resume *Position) error {
-	return subscribeOwn(ctx, resume, func(o *opening) (eventContent, source, error) {
+	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
 		from, told := o.position()
 		events, err := o.service.StreamEvents(o.life, o.by, channels.ChannelID(id), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}

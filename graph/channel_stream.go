@@ -10,20 +10,21 @@ import (
 	"koine/kg"
 )
 
-// opening is a subscription to something of channels while it is established.
+// opening is a subscription to something of koine's own while it is established.
 type opening struct {
-	life    context.Context // that of the stream
-	store   *kg.Store
+	life  context.Context // that of the stream
+	store *kg.Store
+	start operation.Resume
+	plan  *insidePlan // of what is selected of an event
+	// Of one to something of channels.
 	service *channels.Service
 	by      channels.Caller
-	start   operation.Resume
-	plan    *insidePlan // of what is selected of an event
 }
 
 // ownSource is what the sources of such subscriptions have in common.
 type ownSource struct{ store *kg.Store }
 
-// Snapshot is nil: nothing of channels is told as a snapshot.
+// Snapshot is nil: nothing of these is told as a snapshot of statements.
 func (ownSource) Snapshot() *kg.Snapshot { return nil }
 
 // View takes a snapshot of the store.
@@ -31,7 +32,17 @@ func (s ownSource) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 	return s.store.View(ctx, v)
 }
 
-// subscribeOwn establishes a subscription whose events the package channels tells.
+// subscribeChannels establishes a subscription whose events the package channels tells.
+func subscribeChannels(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
+	return subscribeOwn(ctx, resume, func(o *opening) (c eventContent, s source, err error) {
+		if o.service, o.by, err = runOf(ctx).channels(); err != nil {
+			return nil, nil, err
+		}
+		return open(o)
+	})
+}
+
+// subscribeOwn establishes a subscription whose events a domain package tells.
 // What open asks it for is the last that can fail: nobody else would close it.
 func subscribeOwn(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
 	f, _ := ctx.Value(followingKey{}).(*following)
@@ -41,10 +52,6 @@ func subscribeOwn(ctx context.Context, resume *Position, open func(*opening) (ev
 
 func newOwnStream(ctx, life context.Context, resume *Position, open func(*opening) (eventContent, source, error)) (*Stream, error) {
 	r, field := runOf(ctx), graphql.GetFieldContext(ctx).Field
-	service, by, err := r.channels()
-	if err != nil {
-		return nil, err
-	}
 	v, err := r.view(nil)
 	if err != nil {
 		return nil, err
@@ -61,7 +68,7 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*openin
 	if s.plan, err = p.event(field, nil); err != nil {
 		return nil, err
 	}
-	o := &opening{life: life, store: r.engine.deps.Store, service: service, by: by, start: start, plan: p.inside(field)}
+	o := &opening{life: life, store: r.engine.deps.Store, start: start, plan: p.inside(field)}
 	if s.plan.content, s.source, err = open(o); err != nil {
 		return nil, err
 	}

@@ -13,13 +13,15 @@ import (
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/internal/review"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
-// conversing is a bench with channels, and reviews that hold what has ex:pay.
+// conversing is a bench with channels, tasks, and reviews that hold what has ex:pay.
 type conversing struct {
 	*bench
 	service *channels.Service
+	tasks   *tasks.Service
 }
 
 func newConversing(t testing.TB, limits graph.Limits) *conversing {
@@ -34,7 +36,7 @@ func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *c
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		reviews = review.New(review.Options{Clock: o.Clock})
 		o.Verifier, o.Holder = payHeld{}, reviews
-		o.Access = service.Guard(reviews.Guard(kg.AllowAll{}))
+		o.Access = tasks.NewGuard(service.Guard(reviews.Guard(kg.AllowAll{})))
 		o.OnSystemChange = func(c *kg.Commit) {
 			reviews.Follow(c)
 			service.Follow(c)
@@ -46,13 +48,18 @@ func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *c
 	if err := service.Load(t.Context(), b.store); err != nil {
 		t.Fatal(err)
 	}
+	work := tasks.New(tasks.Options{Known: func(kg.AgentID) bool { return true }})
+	if err := work.Load(t.Context(), b.store); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(work.Close)
 	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex, "koine": kg.OwnVocabulary})
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := graph.Deps{Store: b.store, Prefixes: prefixes, Reviews: reviews, Channels: service, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
+	deps := graph.Deps{Store: b.store, Prefixes: prefixes, Reviews: reviews, Channels: service, Tasks: work, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
 	b.engine = graph.NewEngine(deps, graph.Options{Limits: limits})
-	return &conversing{b, service}
+	return &conversing{b, service, work}
 }
 
 // ask runs an operation as an agent.

@@ -26,6 +26,7 @@ const (
 	costAround         = 20   // each step of a neighbourhood's depth
 	costContradictions = 1000 // contradictions: all statements of many properties are compared
 	costReceipts       = 1000 // receipts, unread, messageCounts: many members, messages or days are looked at
+	costTasks          = 1000 // tasks, subtasks: all tasks that the caller takes part in are looked at
 	costRoute          = 100  // each step that ways between entities may be long
 	costVerify         = 1000 // verifyEvents: thousands of events are read and hashed
 )
@@ -34,14 +35,14 @@ const (
 var lookedUp = map[string]bool{"Entity": true, "Term": true, "Node": true}
 
 // readWhole are what a field gives that is read from its own graph.
-var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true}
+var readWhole = map[string]bool{"Channel": true, "Message": true, "Scope": true, "Task": true}
 
 // scanFields are those that read an index and are no connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true, "Query.inbox": true,
-	"Query.violations": true, "Message.facts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
+	"Query.violations": true, "Message.facts": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.
@@ -75,6 +76,12 @@ func (c *costing) weight(f *ast.Field) int {
 		n = costAround * c.number(f, "depth", 1, path.MaxRadius)
 	case "contradictions":
 		n = costContradictions
+	case "subtasks":
+		n = costTasks
+	case "tasks":
+		if f.ObjectDefinition.Name == "Query" { // those of a scope are other ones
+			n = costTasks
+		}
 	case "receipts", "unread", "messageCounts":
 		n = costReceipts
 	case "verifyEvents":

@@ -21,6 +21,7 @@ import (
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/internal/shapes"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -45,6 +46,8 @@ type Deps struct {
 	Channels *channels.Service
 	// Agents is where agents register; nil: nobody can.
 	Agents *agents.Directory
+	// Tasks keeps what agents ask of each other; nil: nobody asks anything.
+	Tasks *tasks.Service
 	// Presence knows which agents are there; nil: nobody does.
 	Presence *presence.Tracker
 	// Quarantines are those that Store reads under; nil for a store without.

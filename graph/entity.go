@@ -40,6 +40,7 @@ const (
 	entityAround // neighbourhood
 	entityAsChannel
 	entityAsMessage
+	entityAsTask
 )
 
 type entityField struct {
@@ -53,7 +54,7 @@ type entityField struct {
 	way       *path.Path // of follow, and of value and values at its end
 	around    *aroundPlan
 	counts    []scalarField // of predicates
-	inside    *insidePlan   // of asChannel and asMessage
+	inside    *insidePlan   // of asChannel, asMessage and asTask
 }
 
 func (p *planner) entity(set ast.SelectionSet) (*entityPlan, error) {
@@ -114,6 +115,8 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 		field.kind, field.inside = entityAsChannel, p.inside(f)
 	case "asMessage":
 		field.kind, field.inside = entityAsMessage, p.inside(f)
+	case "asTask":
+		field.kind, field.inside = entityAsTask, p.inside(f)
 	default:
 		return unplanned(f)
 	}

@@ -10,18 +10,18 @@ import (
 	"koine/kg"
 )
 
-// Channels and messages are written by the generated code, entities and statements
+// Channels, messages and tasks are written by the generated code, entities and statements
 // by the engine, and each may be inside of the other.
 
 // insideFields are those of generated objects that the engine answers.
-var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true, "Scope.entity": true}
+var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true, "Scope.entity": true, "Task.entity": true, "Artifact.entity": true}
 
 // engineAnswers tells whether the field leaves its answer as text.
 func engineAnswers(fc *graphql.FieldContext) bool {
 	switch fc.Object {
 	case "Query":
 		return true
-	case "Channel", "Message", "Scope":
+	case "Channel", "Message", "Scope", "Task", "Artifact":
 		return insideFields[fc.Object+"."+fc.Field.Name]
 	}
 	return false
@@ -106,6 +106,13 @@ func (l *loader) inside(plan *insidePlan, object func(context.Context, *executio
 func (l *loader) appendChannel(b []byte, plan *insidePlan, c *Channel) ([]byte, error) {
 	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._Channel(ctx, plan.set, c)
+	})
+	return append(b, text...), err
+}
+
+func (l *loader) appendTask(b []byte, plan *insidePlan, t *Task) ([]byte, error) {
+	text, err := l.inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._Task(ctx, plan.set, t)
 	})
 	return append(b, text...), err
 }

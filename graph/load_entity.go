@@ -239,7 +239,7 @@ func (l *loader) leaf(n *entityNode, f *entityField, g *gathered, found []candid
 		return l.degree(g, n.subject.id, f.direction, b)
 	case entityPredicates:
 		return l.predicates(g, n.subject.id, f.counts, b)
-	case entityAsChannel, entityAsMessage:
+	case entityAsChannel, entityAsMessage, entityAsTask:
 		return l.typed(n.subject.name, f, b)
 	}
 	return b, nil

@@ -4,13 +4,21 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
-// typed writes the channel or message that an entity is, null for another entity
+// typed writes the channel, message or task that an entity is, null for another entity
 // and for one that the caller may not see.
 func (l *loader) typed(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
+	if f.kind == entityAsTask {
+		t, err := taskIfAny(ctx, tasks.TaskOf(entity))
+		if t == nil || err != nil {
+			return append(b, "null"...), err
+		}
+		return l.appendTask(b, f.inside, t)
+	}
 	if f.kind == entityAsMessage {
 		m, err := messageIfAny(ctx, channels.MessageOf(entity))
 		if m == nil || err != nil {

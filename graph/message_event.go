@@ -114,7 +114,7 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 
 // deliver establishes a subscription to messages; open says which.
 func deliver(ctx context.Context, resume *Position, open func(*opening, *messageSource) error) error {
-	return subscribeOwn(ctx, resume, func(o *opening) (eventContent, source, error) {
+	return subscribeChannels(ctx, resume, func(o *opening) (eventContent, source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
 		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
 	})

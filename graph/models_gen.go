@@ -46,6 +46,11 @@ type StatementEvent interface {
 	IsStatementEvent()
 }
 
+// What `taskChanged` sends.
+type TaskEvent interface {
+	IsTaskEvent()
+}
+
 // What can be the object of a statement.
 type Term interface {
 	IsTerm()
@@ -204,6 +209,26 @@ type ApplyPatchesPayload struct {
 	CommitID *string `json:"commitId"`
 	// The proposal that they became, where they wait for review.
 	ProposalID *string `json:"proposalId"`
+}
+
+// An artifact, or a piece of one.
+type ArtifactInput struct {
+	// Its id within the task.
+	ID string `json:"id"`
+	// What people call it.
+	Name *string `json:"name"`
+	// What it is.
+	Description *string `json:"description"`
+	// Its content, or that of the piece.
+	Parts []PartInput `json:"parts"`
+	// Whether the parts come behind those that are there, and not in the place of all that there is.
+	Append *bool `json:"append"`
+	// Whether it is whole with this.
+	Complete *bool `json:"complete"`
+	// What is kept with it, a JSON object.
+	Metadata json.RawMessage `json:"metadata"`
+	// The extensions that it follows.
+	Extensions []string `json:"extensions"`
 }
 
 // What became of a question to all of its recipients.
@@ -688,6 +713,12 @@ type DeletedChannel struct {
 	ID string `json:"id"`
 }
 
+// A task that was deleted.
+type DeletedTask struct {
+	// Its id.
+	ID string `json:"id"`
+}
+
 // A page of the differences between two moments.
 type DiffConnection struct {
 	// The revision of the earlier moment.
@@ -760,6 +791,8 @@ type Entity struct {
 	AsChannel *Channel `json:"asChannel"`
 	// The message that this entity is, a `koine:Message`. Null when it is none that you may read.
 	AsMessage *Message `json:"asMessage"`
+	// The task that this entity is, a `koine:Task`. Null when it is none that you take part in.
+	AsTask *Task `json:"asTask"`
 }
 
 func (Entity) IsNode() {}
@@ -1365,6 +1398,24 @@ type PageInfo struct {
 	Truncated bool `json:"truncated"`
 }
 
+// A piece of content: exactly one of `text`, `raw`, `url` and `data`.
+type PartInput struct {
+	// A text.
+	Text *string `json:"text"`
+	// Bytes, in base64.
+	Raw *string `json:"raw"`
+	// Where the content is.
+	URL *string `json:"url"`
+	// Any JSON.
+	Data json.RawMessage `json:"data"`
+	// What kind of content it is.
+	MediaType *string `json:"mediaType"`
+	// The name of the file that it is.
+	Filename *string `json:"filename"`
+	// What its author keeps with it, a JSON object.
+	Metadata json.RawMessage `json:"metadata"`
+}
+
 // One wish for a change (knowledge graph extension, KnowledgeGraphPatch).
 type PatchInput struct {
 	// What to do with the statement.
@@ -1701,6 +1752,22 @@ type RemovedAgent struct {
 	Channels int `json:"channels"`
 }
 
+// What the handler says of a task.
+type ReportTaskInput struct {
+	// Which one.
+	TaskID string `json:"taskId"`
+	// What it comes to. Its status stays as it is where this is not said.
+	State *TaskState `json:"state"`
+	// What is said with the state.
+	Message []PartInput `json:"message"`
+	// What is handed over, before the state: 100 at the most.
+	Artifacts []ArtifactInput `json:"artifacts"`
+	// Why it failed, where it did.
+	Failure *TaskFailureInput `json:"failure"`
+	// Members of the task's metadata to be set; null takes one away.
+	Metadata json.RawMessage `json:"metadata"`
+}
+
 // What `resolveContradiction` takes.
 type ResolveContradictionInput struct {
 	// The statements that are right: they must still stand.
@@ -1753,6 +1820,8 @@ func (Resync) IsProposalEvent() {}
 func (Resync) IsMessageEvent() {}
 
 func (Resync) IsChannelEvent() {}
+
+func (Resync) IsTaskEvent() {}
 
 func (Resync) IsStatementEvent() {}
 
@@ -1906,6 +1975,42 @@ type ScopeEventConnection struct {
 	Nodes []ScopeEvent `json:"nodes"`
 	// Where this page stands in the whole. `endCursor` is null behind the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// What `sendMessage` gives to whom.
+type SendMessageInput struct {
+	// The agent. It may be left out where `taskId` is said.
+	To *string `json:"to"`
+	// The task that the message goes on with. A new one is made where it is not said.
+	TaskID *string `json:"taskId"`
+	// What it says: 1 to 64 parts, 256 KiB together.
+	Parts []PartInput `json:"parts"`
+	// Makes a retry safe: the same id of the same author with the same content is the same message.
+	MessageID *string `json:"messageId"`
+	// What its author keeps with the message, a JSON object of 16 KiB at the most.
+	Metadata json.RawMessage `json:"metadata"`
+	// The extensions that it follows.
+	Extensions []string `json:"extensions"`
+	// The ids of other tasks that it speaks of.
+	ReferenceTaskIds []string `json:"referenceTaskIds"`
+	// What groups a new task with others.
+	ContextID *string `json:"contextId"`
+	// The task that a new one is a part of.
+	ParentID *string `json:"parentId"`
+	// For whom a new task is done.
+	UserID *string `json:"userId"`
+	// What is kept with a new task, a JSON object of 16 KiB at the most.
+	TaskMetadata json.RawMessage `json:"taskMetadata"`
+}
+
+// What becomes of a message that was sent.
+type SendMessagePayload struct {
+	// The task. A new one is shown as it was made, with this message.
+	Task *Task `json:"task"`
+	// Whether the same message was sent before: then the task is that of then.
+	Replayed bool `json:"replayed"`
+	// `taskChanged` behind it tells what the task comes to from the one that is shown on.
+	Position Position `json:"position"`
 }
 
 // A signal that is to be sent.
@@ -2232,6 +2337,54 @@ type SubjectInput struct {
 type Subscription struct {
 }
 
+// A page of tasks.
+type TaskConnection struct {
+	// The tasks.
+	Nodes []Task `json:"nodes"`
+	// Where the page ends.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many there are on all pages.
+	TotalCount int `json:"totalCount"`
+}
+
+// Why a task failed.
+type TaskFailure struct {
+	// A word of its handler's choice. EXPIRED, INTERRUPTED and INTERNAL are koine's own.
+	Code string `json:"code"`
+	// A sentence.
+	Message string `json:"message"`
+	// More, for programs.
+	Details json.RawMessage `json:"details"`
+}
+
+// Why a task failed.
+type TaskFailureInput struct {
+	// A word for programs, in UPPER_SNAKE.
+	Code string `json:"code"`
+	// A sentence.
+	Message string `json:"message"`
+	// More, for programs.
+	Details json.RawMessage `json:"details"`
+}
+
+// A page of messages of a task.
+type TaskMessageConnection struct {
+	// The messages.
+	Nodes []TaskMessage `json:"nodes"`
+	// Where the page ends.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A state, with what was said about it.
+type TaskStatus struct {
+	// The state.
+	State TaskState `json:"state"`
+	// What its handler said with it.
+	Message *TaskMessage `json:"message"`
+	// Since when it is so.
+	Time time.Time `json:"time"`
+}
+
 // A class or predicate and how often it is used.
 type TermCount struct {
 	// The class or predicate.
@@ -2297,6 +2450,8 @@ func (UpToDate) IsProposalEvent() {}
 func (UpToDate) IsMessageEvent() {}
 
 func (UpToDate) IsChannelEvent() {}
+
+func (UpToDate) IsTaskEvent() {}
 
 func (UpToDate) IsStatementEvent() {}
 
@@ -3513,6 +3668,56 @@ func (e NullsOrder) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// What a part is.
+type PartKind string
+
+const (
+	// It has a `text`.
+	PartKindText PartKind = "TEXT"
+	// It has `raw` bytes.
+	PartKindRaw PartKind = "RAW"
+	// It has a `url`.
+	PartKindURL PartKind = "URL"
+	// It has `data`.
+	PartKindData PartKind = "DATA"
+)
+
+var AllPartKind = []PartKind{
+	PartKindText,
+	PartKindRaw,
+	PartKindURL,
+	PartKindData,
+}
+
+func (e PartKind) IsValid() bool {
+	switch e {
+	case PartKindText, PartKindRaw, PartKindURL, PartKindData:
+		return true
+	}
+	return false
+}
+
+func (e PartKind) String() string {
+	return string(e)
+}
+
+func (e *PartKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = PartKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid PartKind", str)
+	}
+	return nil
+}
+
+func (e PartKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // Whether an agent is there: it has a stream open, or sent a heartbeat not long ago.
 type PresenceStatus string
 
@@ -4013,6 +4218,162 @@ func (e *StatementOrderKey) UnmarshalGQL(v any) error {
 }
 
 func (e StatementOrderKey) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// What happened to a task.
+type TaskChangeKind string
+
+const (
+	// Nothing: it is how the task stands where the subscription begins.
+	TaskChangeKindTask TaskChangeKind = "TASK"
+	// Its creator said something.
+	TaskChangeKindMessage TaskChangeKind = "MESSAGE"
+	// Its handler handed over an artifact, or a piece of one.
+	TaskChangeKindArtifact TaskChangeKind = "ARTIFACT"
+	// Its status changed.
+	TaskChangeKindStatus TaskChangeKind = "STATUS"
+)
+
+var AllTaskChangeKind = []TaskChangeKind{
+	TaskChangeKindTask,
+	TaskChangeKindMessage,
+	TaskChangeKindArtifact,
+	TaskChangeKindStatus,
+}
+
+func (e TaskChangeKind) IsValid() bool {
+	switch e {
+	case TaskChangeKindTask, TaskChangeKindMessage, TaskChangeKindArtifact, TaskChangeKindStatus:
+		return true
+	}
+	return false
+}
+
+func (e TaskChangeKind) String() string {
+	return string(e)
+}
+
+func (e *TaskChangeKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = TaskChangeKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid TaskChangeKind", str)
+	}
+	return nil
+}
+
+func (e TaskChangeKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// Who speaks in a message.
+type TaskRole string
+
+const (
+	// The creator of the task.
+	TaskRoleUser TaskRole = "USER"
+	// The agent that handles it.
+	TaskRoleAgent TaskRole = "AGENT"
+)
+
+var AllTaskRole = []TaskRole{
+	TaskRoleUser,
+	TaskRoleAgent,
+}
+
+func (e TaskRole) IsValid() bool {
+	switch e {
+	case TaskRoleUser, TaskRoleAgent:
+		return true
+	}
+	return false
+}
+
+func (e TaskRole) String() string {
+	return string(e)
+}
+
+func (e *TaskRole) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = TaskRole(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid TaskRole", str)
+	}
+	return nil
+}
+
+func (e TaskRole) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// How far a task is.
+type TaskState string
+
+const (
+	// Nobody has begun.
+	TaskStateSubmitted TaskState = "SUBMITTED"
+	// Its handler is at it.
+	TaskStateWorking TaskState = "WORKING"
+	// Its handler waits for a message.
+	TaskStateInputRequired TaskState = "INPUT_REQUIRED"
+	// Its handler waits for a credential.
+	TaskStateAuthRequired TaskState = "AUTH_REQUIRED"
+	// It is done.
+	TaskStateCompleted TaskState = "COMPLETED"
+	// It came to nothing.
+	TaskStateFailed TaskState = "FAILED"
+	// It was ended before its time.
+	TaskStateCanceled TaskState = "CANCELED"
+	// Its handler does not do it.
+	TaskStateRejected TaskState = "REJECTED"
+)
+
+var AllTaskState = []TaskState{
+	TaskStateSubmitted,
+	TaskStateWorking,
+	TaskStateInputRequired,
+	TaskStateAuthRequired,
+	TaskStateCompleted,
+	TaskStateFailed,
+	TaskStateCanceled,
+	TaskStateRejected,
+}
+
+func (e TaskState) IsValid() bool {
+	switch e {
+	case TaskStateSubmitted, TaskStateWorking, TaskStateInputRequired, TaskStateAuthRequired, TaskStateCompleted, TaskStateFailed, TaskStateCanceled, TaskStateRejected:
+		return true
+	}
+	return false
+}
+
+func (e TaskState) String() string {
+	return string(e)
+}
+
+func (e *TaskState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = TaskState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid TaskState", str)
+	}
+	return nil
+}
+
+func (e TaskState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

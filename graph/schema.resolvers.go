@@ -7,6 +7,7 @@ package graph
 
 import (
 	"context"
+	"koine/internal/tasks"
 	"koine/kg"
 	"time"
 )
@@ -236,6 +237,26 @@ func (r *mutationResolver) SendSignal(ctx context.Context, input SendSignalInput
 	return sendSignal(ctx, input)
 }
 
+// SendMessage is the resolver for the sendMessage field.
+func (r *mutationResolver) SendMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
+	return sendTaskMessage(ctx, input)
+}
+
+// ReportTask is the resolver for the reportTask field.
+func (r *mutationResolver) ReportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
+	return reportTask(ctx, input)
+}
+
+// CancelTask is the resolver for the cancelTask field.
+func (r *mutationResolver) CancelTask(ctx context.Context, taskID string) (*Task, error) {
+	return cancelTask(ctx, taskID)
+}
+
+// DeleteTask is the resolver for the deleteTask field.
+func (r *mutationResolver) DeleteTask(ctx context.Context, taskID string) (*DeletedTask, error) {
+	return deleteTask(ctx, taskID)
+}
+
 // Node is the resolver for the node field.
 func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
 	return nil, readNode(ctx, id, view)
@@ -396,6 +417,17 @@ func (r *queryResolver) Violations(ctx context.Context, first *int, shape *kg.Te
 	return readViolations(ctx, first, shape, view)
 }
 
+// Task is the resolver for the task field.
+func (r *queryResolver) Task(ctx context.Context, id string) (*Task, error) {
+	return readTask(ctx, id)
+}
+
+// Tasks is the resolver for the tasks field.
+func (r *queryResolver) Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
+	q := tasks.Query{Created: created, Handled: handled, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
+	return readTasks(ctx, first, after, q, handler, states, since)
+}
+
 // StatementChanged is the resolver for the statementChanged field.
 func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
 	return nil, followStatements(ctx, where, ops, resume, view)
@@ -444,6 +476,11 @@ func (r *subscriptionResolver) ChannelChanged(ctx context.Context, channelID str
 // SignalSent is the resolver for the signalSent field.
 func (r *subscriptionResolver) SignalSent(ctx context.Context, channelID string) (<-chan *ChannelSignal, error) {
 	return nil, followSignals(ctx, channelID)
+}
+
+// TaskChanged is the resolver for the taskChanged field.
+func (r *subscriptionResolver) TaskChanged(ctx context.Context, id string, after *Position) (<-chan TaskEvent, error) {
+	return nil, followTask(ctx, id, after)
 }
 
 // Mutation returns MutationResolver implementation.

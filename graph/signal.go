@@ -71,7 +71,7 @@ func (c *signalEvent) write(t *telling, _ *operation.Event) ([]byte, error) {
 
 // followSignals establishes Subscription.signalSent.
 func followSignals(ctx context.Context, id string) error {
-	return subscribeOwn(ctx, nil, func(o *opening) (eventContent, source, error) {
+	return subscribeChannels(ctx, nil, func(o *opening) (eventContent, source, error) {
 		s := &signalSource{ownSource: ownSource{o.store}, began: o.store.Head()}
 		life, end := context.WithCancel(o.life)
 		signals, err := o.service.Signals(life, o.by, channels.ChannelID(id))

@@ -52,6 +52,9 @@ func (f Front) Unwrap() Access { return f.Access }
 // Hides passes on what the access behind it hides.
 func (f Front) Hides(p Principal) func(predicate, graph Term) bool { return Hidden(f.Access, p) }
 
+// Forgets passes on what the access behind it forgets.
+func (f Front) Forgets(p Principal) func(graph Term) bool { return forgetful(f.Access, p) }
+
 // Hidden is what an Access hides from the principal, nil for nothing.
 func Hidden(a Access, p Principal) func(predicate, graph Term) bool {
 	if h, ok := a.(Hider); ok {

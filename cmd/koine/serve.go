@@ -146,12 +146,12 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
 	directory := trust.directory(store)
+	work, hooks := c.tasks(log, who), c.notifications(log)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence,
+		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	work, hooks := c.tasks(log, who), c.notifications(log)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
 

@@ -97,3 +97,17 @@ func pairOf(graph kg.Term) (creator, handler kg.AgentID, ok bool) {
 	}
 	return kg.AgentID(a), kg.AgentID(b), true
 }
+
+// TaskOf is the task that an entity is, "" for another entity.
+func TaskOf(entity kg.Term) TaskID { return idOf(entity) }
+
+// ParseArtifact takes a reference to an artifact apart: its entity, or the id of its
+// task with its own, as in <task>/<id>. Not ok for a text that is none.
+func ParseArtifact(ref string) (task TaskID, id string, ok bool) {
+	rest, entity := strings.CutPrefix(ref, artifactPrefix)
+	first, id, ok := strings.Cut(rest, "/")
+	if entity && ok {
+		id = keyOf(kg.IRI(ref))
+	}
+	return TaskID(first), id, ok && id != "" && TaskID(first).valid()
+}

@@ -57,6 +57,53 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 	return t, m, err
 }
 
+// Messages reads up to most messages of a task, in order, from the one behind the
+// number.
+//
+// Errors: CodeTaskNotFound.
+func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, behind, most int) (list []Message, err error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	t, err := readTask(snapshot, id, Reading{})
+	if err != nil {
+		return nil, err
+	}
+	graph := graphOf(t.Creator, t.Handler)
+	for n := behind + 1; n <= min(behind+most, t.Messages); n++ {
+		m, err := readMessage(snapshot, graph, id.message(n))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			list = append(list, *m)
+		}
+	}
+	return list, nil
+}
+
+// Artifact reads the artifact of a task that has the id.
+//
+// Errors: CodeTaskNotFound, also where the task has no such artifact.
+func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, id string) (*Artifact, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	graph, err := graphIn(snapshot, task)
+	if err != nil {
+		return nil, err
+	}
+	a, err := readArtifact(snapshot, graph, task.ArtifactEntity(id))
+	if err == nil && a.number == 0 {
+		err = errNoTask()
+	}
+	return a, err
+}
+
 // view is the store as the agent sees it.
 func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
 	agent, err := by.Agent()

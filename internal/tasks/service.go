@@ -8,6 +8,9 @@ import (
 	"koine/kg"
 )
 
+// Caller is who asks. Those who know no callers of requests name it so.
+type Caller = caller.Caller
+
 // Service keeps tasks. It is bound to a store by Load. Its methods may be called
 // concurrently.
 type Service struct {

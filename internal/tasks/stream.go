@@ -32,6 +32,7 @@ type Stream struct {
 	id      TaskID
 	graph   kg.Term
 	after   kg.Position // what is up to here was told
+	over    bool        // nothing comes behind that
 	watcher *kg.Watcher
 }
 
@@ -81,6 +82,12 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 		return err
 	}
 	st.about = taskOf(st.id, r)
+	changed, err := lastChange(snapshot, st.graph, st.id)
+	if err != nil {
+		return err
+	}
+	end := kg.Position{Epoch: snapshot.Position().Epoch, Revision: changed, Index: kg.EndOfCommit}
+	st.over = st.about.Status.State.Ended() && st.after.Compare(end) >= 0
 	view := snapshot.View()
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
 		View:     kg.View{Principal: view.Principal, Graphs: []kg.Term{st.graph}},
@@ -97,12 +104,12 @@ func (st *Stream) Close() {
 }
 
 // Events yields what happens, each once, in order, and waits for more. It ends
-// behind the event that is the last; with CodeTaskNotFound when the task was deleted;
+// behind the event that is the last, at once where that was told before; with CodeTaskNotFound when the task was deleted;
 // with the context's error; with CodeClosed and CodeResync as a kg.Watcher does. It
 // is used once, from one goroutine.
 func (st *Stream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if st.Task != nil && st.Task.Status.State.Ended() {
+		if st.over {
 			return
 		}
 		for e, err := range st.watcher.Events() {
@@ -125,6 +132,9 @@ func (st *Stream) Events() iter.Seq2[Event, error] {
 			for _, event := range events {
 				event.Position.Epoch = e.Position.Epoch
 				if event.Position.Compare(st.after) <= 0 {
+					if event.Last() {
+						return
+					}
 					continue
 				}
 				st.after = event.Position

@@ -35,6 +35,9 @@ type Task struct {
 	Revision kg.Revision
 }
 
+// Graph is where it is kept.
+func (t *Task) Graph() kg.Term { return graphOf(t.Creator, t.Handler) }
+
 // Status is a state with what was said about it.
 type Status struct {
 	State   State

@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Artifact is what the handler of a task made.
+type Artifact struct {
+	of   *tasks.Artifact
+	task tasks.TaskID
+}
+
+func (a *Artifact) size() int {
+	return sizeOfParts(a.of.Parts) + len(a.of.Metadata) + len(a.of.Name) + len(a.of.Description)
+}
+
+// Artifacts resolves what a message of a channel refers to.
+func (m *Message) Artifacts(ctx context.Context) ([]*Artifact, error) {
+	out := make([]*Artifact, len(m.of.ArtifactRefs))
+	for i, ref := range m.of.ArtifactRefs {
+		var err error
+		if out[i], err = artifactIfAny(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// artifactIfAny is the artifact that a reference names; nil where the caller sees none.
+func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
+	r := runOf(ctx)
+	task, id, ok := tasks.ParseArtifact(ref)
+	if !ok || r.engine.deps.Tasks == nil {
+		return nil, nil
+	}
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	found, err := service.Artifact(ctx, by, task, id)
+	if kg.CodeOf(err) == kg.CodeTaskNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Artifact{of: found, task: task}
+	return a, r.charge(a.size())
+}
+
+// ID within its task.
+func (a *Artifact) ID() string { return a.of.ID }
+
+// TaskID is that of its task.
+func (a *Artifact) TaskID() string { return string(a.task) }
+
+// Name of the artifact.
+func (a *Artifact) Name() *string { return some(a.of.Name) }
+
+// Description of the artifact.
+func (a *Artifact) Description() *string { return some(a.of.Description) }
+
+// Parts are its content.
+func (a *Artifact) Parts() []Part { return shownParts(a.of.Parts) }
+
+// Text joins the texts of its parts.
+func (a *Artifact) Text() string { return textOf(a.of.Parts) }
+
+// Metadata is a JSON object, nil for none.
+func (a *Artifact) Metadata() json.RawMessage { return a.of.Metadata }
+
+// Extensions are those that it follows.
+func (a *Artifact) Extensions() []string { return notNil(a.of.Extensions) }
+
+// Complete tells whether its handler said that it is whole.
+func (a *Artifact) Complete() bool { return a.of.Complete }
+
+// Entity is the artifact as an entity; the engine writes it.
+func (a *Artifact) Entity(ctx context.Context) (*Entity, error) {
+	return nil, readOwnEntity(ctx, a.task.ArtifactEntity(a.of.ID))
+}

@@ -1,0 +1,256 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// Task is a task as the caller sees it.
+type Task struct {
+	of *tasks.Task
+	// whole tells that all of it was read.
+	whole bool
+}
+
+// tasks gives what keeps the tasks, and who asks.
+func (r *run) tasks() (*tasks.Service, tasks.Caller, error) {
+	by := tasks.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
+	if r.engine.deps.Tasks == nil {
+		return nil, by, kg.Errorf(kg.CodeNotFound, "there are no tasks here")
+	}
+	return r.engine.deps.Tasks, by, nil
+}
+
+// readTask answers Query.task.
+func readTask(ctx context.Context, id string) (*Task, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	t, err := service.Get(ctx, by, tasks.TaskID(id), tasks.Reading{})
+	if err != nil {
+		return nil, err
+	}
+	return &Task{of: t}, r.charge(sizeOfTask(t))
+}
+
+// taskIfAny is the task with the id; nil for "" and where the caller takes no part in it.
+func taskIfAny(ctx context.Context, id tasks.TaskID) (*Task, error) {
+	if id == "" || runOf(ctx).engine.deps.Tasks == nil {
+		return nil, nil
+	}
+	t, err := readTask(ctx, string(id))
+	if kg.CodeOf(err) == kg.CodeTaskNotFound {
+		return nil, nil
+	}
+	return t, err
+}
+
+func sizeOfTask(t *tasks.Task) int {
+	n := len(t.Metadata)
+	if t.Failure != nil {
+		n += len(t.Failure.Message) + len(t.Failure.Details)
+	}
+	if m := t.Status.Message; m != nil {
+		n += sizeOfParts(m.Parts) + len(m.Metadata)
+	}
+	return n
+}
+
+func sizeOfParts(parts []tasks.Part) (n int) {
+	for i := range parts {
+		p := &parts[i]
+		n += len(deref(p.Text)) + len(deref(p.Raw)) + len(deref(p.URL)) + len(p.Data) + len(p.Metadata)
+	}
+	return n
+}
+
+// ID of the task.
+func (t *Task) ID() string { return string(t.of.ID) }
+
+// ContextID groups it with others.
+func (t *Task) ContextID() string { return t.of.Context }
+
+// Creator is who asked for it.
+func (t *Task) Creator() string { return string(t.of.Creator) }
+
+// Handler is who does it.
+func (t *Task) Handler() string { return string(t.of.Handler) }
+
+// Status is how far it is.
+func (t *Task) Status() *TaskStatus { return shownStatus(&t.of.Status) }
+
+func shownStatus(s *tasks.Status) *TaskStatus {
+	if s == nil {
+		return nil
+	}
+	return &TaskStatus{State: TaskState(s.State), Message: shownMessage(s.Message), Time: s.Time}
+}
+
+// MessageCount is how many messages it has.
+func (t *Task) MessageCount() int { return t.of.Messages }
+
+// Metadata is a JSON object, nil for none.
+func (t *Task) Metadata() json.RawMessage { return t.of.Metadata }
+
+// ParentID is the task that it is a part of.
+func (t *Task) ParentID() *string { return some(string(t.of.Parent)) }
+
+// Parent is that task, nil where the caller takes no part in it.
+func (t *Task) Parent(ctx context.Context) (*Task, error) { return taskIfAny(ctx, t.of.Parent) }
+
+// UserID is for whom it is done.
+func (t *Task) UserID() *string { return some(t.of.User) }
+
+// Failure is why it failed.
+func (t *Task) Failure() *TaskFailure { return shownFailure(t.of.Failure) }
+
+func shownFailure(f *tasks.Failure) *TaskFailure {
+	if f == nil {
+		return nil
+	}
+	return &TaskFailure{Code: f.Code, Message: f.Message, Details: f.Details}
+}
+
+// CreatedAt is when it was made.
+func (t *Task) CreatedAt() time.Time { return t.of.Created }
+
+// UpdatedAt is when it changed last.
+func (t *Task) UpdatedAt() time.Time { return t.of.Updated }
+
+// Version of the task.
+func (t *Task) Version() int64 { return t.of.Version }
+
+// Entity is the task as an entity; the engine writes it.
+func (t *Task) Entity(ctx context.Context) (*Entity, error) {
+	return nil, readOwnEntity(ctx, t.of.ID.Entity())
+}
+
+// Artifacts reads what its handler made.
+func (t *Task) Artifacts(ctx context.Context) ([]Artifact, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	whole := t.of
+	if !t.whole {
+		if whole, err = service.Get(ctx, by, t.of.ID, tasks.Reading{Artifacts: true}); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Artifact, len(whole.Artifacts))
+	for i := range whole.Artifacts {
+		out[i] = Artifact{of: &whole.Artifacts[i], task: t.of.ID}
+		if err := r.charge(out[i].size()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// TaskMessage is something that was said about a task.
+type TaskMessage struct{ of *tasks.Message }
+
+func shownMessage(m *tasks.Message) *TaskMessage {
+	if m == nil {
+		return nil
+	}
+	return &TaskMessage{m}
+}
+
+// ID is of who sent it.
+func (m *TaskMessage) ID() string { return m.of.ID }
+
+// Role is as what its author speaks.
+func (m *TaskMessage) Role() TaskRole { return TaskRole(m.of.Role) }
+
+// Author is who said it.
+func (m *TaskMessage) Author() string { return string(m.of.Author) }
+
+// Parts are what it says.
+func (m *TaskMessage) Parts() []Part { return shownParts(m.of.Parts) }
+
+// Text joins the texts of its parts.
+func (m *TaskMessage) Text() string { return textOf(m.of.Parts) }
+
+// Metadata is a JSON object, nil for none.
+func (m *TaskMessage) Metadata() json.RawMessage { return m.of.Metadata }
+
+// Extensions are those that it follows.
+func (m *TaskMessage) Extensions() []string { return notNil(m.of.Extensions) }
+
+// ReferenceTaskIds are the tasks that it speaks of.
+func (m *TaskMessage) ReferenceTaskIds() []string { return idTexts(m.of.References) }
+
+func idTexts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, text := range list {
+		out[i] = string(text)
+	}
+	return out
+}
+
+// Time is when it was said.
+func (m *TaskMessage) Time() time.Time { return m.of.Time }
+
+// Part is a piece of content.
+type Part struct{ of *tasks.Part }
+
+func shownParts(parts []tasks.Part) []Part {
+	out := make([]Part, len(parts))
+	for i := range parts {
+		out[i] = Part{&parts[i]}
+	}
+	return out
+}
+
+func textOf(parts []tasks.Part) string {
+	var lines []string
+	for i := range parts {
+		if text := parts[i].Text; text != nil {
+			lines = append(lines, *text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Kind is which content it has.
+func (p *Part) Kind() PartKind {
+	switch {
+	case p.of.Text != nil:
+		return PartKindText
+	case p.of.Raw != nil:
+		return PartKindRaw
+	case p.of.URL != nil:
+		return PartKindURL
+	}
+	return PartKindData
+}
+
+// Text of the part.
+func (p *Part) Text() *string { return p.of.Text }
+
+// Raw is in base64.
+func (p *Part) Raw() *string { return p.of.Raw }
+
+// URL is where the content is.
+func (p *Part) URL() *string { return p.of.URL }
+
+// Data is any JSON.
+func (p *Part) Data() json.RawMessage { return p.of.Data }
+
+// MediaType of the content.
+func (p *Part) MediaType() *string { return some(p.of.MediaType) }
+
+// Filename of the content.
+func (p *Part) Filename() *string { return some(p.of.Filename) }
+
+// Metadata is a JSON object, nil for none.
+func (p *Part) Metadata() json.RawMessage { return p.of.Metadata }

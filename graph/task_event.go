@@ -1,0 +1,177 @@
+package graph
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/operation"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// taskSource is what becomes of a task as the source of a Stream.
+type taskSource struct {
+	ownSource
+	stream *tasks.Stream
+	told   atomic.Pointer[kg.Position]
+	// current is the event that is being yielded; none of its kinds for the task itself.
+	current tasks.Event
+}
+
+// Events yields the task, if that was asked for, and an event for each that happens to it.
+func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		if s.stream.Task != nil {
+			at := s.stream.Position()
+			s.current = tasks.Event{Position: at}
+			if !yield(s.event(), nil) {
+				return
+			}
+			s.told.Store(&at)
+		}
+		for e, err := range s.stream.Events() {
+			if err != nil {
+				yield(operation.Event{}, err)
+				return
+			}
+			s.current = e
+			if !yield(s.event(), nil) {
+				return
+			}
+			s.told.Store(&e.Position)
+		}
+	}
+}
+
+// taskVersion is the property that changes with a task.
+var taskVersion = kg.IRI(kg.OwnVocabulary + "taskVersion")
+
+// event tells of what happens by a statement of the task's record.
+func (s *taskSource) event() operation.Event {
+	t, at, by, when := s.stream.About(), s.current.Position, s.stream.About().Handler, time.Time{}
+	switch e := &s.current; {
+	case e.Message != nil:
+		by, when = e.Message.Author, e.Message.Time
+	case e.Status != nil:
+		when = e.Status.Time
+	}
+	changed := kg.Statement{
+		Quad:       kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(t.Version), Graph: t.Graph()},
+		Assertions: []kg.Assertion{{Source: by, Time: when, Revision: at.Revision}},
+	}
+	commit := &kg.Commit{Revision: at.Revision, Time: when, Principal: by, Actor: by, TaskID: string(t.ID)}
+	return operation.Event{Changes: []kg.Event{{Op: kg.Replace, Statement: changed, Commit: commit, Position: at}}, Position: at}
+}
+
+// Position is behind the last event that is out, the zero Position while there is no
+// saying.
+func (s *taskSource) Position() kg.Position { return deref(s.told.Load()) }
+
+// Close ends the stream of the task.
+func (s *taskSource) Close() { s.stream.Close() }
+
+// taskEvent is the content of Subscription.taskChanged.
+type taskEvent struct {
+	plan   *insidePlan
+	source *taskSource
+}
+
+func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
+	change := &TaskChange{of: &c.source.current, about: c.source.stream.About(), at: Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
+	if change.Kind() == TaskChangeKindTask {
+		change.task = c.source.stream.Task
+	}
+	return newLoader(t.ctx, t.run, nil).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+		return ec._TaskChange(ctx, c.plan.set, change)
+	})
+}
+
+// TaskChange is something that happened to a task.
+type TaskChange struct {
+	of    *tasks.Event
+	about *tasks.Task
+	task  *tasks.Task // as it stood, nil where it is to be read
+	at    Position
+}
+
+// IsTaskEvent says that it is one.
+func (*TaskChange) IsTaskEvent() {}
+
+// Kind is what happened.
+func (c *TaskChange) Kind() TaskChangeKind {
+	switch {
+	case c.of.Status != nil:
+		return TaskChangeKindStatus
+	case c.of.Chunk != nil:
+		return TaskChangeKindArtifact
+	case c.of.Message != nil:
+		return TaskChangeKindMessage
+	}
+	return TaskChangeKindTask
+}
+
+// TaskID is that of the task.
+func (c *TaskChange) TaskID() string { return string(c.about.ID) }
+
+// Task is the task as it stood, or as it is now.
+func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
+	if c.task != nil {
+		return &Task{of: c.task, whole: true}, nil
+	}
+	return taskIfAny(ctx, c.about.ID)
+}
+
+// Said is a message of the creator's.
+func (c *TaskChange) Said() *TaskMessage { return shownMessage(c.of.Message) }
+
+// Artifact is what was handed over.
+func (c *TaskChange) Artifact() *Artifact {
+	if c.of.Chunk == nil {
+		return nil
+	}
+	return &Artifact{of: &c.of.Chunk.Artifact, task: c.about.ID}
+}
+
+// Append tells whether that comes behind what was there.
+func (c *TaskChange) Append() *bool {
+	if c.of.Chunk == nil {
+		return nil
+	}
+	return &c.of.Chunk.Append
+}
+
+// Status is how far the task is from then on.
+func (c *TaskChange) Status() *TaskStatus { return shownStatus(c.of.Status) }
+
+// Failure is why it failed.
+func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.of.Failure) }
+
+// Position is behind it.
+func (c *TaskChange) Position() *Position { return &c.at }
+
+// followTask establishes Subscription.taskChanged.
+func followTask(ctx context.Context, id string, after *Position) error {
+	return subscribeOwn(ctx, after, func(o *opening) (eventContent, source, error) {
+		service, by, err := runOf(ctx).tasks()
+		if err != nil {
+			return nil, nil, err
+		}
+		s := &taskSource{ownSource: ownSource{o.store}}
+		switch start := o.start.Start; start {
+		case operation.Unsaid, operation.Snapshot:
+			s.stream, err = service.Follow(o.life, by, tasks.TaskID(id))
+		default:
+			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}
+			if start != operation.Earliest {
+				from, _ = o.position()
+			}
+			s.told.Store(&from)
+			s.stream, err = service.FollowFrom(o.life, by, tasks.TaskID(id), from)
+		}
+		return &taskEvent{plan: o.plan, source: s}, s, err
+	})
+}

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"context"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// sendTaskMessage answers Mutation.sendMessage. It always makes a task of what is new:
+// what a worker of this server's could answer at once it answers there.
+func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	s := tasks.Sending{
+		To: kg.AgentID(deref(input.To)), Task: tasks.TaskID(deref(input.TaskID)), Context: deref(input.ContextID), Parent: tasks.TaskID(deref(input.ParentID)),
+		User: deref(input.UserID), AlwaysTask: true, Metadata: noNull(input.TaskMetadata),
+		Message: tasks.Message{ID: deref(input.MessageID), Parts: partsIn(input.Parts), Metadata: noNull(input.Metadata), Extensions: input.Extensions},
+	}
+	for _, id := range input.ReferenceTaskIds {
+		s.Message.References = append(s.Message.References, tasks.TaskID(id))
+	}
+	sent, err := service.Send(ctx, by, s)
+	if err != nil {
+		return nil, inInput(renamed(err, map[string]string{"id": "taskId"}))
+	}
+	at := service.Behind(sent.Task)
+	r.wroteUpTo(at)
+	return &SendMessagePayload{Task: &Task{of: sent.Task, whole: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
+}
+
+// reportTask answers Mutation.reportTask.
+func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	report := tasks.Report{State: tasks.State(deref(input.State)), Metadata: noNull(input.Metadata)}
+	if input.Message != nil {
+		report.Message = &tasks.Message{Parts: partsIn(input.Message)}
+	}
+	if f := input.Failure; f != nil {
+		report.Failure = &tasks.Failure{Code: f.Code, Message: f.Message, Details: noNull(f.Details)}
+	}
+	for _, a := range input.Artifacts {
+		report.Artifacts = append(report.Artifacts, tasks.Chunk{Append: deref(a.Append), Artifact: tasks.Artifact{
+			ID: a.ID, Name: deref(a.Name), Description: deref(a.Description), Parts: partsIn(a.Parts),
+			Metadata: noNull(a.Metadata), Extensions: a.Extensions, Complete: deref(a.Complete),
+		}})
+	}
+	t, err := service.Report(ctx, by, tasks.TaskID(input.TaskID), report)
+	if err != nil {
+		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure"}))
+	}
+	return r.changedTask(service, t), nil
+}
+
+// cancelTask answers Mutation.cancelTask.
+func cancelTask(ctx context.Context, id string) (*Task, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	t, err := service.Cancel(ctx, by, tasks.TaskID(id))
+	if err != nil {
+		return nil, renamed(err, map[string]string{"id": "taskId"})
+	}
+	return r.changedTask(service, t), nil
+}
+
+// deleteTask answers Mutation.deleteTask.
+func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
+	r := runOf(ctx)
+	service, by, err := r.tasks()
+	if err != nil {
+		return nil, err
+	}
+	if err := service.Delete(ctx, by, tasks.TaskID(id)); err != nil {
+		return nil, renamed(err, map[string]string{"id": "taskId"})
+	}
+	r.wroteUpTo(r.engine.deps.Store.Head())
+	return &DeletedTask{ID: id}, nil
+}
+
+// changedTask answers with a task that was changed: the position of the answer is
+// behind what is shown of it.
+func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
+	r.wroteUpTo(service.Behind(t))
+	return &Task{of: t, whole: true}
+}
+
+func partsIn(list []PartInput) []tasks.Part {
+	out := make([]tasks.Part, len(list))
+	for i, p := range list {
+		out[i] = tasks.Part{Text: p.Text, Raw: p.Raw, URL: p.URL, Data: noNull(p.Data), MediaType: deref(p.MediaType), Filename: deref(p.Filename), Metadata: noNull(p.Metadata)}
+	}
+	return out
+}
+
+// noNull is JSON that is not null.
+func noNull[T ~[]byte](raw T) T {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
