@@ -24,15 +24,18 @@ var overheard = []string{
 	`{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { iri count } predicates(first: 1000) { iri count } graphs(first: 1000) { graph count } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`,
 	`{ entity(iri: "koine:Message", view: {allGraphs: true}) { degree in(first: 1000) { totalCount nodes { subject { asMessage { text } } } } follow(path: "^<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>/koine:replyTo", first: 1000) { totalCount nodes { asMessage { text } } } } }`,
 	`{ changes(first: 1000, view: {allGraphs: true}) { nodes { op statement { predicate evidence { text } } } } }`,
+	`{ tasks(first: 100) { totalCount nodes { id } } entities(first: 1000, where: {type: {in: ["koine:Task", "koine:TaskMessage", "koine:Artifact"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asTask { id } } } }`,
+	`{ match(first: 1000, pattern: {triples: [{s: "?t", p: "koine:taskCreator", o: "?who"}]}, view: {allGraphs: true}) { totalCount nodes { values } } entity(iri: "agent://bob", view: {allGraphs: true}) { degree in(first: 100) { totalCount } } }`,
 	`{ inbox(first: 200) { nodes { text author channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count more } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent status } withheld } } } } }`,
 	`{ channels(first: 200) { nodes { messages(first: 200) { nodes { entity { history(first: 100) { nodes { op statement { predicate } } } out(first: 100) { nodes { predicate } } } } } } } }`,
 }
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// TestUnseenChannelsDoNotExist proves that what is said in private channels changes
-// nothing that an outsider is told, by any field, of channels, messages and facts:
-// the answers are those of a server on which nobody said it.
+// TestUnseenChannelsDoNotExist proves that what is said in private channels, and what
+// others ask of each other in tasks, changes nothing that an outsider is told, by any
+// field, of channels, messages, tasks and facts: the answers are those of a server on
+// which nobody said it.
 func TestUnseenChannelsDoNotExist(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -54,6 +57,10 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 		return []*conversing{whole, seen}
 	}
 	for n := range 80 {
+		if n%8 == 0 { // work that the two ask of each other is theirs
+			id, _ := whole.asks(fmt.Sprint("task ", n), "")
+			whole.reports(id, `, state: WORKING, artifacts: [{id: "a", parts: [{text: "x"}]}]`)
+		}
 		if len(rooms) < 2 || r.IntN(10) == 0 {
 			o := &room{hidden: len(rooms)%2 == 0}
 			visibility := map[bool]string{true: "PRIVATE", false: "PUBLIC"}[o.hidden]
