@@ -986,7 +986,7 @@ type Mutation {
     input: AddChannelMemberInput!
   ): Channel
 
-  "Takes an agent out of a channel. Its owners may, and each member itself."
+  "Takes an agent out of a channel. Its owners may, and each member itself. An error INVALID for who would read on through the scope: ban it."
   removeChannelMember(
     "Whom, and where."
     input: RemoveChannelMemberInput!
@@ -1012,7 +1012,8 @@ type Mutation {
 
   """
   Lets an agent find a channel and become a member. Who lets agents in may; members, where everybody may join. An agent
-  that is invited or a member already stays so.
+  that is invited or a member already stays so. An error NOT_MEMBER for one without access to the scope of the channel;
+  in a channel outside of a scope an agent may be invited before the server has ever seen it.
   """
   inviteMember(
     "Whom, and where."
@@ -1104,7 +1105,8 @@ type Mutation {
 
   """
   Takes a message back: a message of its own says so, and the content of the first one is not shown from then on. Its
-  author may, and the channel's owners. To take it back again is to be told of the first time.
+  author may, and the channel's owners. To take it back again is to be told of the first time. A channel that is closed
+  takes no retraction (CHANNEL_CLOSED); what a message there asserted is undone by ` + "`" + `revertCommit` + "`" + `.
   """
   retractMessage(
     "Which one, and what of it."
@@ -1121,9 +1123,9 @@ type Mutation {
   ): Channel
 
   """
-  Publishes a request and waits for the first response to it. When none came in time the request is there all the same:
-  to ask again with the same ` + "`" + `idempotencyKey` + "`" + ` is to wait for the response to the first one. One operation waits for a
-  minute at the most.
+  Publishes a request and waits for the first response to it. When none came in time the request has expired, unless it
+  says another ` + "`" + `expiresAt` + "`" + ` or has an ` + "`" + `idempotencyKey` + "`" + `: with a key it stands, and to ask again with the same one is to
+  wait on. One operation waits for a minute at the most.
   """
   ask(
     "What, of whom, and how long to wait."
@@ -1132,7 +1134,9 @@ type Mutation {
 
   """
   Publishes a request and collects the responses to it until each of its recipients has responded or the time is up.
-  One operation waits for a minute at the most.
+  It is for a role (` + "`" + `recipient: "role:critic"` + "`" + `): all whose record has it and who may read the channel are its
+  recipients. Such roles are those of keys and tokens, not those of members, and there is none for everybody in a
+  channel. One operation waits for a minute at the most.
   """
   askAll(
     "What, of whom, and how long to wait."
@@ -3375,7 +3379,7 @@ enum ChannelWho {
   MODERATORS
   "Its members. Observers are among them where it is about finding and reading."
   MEMBERS
-  "Whoever there is, in a public channel."
+  "Everybody with access: whoever there is, in a public channel, and whoever has access to the scope, in one of ` + "`" + `memberPolicy` + "`" + ` SCOPE."
   EVERYBODY
 }
 
@@ -3387,7 +3391,7 @@ enum ChannelKind {
   DIRECT
   "One in which owners publish and the others read."
   BROADCAST
-  "One that whoever finds it enters, to read from then on."
+  "One that is entered, to read from then on: by whoever finds it where it is PUBLIC, else by who is invited."
   ROOM
 }
 
@@ -4180,7 +4184,11 @@ input PublishMessageInput {
   format: String
   "Its tags: 32 at the most."
   tags: [String!]
-  "Whom you address: an agent, \"role:\" and a role, or \"*\" for everybody."
+  """
+  Whom you address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role the other
+  members see that it is there, and not what it says. A role is one that the records of agents have (` + "`" + `Agent.roles` + "`" + `),
+  not what members are in the channel. A request is for an agent or a role.
+  """
   recipient: String
   "The request that it answers."
   correlationId: ID

@@ -1640,7 +1640,9 @@ type PublishMessageInput struct {
 	Format *string `json:"format"`
 	// Its tags: 32 at the most.
 	Tags []string `json:"tags"`
-	// Whom you address: an agent, "role:" and a role, or "*" for everybody.
+	// Whom you address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role the other
+	// members see that it is there, and not what it says. A role is one that the records of agents have (`Agent.roles`),
+	// not what members are in the channel. A request is for an agent or a role.
 	Recipient *string `json:"recipient"`
 	// The request that it answers.
 	CorrelationID *string `json:"correlationId"`
@@ -3005,7 +3007,7 @@ const (
 	ChannelKindDirect ChannelKind = "DIRECT"
 	// One in which owners publish and the others read.
 	ChannelKindBroadcast ChannelKind = "BROADCAST"
-	// One that whoever finds it enters, to read from then on.
+	// One that is entered, to read from then on: by whoever finds it where it is PUBLIC, else by who is invited.
 	ChannelKindRoom ChannelKind = "ROOM"
 )
 
@@ -3237,7 +3239,7 @@ const (
 	ChannelWhoModerators ChannelWho = "MODERATORS"
 	// Its members. Observers are among them where it is about finding and reading.
 	ChannelWhoMembers ChannelWho = "MEMBERS"
-	// Whoever there is, in a public channel.
+	// Everybody with access: whoever there is, in a public channel, and whoever has access to the scope, in one of `memberPolicy` SCOPE.
 	ChannelWhoEverybody ChannelWho = "EVERYBODY"
 )
 
