@@ -23,7 +23,8 @@ import (
 // expire; where it was the last owner, the longest-standing moderator becomes owner,
 // else the longest-standing member, else observer; and a notice says so to those
 // who are left (content type Notice). A channel in which nobody is left is deleted,
-// unless everybody reads it. Bans and mutes stay, so that nobody gets rid of them by
+// unless others take part in it: everybody reads it, or whoever has access to its
+// scope. Bans and mutes stay, so that nobody gets rid of them by
 // coming again, and so do direct channels: their ids say whose they are. In these,
 // and in channels that it took part in without being a member, requests expire all
 // the same.
@@ -198,7 +199,7 @@ func (r *removal) waits(m *Message) bool {
 		return false
 	}
 	e := r.service.table.get(r.channel)
-	there := e.MemberPolicy == ByScope || e.open() // who was there needed not be a member
+	there := !e.ofMembersOnly() // who was there needed not be a member
 	return !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && (there || e.roles[other] != "") })
 }
 
@@ -250,7 +251,7 @@ func (r *removal) takeOut(tx *kg.Tx, notice *publishing) (wasIn bool, err error)
 		}
 		wasIn = true
 		w.leave(c.Members[at])
-		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && !e.open() {
+		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.ofMembersOnly() {
 			w.clear(propInvited)
 			w.set(propDeleted, kg.DateTime(tx.Time()))
 			return nil

@@ -262,3 +262,37 @@ func TestAskEndsWithWhoWasAsked(t *testing.T) {
 	}
 	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
 }
+
+// A channel of whoever has access to its scope stays when its members are removed,
+// with its messages, sequence and name; one of its members alone goes.
+func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	say := func(by string) *channels.Receipt {
+		t.Helper()
+		r, err := s.PublishByName(within(t), as(by), intent.ID, "shared", channels.Publication{Parts: text("from %s", by)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	id := say("bob").Message.Channel
+	say("cleo")
+	alone, err := s.CreateIn(within(t), as("bob"), intent.ID, channels.Draft{Name: "alone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil || n != 2 {
+		t.Fatalf("taken out of %d, %v", n, err)
+	}
+	page, _, err := s.History(within(t), as("cleo"), id, channels.HistoryQuery{})
+	if err != nil || len(page) != 3 || page[2].ContentType != channels.Notice {
+		t.Errorf("cleo reads %v, %v", page, err)
+	}
+	if m := say("cleo").Message; m.Channel != id || m.Sequence != 4 {
+		t.Errorf("the name is of %s now, at %d", m.Channel, m.Sequence)
+	}
+	// Its coordinator would still find one of members that stays.
+	_, err = s.Get(within(t), as("ann"), alone.ID)
+	wantCode(t, "the channel of its members", err, kg.CodeChannelNotFound)
+}

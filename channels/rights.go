@@ -307,5 +307,8 @@ func (e *entry) posts(agent kg.AgentID) bool {
 		!e.barred(agent, false) && !e.barred(agent, true) && e.admits(agent)
 }
 
+// ofMembersOnly tells whether nobody takes part in the channel without being a member.
+func (e *entry) ofMembersOnly() bool { return !e.open() && e.MemberPolicy != ByScope }
+
 // open tells whether everybody reads the channel.
 func (e *entry) open() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }
