@@ -42,12 +42,13 @@ func (a *addressing) find() error {
 		return a.inRole(role)
 	}
 	agent := kg.AgentID(m.To)
-	roles, err := agents.RolesOf(a.tx, agent)
-	if err != nil {
+	switch hears, answers, err := a.reach(agent); {
+	case err != nil:
 		return err
-	}
-	if !a.entry.as(kg.Principal{ID: agent, Roles: roles}).hears(agent) {
+	case !hears:
 		return kg.Errorf(kg.CodeNotMember, "%s is no member of the channel", agent).At("recipient")
+	case m.Interaction == Request && !answers:
+		return kg.Errorf(kg.CodeNotMember, "%s may not publish in the channel, and so could not respond", agent).At("recipient")
 	}
 	m.Recipients = []kg.AgentID{agent}
 	return nil
@@ -61,18 +62,45 @@ func (a *addressing) there(id MessageID) (bool, error) {
 	return false, nil
 }
 
-// inRole addresses those with the role who may read the channel, but for the author.
+// reach tells whether the agent, with all the roles that it has on record, takes part
+// in the channel, and whether it may publish there.
+func (a *addressing) reach(agent kg.AgentID) (hears, answers bool, err error) {
+	e := a.entry
+	if e.scope != nil {
+		roles, err := agents.RolesOf(a.tx, agent)
+		if err != nil {
+			return false, false, err
+		}
+		e = e.as(kg.Principal{ID: agent, Roles: roles})
+	}
+	return e.hears(agent), e.posts(agent), nil
+}
+
+// inRole addresses those with the role who take part in the channel, but for the
+// author; a request, those who may respond.
 func (a *addressing) inRole(role string) error {
 	list, err := agents.InRole(a.tx, role)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(agent kg.AgentID) bool {
-		return agent == a.message.Author || !a.entry.as(kg.Principal{ID: agent, Roles: []string{role}}).reads(agent)
-	})
+	all := list
+	list = nil
+	for _, agent := range all {
+		hears, answers, err := a.reach(agent)
+		if err != nil {
+			return err
+		}
+		if agent != a.message.Author && hears && (answers || a.message.Interaction != Request) {
+			list = append(list, agent)
+		}
+	}
 	switch n := len(list); {
 	case n == 0:
-		err := kg.Errorf(kg.CodeNoRecipient, "nobody else who may read the channel has the role %q", role).At("recipient")
+		who := "in the channel"
+		if a.message.Interaction == Request {
+			who = "who may publish in the channel"
+		}
+		err := kg.Errorf(kg.CodeNoRecipient, "nobody else %s has the role %q", who, role).At("recipient")
 		err.Hint = "roles are those that the records of agents have, not what members are in a channel"
 		return err
 	case n > MaxRecipients:

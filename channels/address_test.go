@@ -56,14 +56,20 @@ func (s *server) mustSend(t testing.TB, by string, id channels.ChannelID, e chan
 	return m
 }
 
-// An address is an agent of the channel, those of a role who may read it, or
-// everybody; nothing else is published.
+// An address is an agent of the channel, those of a role who are in it, or
+// everybody; nothing else is published. A request goes to nobody who could not
+// respond.
 func TestAddress(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channels.Private, "bob", "cleo", "dora")
 	public := s.make(t, channels.Public, "bob")
 	s.role(t, "critic", "ann", "bob", "cleo", "eve")
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "ola", channels.Observer); err != nil {
+		t.Fatal(err)
+	}
 	s.role(t, "outside", "eve")
+	s.role(t, "watcher", "ola", "dora")
+	s.role(t, "silent", "ola")
 	s.role(t, "mine", "ann")
 	for _, row := range []struct {
 		name    string
@@ -79,7 +85,12 @@ func TestAddress(t *testing.T) {
 		{"an agent", c.ID, channels.Envelope{Interaction: channels.Notification, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
 		{"a request", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
 		{"a role", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"}, "role:critic", []kg.AgentID{"agent://bob", "agent://cleo"}, ""},
-		{"a role of whoever reads", public.ID, channels.Envelope{Interaction: channels.Request, To: "role:outside"}, "role:outside", []kg.AgentID{"agent://eve"}, ""},
+		{"a role of who only reads", public.ID, channels.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
+		{"an observer", c.ID, channels.Envelope{To: "ola"}, "agent://ola", []kg.AgentID{"agent://ola"}, ""},
+		{"a role of an observer", c.ID, channels.Envelope{To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora", "agent://ola"}, ""},
+		{"a request to a role of an observer", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora"}, ""},
+		{"a request to an observer", c.ID, channels.Envelope{Interaction: channels.Request, To: "ola"}, "", nil, kg.CodeNotMember},
+		{"a request to a role of observers", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:silent"}, "", nil, kg.CodeNoRecipient},
 		{"a request to nobody", c.ID, channels.Envelope{Interaction: channels.Request}, "", nil, kg.CodeInvalid},
 		{"a request to everyone", c.ID, channels.Envelope{Interaction: channels.Request, To: "*"}, "", nil, kg.CodeInvalid},
 		{"no name of a role", c.ID, channels.Envelope{To: "role:"}, "", nil, kg.CodeInvalid},

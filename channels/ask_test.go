@@ -82,11 +82,11 @@ func TestAskEnds(t *testing.T) {
 	s := serve(t, channels.Options{MaxAsking: 1}, kg.Options{})
 	c := s.make(t, channels.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
-	a, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", 20*time.Millisecond))
+	a, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", time.Second))
 	if wantCode(t, "nobody", err, kg.CodeTimeout); a == nil || a.Message == nil || !a.Message.ExpiresAt.After(a.Message.Time) {
 		t.Errorf("got %+v", a)
 	}
-	if a, err = s.AskAll(within(t), as("ann"), question(c.ID, "role:critic", 20*time.Millisecond)); err != nil || len(a.Responses) != 0 {
+	if a, err = s.AskAll(within(t), as("ann"), question(c.ID, "role:critic", time.Second)); err != nil || len(a.Responses) != 0 {
 		t.Errorf("all: %+v, %v", a, err)
 	}
 	for what, q := range map[string]channels.Question{

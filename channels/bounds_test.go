@@ -99,7 +99,8 @@ func (s *server) own(t testing.TB, list []kg.Quad) {
 // A message goes to so many agents of a role.
 func TestBoundOfRecipients(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public)
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"dev"}}})
+	c := s.makeIn(t, intent.ID, "all", channels.ByScope)
 	ensure := func(from, to int) {
 		t.Helper()
 		for ; from < to; from += 250 {
@@ -125,7 +126,7 @@ func TestBoundOfRecipients(t *testing.T) {
 	_, err := s.send(t, "ann", c.ID, ask)
 	wantCode(t, "one more", err, kg.CodeLimitExceeded)
 	_, err = s.send(t, "a7", c.ID, ask)
-	wantCode(t, "one more, who is not in the channel", err, kg.CodePermissionDenied)
+	wantCode(t, "one more, who is not in the channel", err, kg.CodeChannelNotFound)
 }
 
 // AskAll gathers so many responses, whoever gives them.

@@ -357,3 +357,20 @@ func TestAddressInScope(t *testing.T) {
 	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: other.ID, Parts: text("!"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: question.Message.ID}})
 	wantCode(t, "a response in another channel", err, kg.CodeInvalid)
 }
+
+// Who has access to a scope by a role is addressed by each role that it has on
+// record, member or not.
+func TestAddressByAnyRole(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "analyst", "bob")
+	s.role(t, "critic", "bob", "eve")
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"analyst"}}})
+	for _, c := range []*channels.Channel{s.makeIn(t, intent.ID, "shared", channels.ByScope), s.makeIn(t, intent.ID, "explicit", "", "bob", "eve")} {
+		for _, to := range []string{"bob", "role:analyst", "role:critic"} {
+			m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: to})
+			if !slices.Equal(m.Recipients, []kg.AgentID{"agent://bob"}) {
+				t.Errorf("%s in %s is %v", to, c.Name, m.Recipients)
+			}
+		}
+	}
+}
