@@ -123,6 +123,8 @@ func (a *addressing) respond() error {
 		return kg.Errorf(kg.CodeInvalid, "a response answers a request, and that message is none").At("correlationId")
 	case !slices.Contains(request.Recipients, m.Author):
 		return errDenied("only those whom the request was addressed to respond to it").At("correlationId")
+	case request.Withheld == Retracted:
+		return kg.Errorf(kg.CodeMessageExpired, "the request was retracted").At("correlationId")
 	case request.expired(a.tx.Time()):
 		return kg.Errorf(kg.CodeMessageExpired, "nobody responded to the request before it expired").At("correlationId")
 	}

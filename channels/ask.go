@@ -33,8 +33,8 @@ type Answer struct {
 // Ask publishes a request and waits for the first response to it. The same question
 // with the same key waits for the response to the first one.
 //
-// Errors: CodeTimeout when none came in time, or those who were asked are gone, and CodeChannelClosed when none can come
-// any more, with an Answer that has the request;
+// Errors: CodeTimeout when none came in time, those who were asked
+// are gone or the request was retracted, and CodeChannelClosed when none can come any more, with an Answer that has the request;
 // CodeOverloaded when too many ask; the context's; those of Publish and Stream. A
 // request whose facts are refused is not published: then there is no error, and no
 // response.
@@ -115,9 +115,9 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 					return a, nil
 				}
 			}
-			if m.ContentType == Notice { // perhaps that those who were asked have gone
+			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // perhaps those who were asked have gone
 				now, err := s.Message(waiting, by, receipt.Message.ID)
-				if err == nil && now.Withheld == Expired {
+				if err == nil && (now.ended || now.Withheld == Retracted) {
 					return a, nil
 				}
 			}

@@ -38,6 +38,10 @@ type Message struct {
 	Answered MessageID
 	// Revision is the commit that the message came with.
 	Revision kg.Revision
+
+	// ended tells that its time has come, whatever became of its content: who did not
+	// read it by then does not any more.
+	ended bool
 }
 
 // take takes one statement about the message in. An error is one of what is stored.
@@ -61,7 +65,7 @@ func (m *Message) take(property, object kg.Term) error {
 		m.Private = true
 	case propExpired:
 		m.ExpiresAt, _ = object.DateTimeValue()
-		if m.Withheld == "" {
+		if m.ended = true; m.Withheld == "" {
 			m.Withheld = Expired
 		}
 	case propAnswered:
@@ -71,7 +75,7 @@ func (m *Message) take(property, object kg.Term) error {
 	case propRetracts:
 		m.Retracts = messageOf(object)
 	case propEvicted:
-		if m.Withheld == "" {
+		if m.Withheld != Retracted { // of several reasons the same is told always
 			m.Withheld = Evicted
 		}
 	case propRetractedBy:

@@ -34,6 +34,10 @@ var (
 	propReadUpTo      = own("readUpTo")
 	propDeliveredTo   = own("deliveredTo")
 	propReadBy        = own("readBy")
+
+	// propGone says of a request which of its recipients was removed from the server
+	// (RemoveAgent) while others could answer it.
+	propGone = own("recipientGone")
 )
 
 // receiptProperties are those of the states that are acknowledged.
@@ -77,7 +81,7 @@ func (k *markers) state(m *Message) (ReceiptState, error) {
 	if read, err := k.single(m.ID, propReadBy); err != nil || read {
 		return IsRead, err
 	}
-	if m.Withheld == Expired || k.over {
+	if m.ended || k.over {
 		return IsExpired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
@@ -175,9 +179,7 @@ func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageI
 		return nil, errNoMessage()
 	}
 	over, err := s.over(snapshot, e)
-	if over || m.expired(s.options.Clock()) && m.Withheld == "" {
-		m.Withheld = Expired
-	}
+	m.ended = m.ended || over || m.expired(s.options.Clock())
 	return m, err
 }
 

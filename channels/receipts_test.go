@@ -244,3 +244,74 @@ func TestOwnReceipt(t *testing.T) {
 	_, err = s.OwnReceipt(within(t), as("eve"), id, m.ID)
 	wantCode(t, "for others", err, kg.CodeChannelNotFound)
 }
+
+// What is past its time has expired for who did not read it, whatever became of its
+// content: receipts, history and acknowledgements agree. Until then it has not.
+func TestReceiptsOfWhatIsGone(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}, {Agent: "cleo"}}, KeepMessages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(by string, m *channels.Message) error {
+		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.IsRead})
+	}
+	due := clock.now().Add(time.Minute)
+	evicted := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due})
+	retracted := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due})
+	if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: retracted.ID}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*channels.Message{evicted, retracted} {
+		wantCode(t, "read in time", read("cleo", m), "")
+		if got := s.got(t, "ann", c.ID, m.ID); got != "bob:pending cleo:read" {
+			t.Errorf("before its time, message %d is %q", m.Sequence, got)
+		}
+	}
+	clock.step(time.Minute)
+	check := func() {
+		t.Helper()
+		for _, m := range []*channels.Message{evicted, retracted} {
+			if got := s.got(t, "ann", c.ID, m.ID); got != "bob:expired cleo:read" {
+				t.Errorf("past its time, message %d is %q", m.Sequence, got)
+			}
+			wantCode(t, "read too late", read("bob", m), kg.CodeMessageExpired)
+		}
+		for status, want := range map[channels.ReceiptState]string{channels.IsPending: "[3]", channels.IsExpired: "[2]"} {
+			if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != want {
+				t.Errorf("bob has %v %s, %v; want %s", got, status, err, want)
+			}
+		}
+		for m, want := range map[*channels.Message]channels.Withheld{evicted: channels.Evicted, retracted: channels.Retracted} {
+			if got, err := s.Message(within(t), as("bob"), m.ID); err != nil || got.Withheld != want {
+				t.Errorf("bob sees %+v, %v; want %s", got, err, want)
+			}
+		}
+	}
+	check()
+	s.restart(t)
+	check()
+}
+
+// What was read stays read when the request expires because its recipient is removed.
+func TestReadStaysRead(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "dev", "bob", "cleo")
+	c := s.make(t, channels.Private, "bob", "cleo")
+	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
+	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.IsRead}); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []kg.AgentID{"cleo", "bob"} {
+		if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != channels.Expired {
+		t.Errorf("the request is %+v, %v", now, err)
+	}
+	if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read cleo:expired" {
+		t.Errorf("receipts are %q", got)
+	}
+}

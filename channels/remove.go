@@ -98,7 +98,11 @@ func (s *Service) waitFor(ctx context.Context, agent kg.AgentID) (list []Channel
 				return nil, err
 			}
 			r := &removal{service: s, agent: agent, channel: id}
-			found[id] = r.waits(m)
+			end, err := r.endOf(snapshot.Match, m)
+			if err != nil {
+				return nil, err
+			}
+			found[id] = end != goesOn
 		}
 	}
 	for id, waits := range found {
@@ -166,8 +170,8 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 	}
 }
 
-// pending lists the requests to the agent that wait for a response: in a channel that
-// has closed none does any more.
+// pending lists the requests to the agent that do not go on as they are without it: in
+// a channel that has closed none waits any more.
 func (r *removal) pending(ctx context.Context) (list []MessageID, err error) {
 	snapshot, err := r.service.system(ctx)
 	if err != nil {
@@ -185,22 +189,54 @@ func (r *removal) pending(ctx context.Context) (list []MessageID, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.waits(m) {
+		end, err := r.endOf(snapshot.Match, m)
+		if err != nil {
+			return nil, err
+		}
+		if end != goesOn {
 			list = append(list, m.ID)
 		}
 	}
 	return list, nil
 }
 
-// waits tells whether the message is a request that waits for the agent, and for
-// nobody else who is still there.
-func (r *removal) waits(m *Message) bool {
-	if m == nil || m.Interaction != Request || m.Answered != "" || m.Withheld != "" || !slices.Contains(m.Recipients, r.agent) {
-		return false
+// ending is what becomes of a message when the agent is gone.
+type ending int
+
+const (
+	goesOn  ending = iota // it is no request that waits for the agent
+	isFewer               // others still answer it: it is noted that the agent does not
+	isOver                // nobody answers it any more: it expires
+)
+
+// endOf tells what becomes of the message. What became of its content does not matter,
+// unless it was taken back: then it is answered by nobody.
+func (r *removal) endOf(match matcher, m *Message) (ending, error) {
+	if m == nil || m.Interaction != Request || m.Answered != "" || m.ended || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
+		return goesOn, nil
 	}
 	e := r.service.table.get(r.channel)
-	there := !e.ofMembersOnly() // who was there needed not be a member
-	return !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && (there || e.roles[other] != "") })
+	if e.ofMembersOnly() {
+		if slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.roles[other] != "" }) {
+			return goesOn, nil
+		}
+		return isOver, nil
+	}
+	// Who was there needed not be a member: who is gone was noted then.
+	gone := map[kg.AgentID]bool{}
+	for st, err := range match(kg.Pattern{Subject: m.ID.Entity(), Predicate: propGone, Graph: r.channel.ReceiptsGraph()}) {
+		if err != nil {
+			return goesOn, err
+		}
+		gone[kg.AgentID(st.Object.Value())] = true
+	}
+	switch {
+	case !slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && !gone[other] }):
+		return isOver, nil
+	case gone[r.agent]:
+		return goesOn, nil
+	}
+	return isFewer, nil
 }
 
 // expire lets requests expire now, as many as one commit may; left tells that there
@@ -218,22 +254,64 @@ func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		if !r.waits(m) {
-			continue
+		end, err := r.endOf(tx.MatchOwn, m)
+		if err != nil {
+			return false, err
 		}
-		changes, size = changes+6+len(m.Tags), size+m.size()
+		switch end {
+		case goesOn:
+			continue
+		case isFewer:
+			changes++
+		case isOver:
+			changes, size = changes+6+len(m.Tags)+2*len(m.Recipients), size+m.size()
+		}
 		if i > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 			return true, nil
+		}
+		if end == isFewer {
+			q := kg.Quad{Subject: id.Entity(), Predicate: propGone, Object: kg.IRI(string(r.agent)), Graph: r.channel.ReceiptsGraph()}
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return false, err
+			}
+			continue
 		}
 		at := tx.Time()
 		if m.expired(at) {
 			at = m.ExpiresAt
+		}
+		if err := m.keepReceipts(tx); err != nil {
+			return false, err
 		}
 		if err := m.expireAt(tx, at); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
+}
+
+// keepReceipts writes down singly, of a message that was not going to expire, who got
+// it by a marker: of one that has expired markers say nothing.
+func (m *Message) keepReceipts(tx *kg.Tx) error {
+	if !m.ExpiresAt.IsZero() {
+		return nil
+	}
+	for _, agent := range m.Recipients {
+		k, err := markersOf(tx.MatchOwn, m.Channel, agent)
+		if err != nil {
+			return err
+		}
+		for _, state := range []ReceiptState{IsDelivered, IsRead} {
+			if m.Sequence > k.of(state) {
+				continue
+			}
+			q := kg.Quad{Subject: m.ID.Entity(), Predicate: receiptProperties[state].single, Object: kg.IRI(string(agent)), Graph: k.graph}
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // takeOut takes the agent out, unless it is out already.

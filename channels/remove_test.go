@@ -296,3 +296,41 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	_, err = s.Get(within(t), as("ann"), alone.ID)
 	wantCode(t, "the channel of its members", err, kg.CodeChannelNotFound)
 }
+
+// A request expires when all whom it was addressed to are removed, one after the
+// other, members or not, also where its content is not kept any more.
+func TestRemoveAgentOneByOne(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	s.role(t, "dev", "bob", "cleo", "dora")
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
+	id := s.makeIn(t, intent.ID, "open", channels.ByScope).ID
+	m := s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
+	left := map[kg.AgentID]channels.Withheld{"bob": "", "cleo": "", "dora": channels.Expired}
+	for _, who := range []kg.AgentID{"bob", "cleo", "dora"} {
+		for range 2 { // what is done is not done again
+			if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != left[who] {
+			t.Errorf("without %s: %+v, %v", who, now, err)
+		}
+	}
+	head := s.store.Head().Revision
+	if _, err := s.RemoveAgent(within(t), admin("root"), "cleo"); err != nil || s.store.Head().Revision != head {
+		t.Errorf("again: revision %d after %d, %v", s.store.Head().Revision, head, err)
+	}
+
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evicted := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	s.say(t, "ann", c.ID, "more")
+	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.got(t, "ann", c.ID, evicted.ID); got != "bob:expired" {
+		t.Errorf("receipts of what is not kept are %q", got)
+	}
+}

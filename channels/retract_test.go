@@ -180,3 +180,26 @@ func TestRetractWithdrawsFacts(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }
+
+// A request that was taken back takes no response, and who waits for one waits no
+// longer.
+func TestRetractedRequest(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	ended := make(chan error)
+	go func() {
+		_, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", channels.MaxAskTime))
+		ended <- err
+	}()
+	var asked []*channels.Message
+	eventually(t, "asks", func() bool {
+		asked, _, _ = s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
+		return len(asked) == 1
+	})
+	if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: asked[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
+	_, err := s.send(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked[0].ID})
+	wantCode(t, "a response", err, kg.CodeMessageExpired)
+}
