@@ -51,6 +51,33 @@ func TestHiddenChannelsAreNotThere(t *testing.T) {
 	}
 }
 
+// The extension has no invitations: who is invited to a private channel is an outsider
+// until it accepts, and finds one that everybody may find as others do.
+func TestInvitedAreOutsiders(t *testing.T) {
+	s := newTestServer(t)
+	private, public := s.channel(t, `{}`), s.channel(t, `{"visibility":"public"}`)
+	for _, id := range []string{private, public} {
+		by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+		if err := s.rooms.Invite(t.Context(), by, channels.ChannelID(id), "agent://ivy"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for method, more := range channelCalls {
+		got := s.call(t, "ivy", method, fmt.Sprintf(`{"channelId":%q%s}`, private, more))
+		if want := s.call(t, "ivy", method, fmt.Sprintf(`{"channelId":%q%s}`, "0192f1c0-0000-7000-8000-000000000000", more)); got != want || !strings.Contains(got, `"code":-31101`) {
+			t.Errorf("%s: got %swant %s", method, got, want)
+		}
+	}
+	for _, params := range []string{`{}`, `{"visibility":"private"}`} {
+		if got := s.call(t, "ivy", "channels/list", params); strings.Contains(got, private) || strings.Contains(got, public) != (params == `{}`) {
+			t.Errorf("listed by %s: %s", params, got)
+		}
+	}
+	if got := s.call(t, "ivy", "channels/get", `{"channelId":"`+public+`"}`); !strings.Contains(got, public) {
+		t.Errorf("the public one: %s", got)
+	}
+}
+
 // The bounds of a channel and a message (section 8): what is at one is taken, and
 // what is past it is LimitExceededError.
 func TestChannelLimits(t *testing.T) {

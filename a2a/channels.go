@@ -27,7 +27,7 @@ func (o *object) end() error {
 }
 
 func (c *call) byCaller() channels.Caller {
-	return channels.Caller{Principal: c.caller.Principal, Actor: c.caller.Actor}
+	return channels.Caller{Principal: c.caller.Principal, Actor: c.caller.Actor, Uninvited: true} // the extension has no invitations
 }
 
 // channelAnswer is the result of the methods that answer with a channel.

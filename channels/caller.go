@@ -7,6 +7,9 @@ import "koine/kg"
 type Caller struct {
 	Principal kg.Principal
 	Actor     kg.AgentID // "" means the principal itself
+	// Uninvited leaves invitations out, for protocols that have none: a channel that
+	// the agent would find by its invitation alone is not there.
+	Uninvited bool
 }
 
 // agent is the agent that asks; an error where the principal may not act for it.
@@ -26,6 +29,16 @@ func (c Caller) agent() (kg.AgentID, error) {
 		return "", kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
 	}
 	return agent, nil
+}
+
+// seenBy is the channel as it is for the caller.
+func (e *entry) seenBy(by Caller) *entry {
+	if e == nil || !by.Uninvited || len(e.Invited) == 0 {
+		return e
+	}
+	seen := *e
+	seen.Invited = nil
+	return &seen
 }
 
 // meta is that of an update which the caller asks for.

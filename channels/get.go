@@ -119,7 +119,7 @@ func (s *Service) List(ctx context.Context, by Caller, l Listing) (page []*Chann
 		}
 	}
 	found, more := s.table.listed(by.reader(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
+		return e.Kind != Direct && (!by.Uninvited || e.seenBy(by).discovers(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.invited(agent)) &&
 			(l.Member == "" || e.reads(agent) && e.roles[l.Member] != "")
 	})
 	snapshot, err := s.system(ctx)

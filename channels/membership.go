@@ -8,7 +8,8 @@ import (
 	"koine/kg"
 )
 
-// AddMember makes an agent a member, or gives a member another role. Owners may.
+// AddMember makes an agent a member, or gives a member another role. Owners may, and
+// in a scope who made the channel.
 //
 // Errors: CodeLastOwner when no owner would be left; CodeLimitExceeded when the
 // channel is full; CodePermissionDenied for others, and for direct channels.
@@ -20,7 +21,7 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	if role, err = parseRole(role); err != nil {
 		return nil, err
 	}
-	return s.alter(ctx, by, id, "channels/addMember", (*entry).mustOwn, func(w *writer, c *Channel) error {
+	return s.alter(ctx, by, id, "channels/addMember", (*entry).mustManageMembers, func(w *writer, c *Channel) error {
 		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return s.addMember(w, c, Member{Agent: agent, Role: role})
@@ -36,8 +37,9 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 	})
 }
 
-// RemoveMember takes an agent out. Owners may, and each member itself. Who reads the
-// channel through its scope, member or not, is not taken out: it would notice nothing.
+// RemoveMember takes an agent out. Who adds members may, and each member itself. Who
+// reads the channel through its scope, member or not, is not taken out: it would notice
+// nothing.
 //
 // Errors: CodeNotFound for one that is no member; CodeLastOwner; CodeInvalid for one
 // that reads on; CodePermissionDenied.
@@ -50,7 +52,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id ChannelID, age
 	if err != nil {
 		return nil, err
 	}
-	must := (*entry).mustOwn
+	must := (*entry).mustManageMembers
 	if self == agent {
 		must = (*entry).mustTakePart
 	}

@@ -93,7 +93,7 @@ func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 		return nil, err
 	}
 	m.ID = MessageID(id)
-	pub := &publishing{service: s, author: author, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
+	pub := &publishing{service: s, author: author, by: by, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
 	if err := s.admit(by, m); err != nil {
 		return nil, err
 	}
@@ -158,6 +158,7 @@ func (s *Service) target(author kg.AgentID, p *Publication) (ChannelID, error) {
 type publishing struct {
 	service    *Service
 	author     kg.AgentID
+	by         Caller
 	reader     kg.Principal // whose eyes the author has
 	message    *Message
 	patches    []kg.Patch
@@ -387,7 +388,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 // may refuses an author who may not publish, and makes a direct channel at its
 // first message. It gives the channel as it is in the update.
 func (p *publishing) may(tx *kg.Tx) (*entry, error) {
-	e := p.service.table.get(p.message.Channel).at(tx.Time()).as(p.reader)
+	e := p.service.table.get(p.message.Channel).at(tx.Time()).as(p.reader).seenBy(p.by)
 	switch {
 	case e == nil && p.make != nil:
 		return p.makeFirst(tx)
@@ -405,6 +406,8 @@ func (p *publishing) may(tx *kg.Tx) (*entry, error) {
 		return e, err
 	case p.message.ContentType == Notice && e != nil && !e.deleted: // of koine's own
 		return e, nil
+	case p.message.Retracts != "":
+		return e, e.mustTakeBack(p.author)
 	default:
 		return e, e.mustPost(p.author)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -202,4 +203,37 @@ func TestRetractedRequest(t *testing.T) {
 	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
 	_, err := s.send(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked[0].ID})
 	wantCode(t, "a response", err, kg.CodeMessageExpired)
+}
+
+// Who does not publish any more takes back what it published, unless it is muted or
+// gone; nobody else's.
+func TestRetractedByItsAuthor(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Broadcast, Members: []channels.Member{{Agent: "bob", Role: channels.Owner}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, later, other := s.say(t, "bob", c.ID, "mine"), s.say(t, "bob", c.ID, "later"), s.say(t, "ann", c.ID, "hers")
+	retract := func(m *channels.Message) error {
+		_, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: m.ID})
+		return err
+	}
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channels.Observer); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "one's own", retract(mine), "")
+	wantCode(t, "another's", retract(other), kg.CodePermissionDenied)
+	_, err = s.send(t, "bob", c.ID, channels.Envelope{})
+	wantCode(t, "a message", err, kg.CodePermissionDenied)
+	if err := s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "muted", retract(later), kg.CodePermissionDenied)
+	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "from outside", retract(later), kg.CodeChannelNotFound)
+	if now, err := s.Message(within(t), as("ann"), mine.ID); err != nil || now.Withheld != channels.Retracted {
+		t.Errorf("%+v, %v", now, err)
+	}
 }

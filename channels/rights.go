@@ -135,7 +135,13 @@ func (w Who) includes(role Role, seeing bool) bool {
 // discovers tells whether the channel is there for the agent.
 func (e *entry) discovers(agent kg.AgentID) bool {
 	return e.reads(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.barred(agent, false) && e.admits(agent) &&
-		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent))
+		(e.policy.Discover.includes(e.roles[agent], true) || e.invited(agent) || e.madeBy(agent))
+}
+
+// madeBy tells whether the agent has made the channel, in a scope that it has access
+// to, and is not banned.
+func (e *entry) madeBy(agent kg.AgentID) bool {
+	return e != nil && !e.deleted && e.scope != nil && e.CreatedBy == agent && e.admits(agent) && !e.barred(agent, false)
 }
 
 // reads tells whether the agent may read the channel.
@@ -206,6 +212,27 @@ func (e *entry) mustOwn(agent kg.AgentID) error {
 	}
 	if e.roles[agent] != Owner {
 		return errDenied("only owners of the channel may do this")
+	}
+	return nil
+}
+
+// mustManageMembers refuses who does not say who is a member: owners do, and in a scope
+// who made the channel, whatever role is left of that, if any.
+func (e *entry) mustManageMembers(agent kg.AgentID) error {
+	if e.madeBy(agent) {
+		return nil
+	}
+	return e.mustOwn(agent)
+}
+
+// mustTakeBack refuses who may not read the channel or is muted: who has published
+// there takes it back, also where it does not publish any more.
+func (e *entry) mustTakeBack(agent kg.AgentID) error {
+	if err := e.mustRead(agent); err != nil {
+		return err
+	}
+	if e.barred(agent, true) {
+		return errDenied("you are muted")
 	}
 	return nil
 }

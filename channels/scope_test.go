@@ -374,3 +374,43 @@ func TestAddressByAnyRole(t *testing.T) {
 		}
 	}
 }
+
+// Who made a channel of a scope says who is a member as its coordinator does, whatever
+// another owner made of that; outside of scopes owners do alone.
+func TestCreatorManages(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
+	draft := channels.Draft{Name: "room", Members: []channels.Member{{Agent: "cleo", Role: channels.Owner}}}
+	c, err := s.CreateIn(within(t), as("bob"), intent.ID, draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(by string, id channels.ChannelID, who kg.AgentID, role channels.Role) error {
+		_, err := s.AddMember(within(t), as(by), id, who, role)
+		return err
+	}
+	remove := func(by string, id channels.ChannelID, who kg.AgentID) error {
+		_, err := s.RemoveMember(within(t), as(by), id, who)
+		return err
+	}
+	wantCode(t, "demoted", add("cleo", c.ID, "bob", channels.Observer), "")
+	wantCode(t, "adds", add("bob", c.ID, "dora", ""), "")
+	wantCode(t, "takes out", remove("bob", c.ID, "dora"), "")
+	wantCode(t, "another member adds", add("dora", c.ID, "dora", ""), kg.CodeChannelNotFound)
+	wantCode(t, "deletes", s.Delete(within(t), as("bob"), c.ID), kg.CodePermissionDenied)
+	wantCode(t, "taken out himself", remove("cleo", c.ID, "bob"), "")
+	_, _, err = s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{})
+	wantCode(t, "reads", err, kg.CodePermissionDenied)
+	wantCode(t, "adds from outside", add("bob", c.ID, "dora", ""), "")
+	wantCode(t, "the last owner", remove("bob", c.ID, "cleo"), kg.CodeLastOwner)
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"cleo"}}})
+	wantCode(t, "the scope", err, "")
+	wantCode(t, "without access", add("bob", c.ID, "bob", ""), kg.CodeChannelNotFound)
+
+	free, err := s.Create(within(t), as("bob"), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "demoted", add("cleo", free.ID, "bob", ""), "")
+	wantCode(t, "outside of a scope", add("bob", free.ID, "dora", ""), kg.CodePermissionDenied)
+}

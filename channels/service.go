@@ -178,7 +178,7 @@ func (s *Service) discover(by Caller, id ChannelID) (kg.AgentID, *entry, error) 
 	if e == nil {
 		e = s.unmade(id, agent)
 	}
-	e = e.as(by.reader(agent))
+	e = e.as(by.reader(agent)).seenBy(by)
 	if !e.discovers(agent) {
 		return "", nil, errNoChannel()
 	}
