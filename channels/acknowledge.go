@@ -180,7 +180,7 @@ func (a *acknowledging) refused(m *Message, at time.Time) error {
 	switch {
 	case !m.isFor(a.agent):
 		return errDenied("only its recipients acknowledge a message").At("messageIds")
-	case m.ended || m.expired(at):
+	case m.Ended || m.expired(at):
 		return kg.Errorf(kg.CodeMessageExpired, "the message has expired").At("messageIds")
 	}
 	return nil

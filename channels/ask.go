@@ -117,7 +117,7 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 			}
 			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // perhaps those who were asked have gone
 				now, err := s.Message(waiting, by, receipt.Message.ID)
-				if err == nil && (now.ended || now.Withheld == Retracted) {
+				if err == nil && (now.Ended || now.Withheld == Retracted) {
 					return a, nil
 				}
 			}

@@ -39,9 +39,9 @@ type Message struct {
 	// Revision is the commit that the message came with.
 	Revision kg.Revision
 
-	// ended tells that its time has come, whatever became of its content: who did not
+	// Ended tells that its time has come, whatever became of its content: who did not
 	// read it by then does not any more.
-	ended bool
+	Ended bool
 }
 
 // take takes one statement about the message in. An error is one of what is stored.
@@ -65,7 +65,7 @@ func (m *Message) take(property, object kg.Term) error {
 		m.Private = true
 	case propExpired:
 		m.ExpiresAt, _ = object.DateTimeValue()
-		if m.ended = true; m.Withheld == "" {
+		if m.Ended = true; m.Withheld == "" {
 			m.Withheld = Expired
 		}
 	case propAnswered:

@@ -81,7 +81,7 @@ func (k *markers) state(m *Message) (ReceiptState, error) {
 	if read, err := k.single(m.ID, propReadBy); err != nil || read {
 		return IsRead, err
 	}
-	if m.ended || k.over {
+	if m.Ended || k.over {
 		return IsExpired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
@@ -179,7 +179,7 @@ func (s *Service) withReceipts(snapshot *kg.Snapshot, e *entry, message MessageI
 		return nil, errNoMessage()
 	}
 	over, err := s.over(snapshot, e)
-	m.ended = m.ended || over || m.expired(s.options.Clock())
+	m.Ended = m.Ended || over || m.expired(s.options.Clock())
 	return m, err
 }
 

@@ -212,7 +212,7 @@ const (
 // endOf tells what becomes of the message. What became of its content does not matter,
 // unless it was taken back: then it is answered by nobody.
 func (r *removal) endOf(match matcher, m *Message) (ending, error) {
-	if m == nil || m.Interaction != Request || m.Answered != "" || m.ended || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
+	if m == nil || m.Interaction != Request || m.Answered != "" || m.Ended || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
 		return goesOn, nil
 	}
 	e := r.service.table.get(r.channel)

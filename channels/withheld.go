@@ -61,14 +61,14 @@ func (m *Message) show(to reading) {
 	if m.Answered != "" {
 		m.ExpiresAt = time.Time{}
 	}
-	m.ended = m.ended || m.expired(to.now)
+	m.Ended = m.Ended || m.expired(to.now)
 	switch {
 	case m.Withheld == Retracted:
 	case m.Withheld == Evicted:
 		m.withhold(Evicted)
 	case !m.readBy(to.agent):
 		m.withhold(Addressed)
-	case m.ended:
+	case m.Ended:
 		m.withhold(Expired)
 	}
 }
@@ -77,7 +77,7 @@ func (m *Message) show(to reading) {
 func (m *Message) withhold(why Withheld) {
 	left := Message{
 		ID: m.ID, Channel: m.Channel, Sequence: m.Sequence, Time: m.Time, Author: m.Author, Revision: m.Revision,
-		Private: m.Private, Withheld: why, ended: m.ended,
+		Private: m.Private, Withheld: why, Ended: m.Ended,
 		Envelope: Envelope{Interaction: m.Interaction, To: m.To, Recipients: m.Recipients},
 	}
 	if why == Expired {
