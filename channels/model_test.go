@@ -364,8 +364,8 @@ func (m *model) retract(by string, c *modelChannel, number int) string {
 	if number == 0 {
 		return string(kg.CodeNotFound)
 	}
-	if code := c.mayPost(by); code != "" {
-		return code
+	if c.muted[by] { // who does not publish any more takes back what it published
+		return string(kg.CodePermissionDenied)
 	}
 	target := &c.messages[number-1]
 	switch {
