@@ -174,11 +174,14 @@ func lastSent(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 		if err != nil {
 			return at, err
 		}
+		at = st.Assertions[0].Time
 		for sent, err := range tx.MatchOwn(kg.Pattern{Subject: st.Subject, Predicate: propSent, Graph: graph}) {
 			if err != nil {
 				return at, err
 			}
-			at, _ = sent.Object.DateTimeValue()
+			if said, ok := sent.Object.DateTimeValue(); ok {
+				at = said
+			}
 		}
 	}
 	return at, nil

@@ -274,7 +274,7 @@ func (r *messageReader) read(row *kg.Row, by reading) (*Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Revision = list[0].Revision
+		m.Revision, m.Time = list[0].Revision, list[0].Time
 	}
 	if err := r.numbered.Err(); err != nil {
 		return nil, err
@@ -322,6 +322,9 @@ func (m *Message) takeStatement(st *kg.Statement) error {
 	}
 	if st.Predicate == kg.Sequence {
 		m.Revision = st.Assertions[0].Revision
+		if m.Time.IsZero() { // stays where the rest was erased
+			m.Time = st.Assertions[0].Time
+		}
 	}
 	return m.take(st.Predicate, st.Object)
 }

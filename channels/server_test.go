@@ -17,6 +17,7 @@ import (
 type server struct {
 	*channels.Service
 	store *kgtest.Store
+	dir   string
 }
 
 func serve(t testing.TB, o channels.Options, so kg.Options) *server {
@@ -35,7 +36,7 @@ func serve(t testing.TB, o channels.Options, so kg.Options) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store = kgtest.NewStore(t, store, open)
+	s.store, s.dir = kgtest.NewStore(t, store, open), dir
 	if err := s.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}

@@ -120,8 +120,9 @@ func (t tally) count(snapshot *kg.Snapshot, id ChannelID, from, most int64, full
 		if err != nil {
 			return last, err
 		}
-		at, _ := when.DateTimeValue()
-		t[authorDay{dayOf(at), kg.AgentID(who.Value())}]++
+		if at, ok := when.DateTimeValue(); ok && !who.IsZero() { // or it was erased
+			t[authorDay{dayOf(at), kg.AgentID(who.Value())}]++
+		}
 		n++
 		last = from + n - 1
 	}

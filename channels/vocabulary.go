@@ -84,7 +84,7 @@ var (
 	propThread      = own("thread")
 	propRetracts    = own("retracts")    // the message that this one takes back
 	propRetractedBy = own("retractedBy") // the message that took this one back
-	propEvicted     = own("evicted")     // its content is no longer kept
+	propEvicted     = kg.Evicted         // its content is no longer kept
 	propProposal    = own("proposal")    // that its facts became
 	propPayload     = own("payload")     // the graph with what only some may read of it
 )

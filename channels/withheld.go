@@ -16,6 +16,7 @@ const (
 	Expired   Withheld = "expired"   // it was to be read before a time that has come
 	Addressed Withheld = "addressed" // it is for others
 	Evicted   Withheld = "evicted"   // the channel keeps so many messages only
+	Erased    Withheld = "erased"    // it was taken out of the store (kg.Erase)
 )
 
 // payload are the properties that a message loses when its content goes. What it
@@ -70,6 +71,8 @@ func (m *Message) show(to reading) {
 		m.withhold(Addressed)
 	case m.Ended:
 		m.withhold(Expired)
+	case m.Parts == nil && m.Withheld == "": // each has some
+		m.withhold(Erased)
 	}
 }
 

@@ -3537,6 +3537,8 @@ enum WithheldReason {
   ADDRESSED
   "The channel keeps so many messages only."
   EVICTED
+  "It was taken out of the store for good. Its author may be empty."
+  ERASED
 }
 
 "What messages are to be like. A member that is not said, or null, holds for all."

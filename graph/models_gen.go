@@ -4391,6 +4391,8 @@ const (
 	WithheldReasonAddressed WithheldReason = "ADDRESSED"
 	// The channel keeps so many messages only.
 	WithheldReasonEvicted WithheldReason = "EVICTED"
+	// It was taken out of the store for good. Its author may be empty.
+	WithheldReasonErased WithheldReason = "ERASED"
 )
 
 var AllWithheldReason = []WithheldReason{
@@ -4398,11 +4400,12 @@ var AllWithheldReason = []WithheldReason{
 	WithheldReasonExpired,
 	WithheldReasonAddressed,
 	WithheldReasonEvicted,
+	WithheldReasonErased,
 }
 
 func (e WithheldReason) IsValid() bool {
 	switch e {
-	case WithheldReasonRetracted, WithheldReasonExpired, WithheldReasonAddressed, WithheldReasonEvicted:
+	case WithheldReasonRetracted, WithheldReasonExpired, WithheldReasonAddressed, WithheldReasonEvicted, WithheldReasonErased:
 		return true
 	}
 	return false

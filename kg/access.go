@@ -110,6 +110,10 @@ var Sequence = IRI(OwnVocabulary + "sequence")
 // they are what the entry takes, and go when it is taken back.
 var Parts = IRI(OwnVocabulary + "parts")
 
+// Evicted is the property of the entry of a journal whose content is no longer kept.
+// How many there are says which is the oldest that is.
+var Evicted = IRI(OwnVocabulary + "evicted")
+
 // isShared tells whether a statement counts for the share of its sources.
 func isShared(predicate, graph Term) bool {
 	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 
 	"koine/kg/internal/keys"
 )
@@ -63,7 +65,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 		return c.report, nil // reading on is not safe
 	}
 	for _, part := range []func() error{
-		c.marker, c.dictionary, c.statements, c.orders, c.history, c.lastChanges, c.catalogue, c.log, c.checkpoints,
+		c.marker, c.dictionary, c.statements, c.orders, c.sequences, c.history, c.lastChanges, c.catalogue, c.log, c.checkpoints,
 	} {
 		if err := part(); err != nil {
 			return nil, err
@@ -262,6 +264,35 @@ func (c *checker) orders() error {
 		}
 		if want := c.inOrder(o); n != want {
 			c.problem("order %x: %d keys for %d statements", byte(o), n, want)
+		}
+	}
+	return nil
+}
+
+// sequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,
+// each once.
+func (c *checker) sequences() error {
+	numbers := make(map[ID][]int64)
+	for q := range c.states {
+		if q.Predicate == keys.Sequence {
+			numbers[q.Graph] = append(numbers[q.Graph], q.Object.Int())
+		}
+	}
+	for graph, list := range numbers {
+		name, err := c.dict.term(graph)
+		if err != nil {
+			c.problem("sequences: graph %x: %v", graph, err)
+			continue
+		}
+		if !strings.HasPrefix(name.value, JournalGraphPrefix) {
+			continue
+		}
+		slices.Sort(list)
+		for i, n := range list {
+			if n != int64(i)+1 {
+				c.problem("sequences: %s has number %d where %d comes next", name, n, i+1)
+				break
+			}
 		}
 	}
 	return nil

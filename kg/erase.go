@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"koine/kg/internal/wal"
 )
@@ -14,7 +15,8 @@ import (
 // EraseOptions says what is erased: what fits all that is set. Something must be.
 type EraseOptions struct {
 	// Pattern is of the statements. Those in graphs of koine's own are erased only
-	// if the graph is named.
+	// if the graph is named. Entries of a journal keep their numbers (Sequence), and
+	// that they are Evicted: by these entries are counted.
 	Pattern Pattern
 	// Text is that of a literal object, of any datatype and language; "" for any.
 	Text string
@@ -115,11 +117,18 @@ func (o *EraseOptions) valid() error {
 // covers tells whether a statement is one of those that are asked for.
 func (o *EraseOptions) covers(q *Quad) bool {
 	p := &o.Pattern
-	if IsOwnGraph(q.Graph) && p.Graph != q.Graph || o.Text != "" && (q.Object.Kind() != KindLiteral || q.Object.value != o.Text) {
+	if IsOwnGraph(q.Graph) && (p.Graph != q.Graph || counted(q)) || o.Text != "" && (q.Object.Kind() != KindLiteral || q.Object.value != o.Text) {
 		return false
 	}
 	return (p.Subject.IsZero() || p.Subject == q.Subject) && (p.Predicate.IsZero() || p.Predicate == q.Predicate) &&
 		(p.Object.IsZero() || p.Object == q.Object) && (p.Graph.IsZero() || p.Graph == q.Graph)
+}
+
+// counted tells whether statements of a journal are counted by which this is: the
+// number of an entry, and that it is no longer kept. They say nothing else, and
+// without one of them numbers would be given twice.
+func counted(q *Quad) bool {
+	return strings.HasPrefix(q.Graph.value, JournalGraphPrefix) && (q.Predicate == Sequence || q.Predicate == Evicted)
 }
 
 // erase is one under way.

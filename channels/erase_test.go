@@ -1,0 +1,121 @@
+package channels_test
+
+import (
+	"fmt"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// Messages that are erased keep their numbers, which are not given again, and are
+// shown as what is gone: in histories, in streams, and where there is one only.
+func TestErased(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		erase  func(m *channels.Message) kg.EraseOptions
+		author kg.AgentID
+	}{
+		{"the message", func(m *channels.Message) kg.EraseOptions {
+			return kg.EraseOptions{Pattern: kg.Pattern{Subject: m.ID.Entity(), Graph: m.Channel.MessagesGraph()}}
+		}, ""},
+		{"its number by name", func(m *channels.Message) kg.EraseOptions {
+			return kg.EraseOptions{Pattern: kg.Pattern{Predicate: kg.Sequence, Graph: m.Channel.MessagesGraph()}}
+		}, "agent://bob"},
+		{"what its author said", func(m *channels.Message) kg.EraseOptions {
+			return kg.EraseOptions{Source: "agent://bob", Pattern: kg.Pattern{Graph: m.Channel.MessagesGraph()}}
+		}, ""},
+		{"its parts", func(m *channels.Message) kg.EraseOptions {
+			return kg.EraseOptions{Pattern: kg.Pattern{Subject: m.ID.Entity(), Predicate: kg.Parts, Graph: m.Channel.MessagesGraph()}}
+		}, "agent://bob"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := serve(t, channels.Options{CountEvery: 1000}, kg.Options{})
+			c := s.make(t, channels.Private, "bob")
+			s.say(t, "ann", c.ID, "one")
+			two := s.say(t, "bob", c.ID, "two")
+			s.say(t, "ann", c.ID, "three")
+			o := row.erase(two)
+			s.erase(t, o)
+			if next := s.say(t, "ann", c.ID, "four"); next.Sequence != 4 {
+				t.Errorf("the next has the number %d", next.Sequence)
+			}
+			gone := o.Pattern.Predicate != kg.Sequence
+			check := func(where string, m *channels.Message) {
+				t.Helper()
+				erased := m.Sequence == 2 && gone
+				if (m.Withheld == channels.Erased) != erased || (m.Parts == nil) != erased || !m.Time.Equal(two.Time) && m.Sequence == 2 || m.Sequence == 2 && (m.ID != two.ID || m.Author != row.author) {
+					t.Errorf("%s: %+v", where, m)
+				}
+			}
+			page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{})
+			if err != nil || fmt.Sprint(sequences(page)) != "[1 2 3 4]" {
+				t.Fatalf("history: %v, %v", sequences(page), err)
+			}
+			for _, m := range page {
+				check("history", m)
+			}
+			if page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{SinceTime: two.Time.Add(-1)}); err != nil || len(page) < 3 {
+				t.Errorf("since its time: %v, %v", sequences(page), err)
+			}
+			stream, err := s.Stream(within(t), as("bob"), c.ID, new(int64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			for m, err := range stream.Messages() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if check("stream", m); m.Sequence == 4 {
+					break
+				}
+			}
+			one, err := s.Message(within(t), as("bob"), two.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("alone", one)
+			counts, err := s.Counts(within(t), as("bob"), c.ID, channels.CountQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range counts {
+				if n.Author == "" {
+					t.Errorf("counted: %+v", n)
+				}
+			}
+			s.store.MustCheck(within(t))
+		})
+	}
+}
+
+// Which is the oldest message that is left is known after what was evicted is erased.
+func TestErasedWhereEvicted(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		s.say(t, "ann", c.ID, "%d", i)
+	}
+	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Graph: c.ID.MessagesGraph()}})
+	s.say(t, "ann", c.ID, "last")
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
+	if err != nil || fmt.Sprint(sequences(page)) != "[9]" {
+		t.Errorf("%v, %v", sequences(page), err)
+	}
+}
+
+// erase erases while the store is closed.
+func (s *server) erase(t testing.TB, o kg.EraseOptions) {
+	t.Helper()
+	s.Close()
+	s.store.MustClose()
+	r, err := kg.Erase(within(t), s.dir, o)
+	if err != nil || r.Changes == 0 && o.Pattern.Predicate != kg.Sequence {
+		t.Fatalf("erased: %+v, %v", r, err)
+	}
+	s.restart(t)
+}
