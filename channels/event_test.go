@@ -100,6 +100,7 @@ func TestAudit(t *testing.T) {
 	tamper(kg.Remove, "sequence", kg.Integer(50), 50)
 	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
 	wantCode(t, "one that is missing", err, kg.CodeLogDamaged)
+	tamper(kg.Add, "sequence", kg.Integer(50), 50) // a check finds it too
 }
 
 // The content of a message is copied only where everybody who has access to the

@@ -17,7 +17,7 @@ import (
 // commit that says when they were due, in what is stored, so that every replay
 // agrees. Bounds of these commits:
 const (
-	expiryPause      = time.Second // between two, and between two looks at the clock
+	expiryPause      = time.Second // between two looks at the clock
 	maxExpiryChanges = 4000        // of one
 	maxExpiryBytes   = 4 << 20     // of content that one takes away
 )
@@ -158,13 +158,17 @@ func (x *expiry) run(ctx context.Context) {
 		}
 		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
 			// Not for longer: clocks are set, and machines sleep.
-			if !x.wait(ctx, min(expiryPause, time.UnixMilli(next.at).Sub(now))) {
+			if !x.wait(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now))) {
 				return
 			}
 			continue
 		}
-		if err := x.commit(ctx); kg.CodeOf(err) == kg.CodeClosed {
+		written, err := x.commit(ctx)
+		if kg.CodeOf(err) == kg.CodeClosed {
 			return
+		}
+		if err == nil && written > 0 && x.overdue() {
+			continue // more than one commit may
 		}
 		if !x.sleep(ctx) {
 			return
@@ -221,7 +225,7 @@ func (x *expiry) wait(ctx context.Context, d time.Duration) bool {
 
 // sleep lets a pause go by; false when it is time to end.
 func (x *expiry) sleep(ctx context.Context) bool {
-	timer := time.NewTimer(expiryPause)
+	timer := time.NewTimer(x.service.options.pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -231,8 +235,15 @@ func (x *expiry) sleep(ctx context.Context) bool {
 	}
 }
 
-// commit writes down the expiry of what is due, as much as one commit may.
-func (x *expiry) commit(ctx context.Context) error {
+// overdue tells whether something is due already.
+func (x *expiry) overdue() bool {
+	next, reload := x.first()
+	return reload || next != nil && next.at <= x.service.options.Clock().UnixMilli()
+}
+
+// commit writes down the expiry of what is due, as much as one commit may, and tells
+// of how many messages that was.
+func (x *expiry) commit(ctx context.Context) (written int, err error) {
 	now := x.service.options.Clock().UnixMilli()
 	var list []due
 	x.mu.Lock()
@@ -245,12 +256,12 @@ func (x *expiry) commit(ctx context.Context) error {
 	})
 	x.mu.Unlock()
 	if len(list) == 0 {
-		return nil
+		return 0, nil
 	}
 	looked := 0
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire",
 		Justification: fmt.Sprintf("messages expired that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
-	err := records.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
+	err = records.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
 		looked = 0
 		changes, size := 0, 0
 		for _, d := range list {
@@ -262,7 +273,7 @@ func (x *expiry) commit(ctx context.Context) error {
 				return err
 			}
 			if m != nil {
-				changes += 6 + len(m.Tags)
+				changes += 8 + len(m.Tags)
 				size += m.size()
 				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 					return nil
@@ -276,14 +287,14 @@ func (x *expiry) commit(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, d := range list[:looked] {
 		x.queue.Delete(d)
 	}
-	return nil
+	return looked, nil
 }
 
 // expire takes the content of a message away whose time has come, and says when

@@ -78,8 +78,16 @@ func (s *Service) said(ctx context.Context, id MessageID) (*Message, error) {
 			return nil, err
 		}
 		if channel, part := channelOf(st.Graph); part == journalPart {
-			return readMessage(snapshot.Match, channel, id)
+			m, err := readMessage(snapshot.Match, channel, id)
+			if err == nil && (m == nil || m.RetractedBy != "") {
+				err = errNoEvidence()
+			}
+			return m, err
 		}
 	}
-	return nil, kg.Errorf(kg.CodeInvalid, "the message of these facts is not there any more")
+	return nil, errNoEvidence()
+}
+
+func errNoEvidence() *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, "the message of these facts is not there any more")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,12 +16,8 @@ import (
 
 // A channel that expires after its last message is closed by itself in what is
 // decided and shown (Channel.due), and then, by a commit that says when it was due,
-// in what is stored. maxLapses bounds the channels that one commit closes; there is
-// one in lapsePause at most.
-const (
-	maxLapses  = 200
-	lapsePause = time.Second
-)
+// in what is stored. maxLapses bounds the channels that one commit closes.
+const maxLapses = 200
 
 // lapse is a channel that may be due at a time, or later.
 type lapse struct {
@@ -99,17 +96,23 @@ func (l *lapses) close() {
 }
 
 func (s *Service) runLapses(ctx context.Context) {
+	var before []ChannelID
 	for {
 		pause := time.Duration(0) // until something comes
 		list, next := s.table.lapses.take(s.options.Clock().UnixMilli(), maxLapses)
 		switch {
 		case len(list) > 0:
-			if err := s.lapse(ctx, list); kg.CodeOf(err) == kg.CodeClosed {
+			err := s.lapse(ctx, list)
+			if kg.CodeOf(err) == kg.CodeClosed {
 				return
 			}
-			pause = lapsePause
+			if err == nil && len(list) == maxLapses && !slices.Equal(list, before) {
+				before = list
+				continue // there may be more than one commit may close
+			}
+			pause = s.options.pause
 		case next > 0: // not for longer than a pause: clocks are set, and machines sleep
-			pause = min(lapsePause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
+			pause = min(s.options.pause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
 		}
 		if !s.table.lapses.rest(ctx, pause, len(list) == 0) {
 			return

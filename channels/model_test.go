@@ -371,7 +371,7 @@ func (m *model) retract(by string, c *modelChannel, number int) string {
 	switch {
 	case c.closed:
 		return string(kg.CodeChannelClosed)
-	case target.author != by && c.members[by] != channels.Owner:
+	case target.author != by && c.members[by] != channels.Owner && c.members[by] != channels.Moderator:
 		return string(kg.CodePermissionDenied)
 	case target.retractedBy != 0:
 		return "again " + c.message(target.retractedBy-1)
@@ -453,7 +453,8 @@ func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
 	said.author = by
 	if said.key != "" {
 		if i, used := c.keys[by+" "+said.key]; used {
-			if first := c.messages[i]; first.text != said.text || !slices.Equal(first.refs, said.refs) {
+			gone := c.messages[i].retractedBy != 0 || i+1 < c.first() // and with it what it was
+			if first := c.messages[i]; !gone && (first.text != said.text || !slices.Equal(first.refs, said.refs)) {
 				return string(kg.CodeIdempotencyConflict)
 			}
 			return "again " + c.message(i)

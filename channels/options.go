@@ -81,6 +81,10 @@ type Options struct {
 	// knows none but members of channels.
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now when nil
+	// TakeBack withdraws the proposal that a message's facts wait in, in the commit that
+	// retracts the message, unless it has ended (review.Service.TakeBack). Nil leaves
+	// proposals alone.
+	TakeBack func(tx *kg.Tx, proposal, why string) error
 
 	// MaxBars bounds who is banned or muted in a channel, and in the server;
 	// MaxInvitations who is invited to a channel and has not answered.
@@ -96,9 +100,12 @@ type Options struct {
 	MaxRates int
 	// MaxListeners bounds who reads signals at once.
 	MaxListeners int
+
+	pause time.Duration // between two looks at what is due; for tests
 }
 
 func (o Options) withDefaults() Options {
+	o.pause = cmp.Or(o.pause, expiryPause)
 	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
 	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)
 	o.CountEvery = cmp.Or(o.CountEvery, DefaultCountEvery)
@@ -113,6 +120,9 @@ func (o Options) withDefaults() Options {
 	o.MaxInvitations = cmp.Or(o.MaxInvitations, DefaultMaxInvitations)
 	if o.Agents == nil {
 		o.Agents = func(func(kg.AgentID) bool) {}
+	}
+	if o.TakeBack == nil {
+		o.TakeBack = func(*kg.Tx, string, string) error { return nil }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -72,8 +72,20 @@ func (p *publishing) coming() *entry {
 	return nil
 }
 
-// publishing checks a publication, and makes it ready for the commit.
+// publishing checks a publication, counts it, and makes it ready for the commit.
 func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
+	pub, err := s.checked(by, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.admit(by, pub.message); err != nil {
+		return nil, err
+	}
+	return pub, pub.prepare()
+}
+
+// checked is a publication that was checked, and is not ready yet.
+func (s *Service) checked(by Caller, p Publication) (*publishing, error) {
 	author, err := by.agent()
 	if err != nil {
 		return nil, err
@@ -93,10 +105,16 @@ func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
 		return nil, err
 	}
 	m.ID = MessageID(id)
-	pub := &publishing{service: s, author: author, by: by, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}
-	if err := s.admit(by, m); err != nil {
+	return &publishing{service: s, author: author, by: by, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}, nil
+}
+
+// trying makes a publication ready that is only tried: it is not counted.
+func (s *Service) trying(by Caller, p Publication) (*publishing, error) {
+	pub, err := s.checked(by, p)
+	if err != nil {
 		return nil, err
 	}
+	pub.dry = true
 	return pub, pub.prepare()
 }
 
@@ -113,7 +131,9 @@ func (p *publishing) receipt(r kg.Receipt) *Receipt {
 		out.Message = nil
 	default:
 		p.done.Revision = r.Revision
-		p.service.counting.published(p.done.Channel, p.done.Sequence)
+		if !p.dry {
+			p.service.counting.published(p.done.Channel, p.done.Sequence)
+		}
 		if r.Verdict.Outcome == kg.Accepted {
 			out.Affected = r.Affected - p.own
 		}
@@ -168,6 +188,7 @@ type publishing struct {
 	statements []kg.Patch // that the message is stored as, but for those of its place
 	hash       string     // of the content, where there is a key
 	salt       string     // for the event of the scope, the same in each try; "" until there is one
+	dry        bool       // it is only tried
 
 	// also, if set, writes what else is koine's own in the commit of the message. Where
 	// that is done already it gives the message that came with it.
@@ -295,7 +316,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 			return false, err
 		}
 		if first != nil {
-			if hash != p.hash {
+			if hash != p.hash && hash != "" { // whose content is gone, its hash is too
 				return false, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another message").At("idempotencyKey")
 			}
 			p.done, p.replayed = first, true

@@ -1,8 +1,10 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -31,17 +33,38 @@ type RetractionReceipt struct {
 	// Withdrawn are the assertions that went, or would go, each as the patch that
 	// takes it away.
 	Withdrawn []kg.Patch
-	DryRun    bool
+	// Kept counts those that stand as they were made and stay, because the caller may
+	// not read them or not write where they are.
+	Kept   int
+	DryRun bool
 }
 
 // Retract takes a message back: a message of its own says so, and the content of
-// the first one goes from the present. Its author may, and the channel's owners.
-// To retract again is to be told of the first time.
+// the first one goes from the present. Its author may, and the channel's owners and
+// moderators. If its facts still wait in a proposal, that is withdrawn with it. To
+// retract again is to be told of the first time; WithdrawFacts then withdraws what
+// still stands.
 //
 // Errors: CodeNotFound for a message that is not in the channel;
 // CodePermissionDenied; CodeRevisionGone where facts are to be withdrawn of which
 // the log no longer knows; those of Publish.
-func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
+func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (out *RetractionReceipt, err error) {
+	for range maxRetractions {
+		if out, err = s.retract(ctx, by, r); !errors.Is(err, errMeanwhile) {
+			return out, err
+		}
+	}
+	return nil, kg.Errorf(kg.CodeOverloaded, "too much becomes of the message at one time")
+}
+
+// maxRetractions bounds how often a retraction is begun anew because something became
+// of the message between.
+const maxRetractions = 4
+
+// errMeanwhile tells that the message is not what the retraction was made ready for.
+var errMeanwhile = errors.New("something became of the message")
+
+func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
 	agent, _, err := s.see(by, r.Channel)
 	if err != nil {
 		return nil, err
@@ -57,8 +80,9 @@ func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 		return nil, err
 	}
 	var facts []made
+	var applied []kg.Revision
 	if r.WithdrawFacts {
-		if facts, err = s.factsOf(ctx, target); err != nil {
+		if facts, applied, err = s.factsOf(ctx, target); err != nil {
 			return nil, err
 		}
 	}
@@ -70,18 +94,22 @@ func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	pub, err := s.publishing(by, Publication{Channel: r.Channel, Parts: []json.RawMessage{part}})
+	ready := s.publishing
+	if r.DryRun {
+		ready = s.trying
+	}
+	pub, err := ready(by, Publication{Channel: r.Channel, Parts: []json.RawMessage{part}})
 	if err != nil {
 		return nil, err
 	}
-	t := &retracting{publishing: pub, service: s, agent: agent, target: target.ID, facts: facts}
+	t := &retracting{publishing: pub, service: s, agent: agent, target: target, facts: facts, applied: applied, withdraw: r.WithdrawFacts}
 	pub.also = t.mark
 	pub.message.Retracts = target.ID
 	if err := pub.state(statement{propRetracts, target.ID.Entity()}); err != nil {
 		return nil, err
 	}
 	meta := by.meta("channels/retract")
-	meta.MessageID, meta.DryRun = string(pub.message.ID), r.DryRun
+	meta.MessageID, meta.DryRun = string(cmp.Or(target.RetractedBy, pub.message.ID)), r.DryRun
 	if r.WithdrawFacts {
 		meta.WhenHeld = pub.withoutFacts
 	}
@@ -94,7 +122,10 @@ func (s *Service) Retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, DryRun: r.DryRun}
+	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, DryRun: r.DryRun}
+	if out.Replayed && len(t.withdrawn) > 0 {
+		out.Verdict = receipt.Verdict
+	}
 	if out.Affected = 0; receipt.Verdict.Outcome == kg.Accepted {
 		out.Affected = len(t.withdrawn)
 	}
@@ -109,27 +140,34 @@ type retracting struct {
 	*publishing
 	service *Service
 	agent   kg.AgentID
-	target  MessageID
+	target  *Message // as it was
 	facts   []made
+	applied []kg.Revision // of its proposal, with these facts
 
+	withdraw  bool
 	withdrawn []kg.Patch
+	kept      int
 }
 
 // make retracts the message and withdraws its facts.
 func (t *retracting) make(tx *kg.Tx) error {
-	t.withdrawn = nil
-	done, err := t.publish(tx, "")
-	if err != nil || done {
+	t.withdrawn, t.kept = nil, 0
+	if _, err := t.publish(tx, ""); err != nil {
 		return err
 	}
 	for _, f := range t.facts {
-		for st, err := range tx.Match(kg.Pattern(f.quad)) {
-			if err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Source == f.source && a.Revision == f.revision }) {
-				continue // withdrawn or said anew since
-			}
+		stands, err := f.stands(tx.MatchOwn)
+		if err != nil {
+			return err
+		}
+		seen, err := f.stands(tx.Match)
+		switch {
+		case err != nil:
+			return err
+		case !stands: // withdrawn or said anew since
+		case !seen || tx.MayWrite(f.quad.Graph) != nil:
+			t.kept++
+		default:
 			t.withdrawn = append(t.withdrawn, kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source})
 		}
 	}
@@ -145,27 +183,41 @@ func (t *retracting) make(tx *kg.Tx) error {
 // so. It looks at the message as it stands there.
 func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 	id := t.message.Channel
-	target, err := readMessage(tx.MatchOwn, id, t.target)
+	target, err := readMessage(tx.MatchOwn, id, t.target.ID)
 	if err != nil {
 		return nil, err
 	}
 	if target == nil {
 		return nil, errNoMessage()
 	}
-	if target.Author != t.agent && t.service.table.get(id).roles[t.agent] != Owner {
-		return nil, errDenied("only its author and owners of the channel retract a message")
+	if target.Author != t.agent && !Moderators.includes(t.service.table.get(id).roles[t.agent], false) {
+		return nil, errDenied("only its author, and owners and moderators of the channel retract a message")
 	}
-	if target.RetractedBy != "" {
-		return readMessage(tx.MatchOwn, id, target.RetractedBy)
+	if t.withdraw {
+		applied, err := appliedIn(tx.MatchOwn, target.ProposalID)
+		if err != nil {
+			return nil, err
+		}
+		if target.RetractedBy != t.target.RetractedBy || !slices.Equal(applied, t.applied) {
+			return nil, errMeanwhile
+		}
 	}
 	if target.Retracts != "" {
 		return nil, kg.Errorf(kg.CodeInvalid, "a retraction is not retracted").At("messageId")
 	}
+	if target.ProposalID != "" {
+		if err := t.service.options.TakeBack(tx, target.ProposalID, "its message was retracted"); err != nil {
+			return nil, err
+		}
+	}
+	if target.RetractedBy != "" {
+		return readMessage(tx.MatchOwn, id, target.RetractedBy)
+	}
 	t.service.withholds(id, tx.Revision())
-	if err := dropPayload(tx, id, t.target); err != nil {
+	if err := dropPayload(tx, id, target.ID); err != nil {
 		return nil, err
 	}
-	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: t.target.Entity(), Predicate: propRetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
+	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: target.ID.Entity(), Predicate: propRetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
 }
 
 // made is an assertion as a message made it.
@@ -175,19 +227,37 @@ type made struct {
 	revision kg.Revision
 }
 
+// stands tells whether the assertion stands as it was made, for who reads so.
+func (f *made) stands(match matcher) (bool, error) {
+	for st, err := range match(kg.Pattern(f.quad)) {
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Source == f.source && a.Revision == f.revision }), nil
+	}
+	return false, nil
+}
+
 // factsOf lists the assertions that were made with a message, or when the proposal
-// was applied in which they waited.
-func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, err error) {
+// was applied in which they waited: in which revision that was, none while it was not.
+func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, applied []kg.Revision, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" {
-		if revisions, err = s.appliedIn(ctx, m.ProposalID); err != nil {
-			return nil, err
+		snapshot, err := s.system(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
+		applied, err = appliedIn(snapshot.Match, m.ProposalID)
+		snapshot.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		revisions = applied
 	}
 	for _, r := range revisions {
 		c, err := s.store.Commit(ctx, kg.SystemPrincipal(), r)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i := range c.Changes {
 			if ch := &c.Changes[i]; ch.Op == kg.Add && !kg.IsOwnGraph(ch.Quad.Graph) {
@@ -196,20 +266,18 @@ func (s *Service) factsOf(ctx context.Context, m *Message) (out []made, err erro
 		}
 	}
 	if len(out) > kg.MaxPatches {
-		return nil, errTooMuch("withdrawFacts", "the message asserts more than the %d statements that one update withdraws", kg.MaxPatches)
+		return nil, nil, errTooMuch("withdrawFacts", "the message asserts more than the %d statements that one update withdraws", kg.MaxPatches)
 	}
-	return out, nil
+	return out, applied, nil
 }
 
 // appliedIn is the revision in which a proposal was applied, none while it was not.
-func (s *Service) appliedIn(ctx context.Context, proposal string) (out []kg.Revision, err error) {
-	snapshot, err := s.system(ctx)
-	if err != nil {
-		return nil, err
+func appliedIn(match matcher, proposal string) (out []kg.Revision, err error) {
+	if proposal == "" {
+		return nil, nil
 	}
-	defer snapshot.Close()
 	graph := kg.IRI(kg.ProposalGraphPrefix + proposal)
-	for st, err := range snapshot.Match(kg.Pattern{Subject: graph, Predicate: own("appliedIn"), Graph: graph}) {
+	for st, err := range match(kg.Pattern{Subject: graph, Predicate: own("appliedIn"), Graph: graph}) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,8 @@ type Service struct {
 	// answered has, by channel, the newest revision in which a request was answered, or
 	// about to be, that would have expired: what the log has of it is no longer so.
 	answered sync.Map // ChannelID → kg.Revision
+	// evicted has, by channel, up to which sequence messages may have been evicted.
+	evicted sync.Map // ChannelID → int64
 }
 
 // New makes a service.
@@ -129,7 +132,18 @@ func (s *Service) Close() {
 }
 
 // withholds notes, inside of the commit, that the content of a message goes.
-func (s *Service) withholds(id ChannelID, r kg.Revision) { s.withheld.Store(id, r) }
+func (s *Service) withholds(id ChannelID, r kg.Revision) { raise(&s.withheld, id, r) }
+
+// raise makes what is kept for a channel at least so much: an update may be tried when
+// a later one was made.
+func raise[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
+	for {
+		last, known := m.LoadOrStore(id, to)
+		if !known || last.(T) >= to || m.CompareAndSwap(id, last, to) {
+			return
+		}
+	}
+}
 
 // withheldSince tells whether content may have gone since a revision.
 func (s *Service) withheldSince(id ChannelID, r kg.Revision) bool {
@@ -140,6 +154,9 @@ func (s *Service) withheldSince(id ChannelID, r kg.Revision) bool {
 // changedSince tells whether a message that the log has may have to be shown in
 // another way by now.
 func (s *Service) changedSince(m *Message) bool {
+	if gone, ok := s.evicted.Load(m.Channel); ok && m.Sequence <= gone.(int64) {
+		return true
+	}
 	if m.Withheld == Expired || s.withheldSince(m.Channel, m.Revision) {
 		return true
 	}

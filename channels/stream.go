@@ -196,12 +196,29 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 			if m, err = st.service.reread(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
+			if m.Withheld == Evicted {
+				return false, st.gone()
+			}
 		}
 		if !tell(m) {
 			return false, nil
 		}
 	}
 	return false, nil
+}
+
+// gone is the error where what comes next is no longer kept.
+func (st *Stream) gone() error {
+	snapshot, err := st.view()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	oldest, err := oldestLeft(snapshot, st.id)
+	if err != nil {
+		return err
+	}
+	return errGone(oldest)
 }
 
 // view reads the channel as the agent sees it now.

@@ -12,7 +12,7 @@ type Withheld string
 
 // The reasons.
 const (
-	Retracted Withheld = "retracted" // its author or an owner took it back
+	Retracted Withheld = "retracted" // its author, an owner or a moderator took it back
 	Expired   Withheld = "expired"   // it was to be read before a time that has come
 	Addressed Withheld = "addressed" // it is for others
 	Evicted   Withheld = "evicted"   // the channel keeps so many messages only
@@ -20,8 +20,9 @@ const (
 )
 
 // payload are the properties that a message loses when its content goes. What it
-// was, when, by whom, and under which key stays.
-var payload = []kg.Term{propParts, propData, propArtifact, propTag, propFormat}
+// was, when, by whom, and under which key stays. The hash of the content goes, and the
+// salt of the one in the scope's event: few words could be guessed from it.
+var payload = []kg.Term{propParts, propData, propArtifact, propTag, propFormat, propContent, propSalt}
 
 // dropPayload takes the content of a message away, in whatever graph of the channel
 // it stands.

@@ -3529,7 +3529,7 @@ type Message {
 
 "Why the content of a message is not shown."
 enum WithheldReason {
-  "Its author or an owner took it back."
+  "Its author, or an owner or moderator of the channel, took it back."
   RETRACTED
   "It was to be read before a time that has come."
   EXPIRED
@@ -4257,6 +4257,8 @@ type RetractMessagePayload {
   dryRun: Boolean!
   "The assertions that were withdrawn, or would be: the patches that do it, in the form of ` + "`" + `Proposal.patches` + "`" + `."
   withdrawn: [JSON!]!
+  "How many stand and stay, because you may not read them, or not write where they are."
+  kept: Int!
   "How many were withdrawn, or would be."
   statementsAffected: Long!
   "\"Verified\", \"Pending Review\" (the message was taken back, and what it asserted waits), or \"Rejected - \" and the reason."
@@ -6297,6 +6299,8 @@ func (ec *executionContext) childFields_RetractMessagePayload(ctx context.Contex
 		return ec.fieldContext_RetractMessagePayload_dryRun(ctx, field)
 	case "withdrawn":
 		return ec.fieldContext_RetractMessagePayload_withdrawn(ctx, field)
+	case "kept":
+		return ec.fieldContext_RetractMessagePayload_kept(ctx, field)
 	case "statementsAffected":
 		return ec.fieldContext_RetractMessagePayload_statementsAffected(ctx, field)
 	case "verificationStatus":
@@ -25313,6 +25317,29 @@ func (ec *executionContext) fieldContext_RetractMessagePayload_withdrawn(_ conte
 	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
+func (ec *executionContext) _RetractMessagePayload_kept(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_kept(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kept, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_kept(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _RetractMessagePayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -43864,6 +43891,11 @@ func (ec *executionContext) _RetractMessagePayload(ctx context.Context, sel ast.
 			}
 		case "withdrawn":
 			out.Values[i] = ec._RetractMessagePayload_withdrawn(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kept":
+			out.Values[i] = ec._RetractMessagePayload_kept(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

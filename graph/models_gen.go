@@ -1857,6 +1857,8 @@ type RetractMessagePayload struct {
 	DryRun bool `json:"dryRun"`
 	// The assertions that were withdrawn, or would be: the patches that do it, in the form of `Proposal.patches`.
 	Withdrawn []json.RawMessage `json:"withdrawn"`
+	// How many stand and stay, because you may not read them, or not write where they are.
+	Kept int `json:"kept"`
 	// How many were withdrawn, or would be.
 	StatementsAffected int64 `json:"statementsAffected"`
 	// "Verified", "Pending Review" (the message was taken back, and what it asserted waits), or "Rejected - " and the reason.
@@ -4383,7 +4385,7 @@ func (e TaskState) MarshalGQL(w io.Writer) {
 type WithheldReason string
 
 const (
-	// Its author or an owner took it back.
+	// Its author, or an owner or moderator of the channel, took it back.
 	WithheldReasonRetracted WithheldReason = "RETRACTED"
 	// It was to be read before a time that has come.
 	WithheldReasonExpired WithheldReason = "EXPIRED"

@@ -30,7 +30,7 @@ func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
 	shown := published(&receipt.Receipt)
 	p := &RetractMessagePayload{
 		Success: receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
-		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun,
+		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
 		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: shown.ProposalID,
 	}

@@ -143,6 +143,10 @@ func (tx *Tx) may(p *Patch) error {
 	return nil
 }
 
+// MayWrite refuses what Apply would refuse of every patch in the graph, for who wants
+// to know before: an error here does not undo the update.
+func (tx *Tx) MayWrite(graph Term) error { return tx.mayWrite(graph) }
+
 // mayWrite asks for the right to write. A graph that may not be read does not
 // exist, and one that does not exist comes into being only where it may.
 func (tx *Tx) mayWrite(graph Term) error {

@@ -43,7 +43,8 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := c.tiers(channels.Options{Agents: who.eachAgent})
+	reviews := review.New(review.Options{Standing: who.standing()})
+	options, err := c.tiers(channels.Options{Agents: who.eachAgent, TakeBack: reviews.TakeBack})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (c *serveCommand) trust(log *slog.Logger, who *identity) (*trust, error) {
 	}
 	return &trust{
 		who: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
-		reviews: review.New(review.Options{Standing: who.standing()}), quarantines: new(belief.Quarantines),
+		reviews: reviews, quarantines: new(belief.Quarantines),
 		channels: conversations, presence: presence.New(presence.Options{Logger: log}),
 	}, nil
 }

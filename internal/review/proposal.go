@@ -56,7 +56,7 @@ type Proposal struct {
 	Created, Expires time.Time
 	// Ended is when it got its last status; zero while it is pending.
 	Ended time.Time
-	// Conflict says why it could not be applied.
+	// Conflict says why it could not be applied, or why koine withdrew it.
 	Conflict string
 	// AppliedIn is the revision with its patches; 0 if there is none.
 	AppliedIn kg.Revision

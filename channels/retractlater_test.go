@@ -1,0 +1,183 @@
+package channels_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// A later retraction withdraws what still stands, once; what the caller may not write
+// stays, and is counted.
+func TestRetractFactsLater(t *testing.T) {
+	closed := &closable{graph: kg.IRI("urn:closed")}
+	s := serve(t, channels.Options{}, kg.Options{Access: closed})
+	c := s.make(t, channels.Private, "bob")
+	fact := func(graph kg.Term) kg.Patch {
+		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: graph}}
+	}
+	r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact(kg.Term{}), fact(closed.graph)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.shut = true
+	retract := func(by string, facts, dry bool, withdrawn, kept int, replayed bool) *channels.RetractionReceipt {
+		t.Helper()
+		out, err := s.Retract(within(t), as(by), channels.Retraction{Channel: c.ID, Message: r.Message.ID, WithdrawFacts: facts, DryRun: dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Withdrawn) != withdrawn || out.Kept != kept || out.Replayed != replayed {
+			t.Errorf("%s: withdrawn %v, kept %d, replayed %t; want %d, %d, %t", by, out.Withdrawn, out.Kept, out.Replayed, withdrawn, kept, replayed)
+		}
+		return out
+	}
+	first := retract("bob", false, false, 0, 0, false)
+	retract("ann", true, true, 1, 1, true)
+	later := retract("ann", true, false, 1, 1, true)
+	if later.Message.ID != first.Message.ID || later.Affected != 1 {
+		t.Errorf("later: %+v", later)
+	}
+	retract("bob", true, false, 0, 1, true)
+	closed.shut = false
+	retract("bob", true, false, 1, 0, true)
+	retract("bob", true, false, 0, 0, true)
+	page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{})
+	if err != nil || len(page) != 2 {
+		t.Errorf("%v, %v", sequences(page), err)
+	}
+}
+
+// closable lets nobody write in a graph while it is shut.
+type closable struct {
+	kg.AllowAll
+	graph kg.Term
+	shut  bool
+}
+
+func (c *closable) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
+	return p.Trusted() || !c.shut || graph != c.graph || right == kg.Read || right == kg.Discover
+}
+
+// The author, owners and moderators retract; others do not.
+func TestWhoRetracts(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{
+		{Agent: "agent://bob"}, {Agent: "agent://cleo"}, {Agent: "agent://mod", Role: channels.Moderator}, {Agent: "agent://obs", Role: channels.Observer},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		author, by string
+		want       kg.Code
+	}{
+		{"bob", "bob", ""}, {"bob", "ann", ""}, {"bob", "mod", ""}, {"ann", "mod", ""},
+		{"bob", "cleo", kg.CodePermissionDenied}, {"mod", "bob", kg.CodePermissionDenied}, {"bob", "obs", kg.CodePermissionDenied},
+	} {
+		m := s.say(t, row.author, c.ID, "said")
+		_, err := s.Retract(within(t), as(row.by), channels.Retraction{Channel: c.ID, Message: m.ID})
+		wantCode(t, row.by+" of "+row.author, err, row.want)
+	}
+}
+
+// A retraction that is only tried is not counted as a message in a minute.
+func TestDryRetractionIsNotCounted(t *testing.T) {
+	s := serve(t, channels.Options{Tier: channels.Tier{MessagesPerMinute: 2}}, kg.Options{})
+	c := s.make(t, channels.Private)
+	m := s.say(t, "ann", c.ID, "said")
+	r := channels.Retraction{Channel: c.ID, Message: m.ID, DryRun: true}
+	for range 3 {
+		if _, err := s.Retract(within(t), as("ann"), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.DryRun = false
+	if _, err := s.Retract(within(t), as("ann"), r); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("more")})
+	wantCode(t, "the third", err, kg.CodeRateLimited)
+}
+
+// With the content goes its hash: what a message of few words said is not guessed.
+// The key gives it back all the same.
+func TestHashGoesWithContent(t *testing.T) {
+	clock := startClock()
+	hashes := func(s *server) (n uint64) {
+		t.Helper()
+		snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snapshot.Close()
+		for _, name := range []string{"contentHash", "contentSalt"} {
+			k, err := snapshot.Count(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + name)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += k
+		}
+		return n
+	}
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	kept, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.make(t, channels.Private, "bob")
+	var list []channels.Publication
+	say := func(id channels.ChannelID, e channels.Envelope) *channels.Message {
+		t.Helper()
+		p := channels.Publication{Channel: id, Parts: text("yes"), IdempotencyKey: fmt.Sprint("k", len(list)), Envelope: e}
+		list = append(list, p)
+		r, err := s.Publish(within(t), as("ann"), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Message
+	}
+	retracted := say(c.ID, channels.Envelope{})
+	say(c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	say(kept.ID, channels.Envelope{})
+	if n := hashes(s); n != 3 {
+		t.Fatalf("%d hashes", n)
+	}
+	if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: retracted.ID}); err != nil {
+		t.Fatal(err)
+	}
+	s.say(t, "ann", kept.ID, "more")
+	s.say(t, "ann", kept.ID, "more")
+	clock.step(time.Hour)
+	eventually(t, "the hashes go", func() bool { return hashes(s) == 0 })
+	s.restart(t)
+	for _, p := range list {
+		if again, err := s.Publish(within(t), as("ann"), p); err != nil || !again.Replayed || again.Message.Withheld == "" {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+	}
+}
+
+// Commits follow each other without a pause while something is overdue.
+func TestOverdueIsNotWaitedFor(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob")
+	tags := make([]string, 16)
+	for i := range tags {
+		tags[i] = fmt.Sprint("t", i)
+	}
+	const messages = 400 // of 24 changes each: more than two commits
+	for range messages {
+		s.mustSend(t, "ann", c.ID, channels.Envelope{Tags: tags, ExpiresAt: clock.now().Add(time.Minute)})
+	}
+	_, before := s.contents(t)
+	clock.step(2 * time.Minute)
+	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)}) // wakes it
+	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
+	if _, now := s.contents(t); now-before < 3 {
+		t.Errorf("%d commits: the test has to have more to do", now-before-1)
+	}
+}
