@@ -128,6 +128,9 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		}
 	}
 	fresh, err := newID()
+	if err == nil && p.Message.ID == "" {
+		p.Message.ID, err = newID() // every message has one, in whatever protocol it is read
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -354,6 +354,9 @@ func TestTheSameMessageTwice(t *testing.T) {
 		}
 	}
 	b.send(eve, tasks.Sending{Message: tasks.Message{ID: "m"}})
+	if a, b := b.send(ann, tasks.Sending{}).History[0].ID, b.send(ann, tasks.Sending{}).History[0].ID; a == "" || a == b {
+		t.Errorf("messages without an id have %q and %q", a, b)
+	}
 }
 
 func TestPagesOfTasks(t *testing.T) {
