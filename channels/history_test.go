@@ -10,12 +10,12 @@ import (
 )
 
 func TestHistory(t *testing.T) {
-	clock := time.UnixMilli(1_000_000).UTC()
-	s := serve(t, channels.Options{}, kg.Options{Clock: func() time.Time { return clock }})
+	clock := startClock()
+	s := serve(t, channels.Options{}, kg.Options{Clock: clock.now})
 	c := s.make(t, channels.Public, "bob")
 	var times []time.Time
 	for i := range 10 {
-		clock = clock.Add(time.Duration(i%3) * time.Millisecond) // some have the same
+		clock.step(time.Duration(i%3) * time.Millisecond) // some have the same
 		times = append(times, s.say(t, []string{"ann", "bob"}[i%2], c.ID, "%d", i+1).Time)
 	}
 	for _, row := range []struct {
@@ -80,14 +80,13 @@ func (s *server) walk(t *testing.T, by string, id channels.ChannelID, q channels
 // TestHistoryBeforeTime proves that an upper bound in time leaves out what is not
 // earlier, and nothing else.
 func TestHistoryBeforeTime(t *testing.T) {
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	s := serve(t, channels.Options{Clock: clock}, kg.Options{Clock: clock})
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	id := s.make(t, channels.Private).ID
 	var times []time.Time
 	for i := range 6 {
 		times = append(times, s.say(t, "ann", id, "%d", i+1).Time)
-		now = now.Add(time.Minute)
+		clock.step(time.Minute)
 	}
 	for _, tt := range []struct {
 		q    channels.HistoryQuery
@@ -96,7 +95,7 @@ func TestHistoryBeforeTime(t *testing.T) {
 		{channels.HistoryQuery{BeforeTime: times[0]}, "[]"},
 		{channels.HistoryQuery{BeforeTime: times[3]}, "[1 2 3]"},
 		{channels.HistoryQuery{BeforeTime: times[3].Add(time.Millisecond)}, "[1 2 3 4]"},
-		{channels.HistoryQuery{BeforeTime: now, Descending: true}, "[6 5 4 3 2 1]"},
+		{channels.HistoryQuery{BeforeTime: clock.now(), Descending: true}, "[6 5 4 3 2 1]"},
 		{channels.HistoryQuery{BeforeTime: times[4], SinceTime: times[1]}, "[3 4]"},
 		{channels.HistoryQuery{BeforeTime: times[1], SinceTime: times[4]}, "[]"},
 	} {
@@ -105,6 +104,6 @@ func TestHistoryBeforeTime(t *testing.T) {
 			t.Errorf("%+v: got %s, %q, %v, want %s", tt.q, got, next, err, tt.want)
 		}
 	}
-	_, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{BeforeTime: now, BeforeSequence: 2})
+	_, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{BeforeTime: clock.now(), BeforeSequence: 2})
 	wantCode(t, "two upper bounds", err, kg.CodeInvalid)
 }
