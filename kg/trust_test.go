@@ -187,7 +187,7 @@ func TestJournalsEndNoGroup(t *testing.T) {
 	})
 	<-running
 	for i := range errs[1:] {
-		q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.Sequence, Object: kg.Integer(int64(i)), Graph: kg.IRI(kg.JournalGraphPrefix + "j")}
+		q := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.Sequence, Object: kg.Integer(int64(i) + 1), Graph: kg.IRI(kg.JournalGraphPrefix + "j")}
 		done.Go(func() {
 			_, errs[i+1] = s.Update(within(t), kg.Meta{Principal: stranger}, func(tx *kg.Tx) error { return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}) })
 		})
