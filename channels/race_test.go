@@ -15,11 +15,10 @@ import (
 	"koine/kg"
 )
 
-// The classic race of streams: what was there is replayed while more comes. A store
-// with files runs outside of testing/synctest, whose bubble waits for no disk; so the
-// interleavings are made by hand. A stream takes its steps while it is looped over,
-// and between any two of them anything may happen: each seed is one order of things,
-// and can be done again.
+// The classic race of streams: what was there is replayed while more comes. Here a
+// stream takes its steps while it is looped over, and between any two of them anything
+// may happen: each seed is one order of things, and can be done again. In
+// bubble_test.go the two sides run at the same time.
 
 var (
 	raceSeed  = flag.Uint64("channels.raceseed", 0, "seed of TestInterleavings (0: a new one for each run)")
