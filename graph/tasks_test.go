@@ -68,11 +68,11 @@ func said2(t *testing.T, c *conversing, id string) string {
 			Messages struct{ Nodes []struct{ ID string } }
 		}
 	}
-	if err := json.Unmarshal([]byte(c.told("ann", `{ task(id: "%s") { messages { nodes { id } } } }`, id)), &data); err != nil || len(data.Task.Messages.Nodes) != 3 {
+	if err := json.Unmarshal([]byte(c.told("ann", `{ task(id: "%s") { messages { nodes { id } } } }`, id)), &data); err != nil || len(data.Task.Messages.Nodes) != 3 || data.Task.Messages.Nodes[1].ID == "" {
 		t.Fatal(err, data)
 	}
 	none := `"mediaType":null,"filename":null,"metadata":null}`
-	return `{"id":"","role":"USER","author":"agent://ann","text":"","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"DATA","text":null,"raw":null,"url":null,"data":{"x":1.5},"mediaType":"application/json","filename":null,"metadata":{"y":2}},` +
+	return `{"id":"` + data.Task.Messages.Nodes[1].ID + `","role":"USER","author":"agent://ann","text":"","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"DATA","text":null,"raw":null,"url":null,"data":{"x":1.5},"mediaType":"application/json","filename":null,"metadata":{"y":2}},` +
 		`{"kind":"RAW","text":null,"raw":"AAEC","url":null,"data":null,"mediaType":null,"filename":"f.bin","metadata":null},{"kind":"URL","text":null,"raw":null,"url":"https://example.org/x","data":null,` + none + `]},` +
 		`{"id":"` + data.Task.Messages.Nodes[2].ID + `","role":"AGENT","author":"agent://bob","text":"one\ntwo","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"TEXT","text":"one","raw":null,"url":null,"data":null,` + none + `,{"kind":"TEXT","text":"two","raw":null,"url":null,"data":null,` + none + `]}`
 }

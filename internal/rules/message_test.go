@@ -390,7 +390,8 @@ func TestNobodyAsksForMessagesInVain(t *testing.T) {
 	if got := outcome(apply(w.store, kg.Meta{Principal: caller("ann")}, patch(kg.Add, "urn:s", "urn:q", kg.String("x")))); got != "accepted" || w.looks.Load() != 0 {
 		t.Errorf("an update without a message: %s; messages were asked for %d times", got, w.looks.Load())
 	}
-	if got := w.publish(by("ann"), saying(id, "x")); got != "accepted" || w.looks.Load() != 1 {
+	// A verdict that another commit overtakes, such as one of receipts, is made again.
+	if got := w.publish(by("ann"), saying(id, "x")); got != "accepted" || w.looks.Load() == 0 {
 		t.Errorf("%s; messages were asked for %d times", got, w.looks.Load())
 	}
 }
