@@ -25,7 +25,7 @@ func TestTours(t *testing.T) {
 		name, path string
 		commands   int // that it has at least
 	}{
-		{"README", "../../README.md", 5},
+		{"README", "../../README.md", 10},
 		{"protocol", "../../docs/protocol.md", 9},
 	} {
 		t.Run(c.name, func(t *testing.T) { takeTour(t, c.path, c.commands) })
