@@ -40,7 +40,9 @@ var law = []layer{
 	{"koine/channels", []string{"koine/kg", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; who has a role stands in the records of agents"},
 
-	{"koine/internal/push", []string{"koine/kg", "koine/internal/records", "koine/internal/caller", "koine/internal/tasks"}, []string{"github.com/google/uuid"},
+	{"koine/internal/webhook", []string{"koine/kg"}, []string{},
+		"how addresses that others named are called is the same whatever they are told"},
+	{"koine/internal/push", []string{"koine/kg", "koine/internal/records", "koine/internal/caller", "koine/internal/tasks", "koine/internal/webhook"}, []string{"github.com/google/uuid"},
 		"who is told of tasks, and how it is called, is the same for all protocols: the bodies are handed in"},
 	{"koine/internal/operation", []string{"koine/kg"}, nil,
 		"the seam between adapters and the engine must stay free of both"},

@@ -6,6 +6,7 @@ import (
 
 	"koine/internal/records"
 	"koine/internal/tasks"
+	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -142,7 +143,7 @@ func (s *Service) follow(w *kg.Watcher, from kg.Position) {
 		}
 		for w = nil; w == nil; {
 			s.options.Logger.Error("push notifications wait to go on", "error", err)
-			if !sleep(s.ctx, followPause) {
+			if !webhook.Sleep(s.ctx, followPause) {
 				return
 			}
 			if w, err = s.watch(from); kg.CodeOf(err) == kg.CodeClosed {

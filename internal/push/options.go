@@ -14,16 +14,10 @@ const (
 	MaxPending = 1000
 	// MaxTries is how often one notification is tried.
 	MaxTries = 6
-	// MaxPause is the longest that a hook is left alone between two tries.
-	MaxPause = time.Minute
 
 	DefaultMaxActive  = 10_000
-	DefaultMaxSending = 32
-	DefaultTimeout    = 10 * time.Second
 	DefaultPause      = time.Second
 	DefaultFlushEvery = time.Second
-
-	maxAnswerBytes = 4 << 10 // that are read of what a hook answers
 )
 
 // Options of a Service. Body is required.
@@ -38,7 +32,7 @@ type Options struct {
 	AllowPrivate bool
 	// MaxActive is how many hooks of tasks that go on there are; one more is refused.
 	MaxActive int
-	// MaxSending bounds the calls at a time, Timeout each of them.
+	// MaxSending bounds the calls at a time, Timeout each of them; as in a webhook.Options.
 	MaxSending int
 	Timeout    time.Duration
 	// Pause is how long a hook is left alone that failed once; twice as long with each
@@ -58,8 +52,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.MaxActive = cmp.Or(o.MaxActive, DefaultMaxActive)
-	o.MaxSending = cmp.Or(o.MaxSending, DefaultMaxSending)
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Pause = cmp.Or(o.Pause, DefaultPause)
 	o.FlushEvery = cmp.Or(o.FlushEvery, DefaultFlushEvery)
 	return o

@@ -15,6 +15,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/push"
 	"koine/internal/tasks"
+	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -138,8 +139,8 @@ func (d *desk) report(task *tasks.Task, state tasks.State, artifacts ...string) 
 	}
 }
 
-// webhook notes what comes to it.
-type webhook struct {
+// ear notes what comes to it.
+type ear struct {
 	*httptest.Server
 	came   chan string
 	answer func(n int, r *http.Request) int // the status of the nth call
@@ -148,8 +149,8 @@ type webhook struct {
 	calls  int
 }
 
-func newWebhook(t *testing.T, answer func(n int, r *http.Request) int) *webhook {
-	w := &webhook{came: make(chan string, 2000), answer: answer}
+func newWebhook(t *testing.T, answer func(n int, r *http.Request) int) *ear {
+	w := &ear{came: make(chan string, 2000), answer: answer}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
 		_, _ = b.ReadFrom(r.Body)
@@ -175,7 +176,7 @@ func newWebhook(t *testing.T, answer func(n int, r *http.Request) int) *webhook 
 }
 
 // expect waits for what is to come, in order.
-func (w *webhook) expect(t *testing.T, want ...string) {
+func (w *ear) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, one := range want {
 		select {
@@ -399,13 +400,13 @@ func TestBounds(t *testing.T) {
 	}{
 		{"an id at the bound", push.Config{ID: strings.Repeat("x", push.MaxIDBytes), URL: base}, ""},
 		{"an id past it", push.Config{ID: strings.Repeat("x", push.MaxIDBytes+1), URL: base}, kg.CodeLimitExceeded},
-		{"an address at the bound", push.Config{URL: base + strings.Repeat("x", push.MaxURLBytes-len(base))}, ""},
-		{"an address past it", push.Config{URL: base + strings.Repeat("x", push.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
-		{"a token at the bound", push.Config{URL: base, Token: strings.Repeat("x", push.MaxTokenBytes)}, ""},
-		{"a token past it", push.Config{URL: base, Token: strings.Repeat("x", push.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
-		{"credentials at the bound", push.Config{URL: base, Scheme: strings.Repeat("x", push.MaxSchemeBytes), Credentials: strings.Repeat("x", push.MaxCredentialsBytes)}, ""},
-		{"credentials past it", push.Config{URL: base, Scheme: "x", Credentials: strings.Repeat("x", push.MaxCredentialsBytes+1)}, kg.CodeLimitExceeded},
-		{"a scheme past it", push.Config{URL: base, Scheme: strings.Repeat("x", push.MaxSchemeBytes+1)}, kg.CodeLimitExceeded},
+		{"an address at the bound", push.Config{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base))}, ""},
+		{"an address past it", push.Config{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
+		{"a token at the bound", push.Config{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes)}, ""},
+		{"a token past it", push.Config{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
+		{"credentials at the bound", push.Config{URL: base, Scheme: strings.Repeat("x", webhook.MaxSchemeBytes), Credentials: strings.Repeat("x", webhook.MaxCredentialsBytes)}, ""},
+		{"credentials past it", push.Config{URL: base, Scheme: "x", Credentials: strings.Repeat("x", webhook.MaxCredentialsBytes+1)}, kg.CodeLimitExceeded},
+		{"a scheme past it", push.Config{URL: base, Scheme: strings.Repeat("x", webhook.MaxSchemeBytes+1)}, kg.CodeLimitExceeded},
 		{"credentials without a scheme", push.Config{URL: base, Credentials: "x"}, kg.CodeInvalid},
 		{"a header in the token", push.Config{URL: base, Token: "x\r\nHost: y"}, kg.CodeInvalid},
 		{"no address", push.Config{}, kg.CodeInvalid},

@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/records"
 	"koine/internal/tasks"
+	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -21,8 +21,7 @@ type Service struct {
 	options Options
 	store   *kg.Store
 	tasks   *tasks.Service
-	client  *http.Client
-	sending chan struct{} // one for each call at a time
+	sender  *webhook.Sender
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -35,7 +34,7 @@ type Service struct {
 // New makes a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	s := &Service{options: o, client: newClient(o.Timeout, o.AllowPrivate), sending: make(chan struct{}, o.MaxSending), hooks: map[tasks.TaskID]map[string]*hook{}}
+	s := &Service{options: o, sender: webhook.New(webhook.Options{AllowPrivate: o.AllowPrivate, MaxSending: o.MaxSending, Timeout: o.Timeout}), hooks: map[tasks.TaskID]map[string]*hook{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -62,7 +61,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service
 func (s *Service) Close() {
 	s.cancel()
 	s.done.Wait()
-	s.client.CloseIdleConnections()
+	s.sender.Close()
 	if s.store != nil {
 		s.keep(context.Background())
 	}

@@ -1,4 +1,4 @@
-package push
+package webhook
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// errPrivate says that a hook is nowhere that outsiders may have us call.
-var errPrivate = errors.New("the address is not of the public network")
+// ErrPrivate says that a hook is nowhere that outsiders may have us call.
+var ErrPrivate = errors.New("the address is not of the public network")
 
 // reserved are networks that are not the public one beside those that net/netip
 // knows, and those by which others are reached through a translation.
@@ -41,7 +41,7 @@ func newClient(timeout time.Duration, allowPrivate bool) *http.Client {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || !public(at.Addr()) {
-				return errPrivate
+				return ErrPrivate
 			}
 			return nil
 		}

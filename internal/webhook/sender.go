@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	DefaultMaxSending = 32
+	DefaultTimeout    = 10 * time.Second
+	// MaxPause is the longest that a hook is left alone between two tries.
+	MaxPause = time.Minute
+
+	maxAnswerBytes = 4 << 10 // that are read of what a hook answers
+)
+
+// Options of a Sender. The zero value of each means its default.
+type Options struct {
+	// AllowPrivate calls hooks at private and loopback addresses too.
+	AllowPrivate bool
+	// MaxSending bounds the calls at a time, Timeout each of them.
+	MaxSending int
+	Timeout    time.Duration
+}
+
+// Sender calls hooks, so many at a time. It is safe for concurrent use.
+type Sender struct {
+	client *http.Client
+	places chan struct{} // one for each call at a time
+}
+
+// New makes a sender.
+func New(o Options) *Sender {
+	return &Sender{
+		client: newClient(cmp.Or(o.Timeout, DefaultTimeout), o.AllowPrivate),
+		places: make(chan struct{}, cmp.Or(o.MaxSending, DefaultMaxSending)),
+	}
+}
+
+// Close gives back connections that are idle.
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
+
+// Refusal is an answer that is not 2xx.
+type Refusal struct{ Status int }
+
+func (r Refusal) Error() string { return fmt.Sprintf("the web hook answered %d", r.Status) }
+
+// Again tells whether another try of the same may help.
+func Again(err error) bool {
+	var r Refusal
+	if errors.As(err, &r) {
+		return r.Status == http.StatusTooManyRequests || r.Status == http.StatusRequestTimeout || r.Status >= http.StatusInternalServerError
+	}
+	return !errors.Is(err, ErrPrivate)
+}
+
+// Post calls a hook once with a JSON document and further headers, when there is a place
+// for it. Its error, a Refusal or another, says nothing of where to.
+func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []byte) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case s.places <- struct{}{}:
+	}
+	defer func() { <-s.places }()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+	if err != nil {
+		return plain(err)
+	}
+	maps.Copy(r.Header, more)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "koine")
+	t.show(r.Header)
+	resp, err := s.client.Do(r)
+	if err != nil {
+		return plain(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswerBytes) // so that the connection is kept
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return Refusal{resp.StatusCode}
+	}
+	return nil
+}
+
+// plain is the error without the address, and, but for what is of our own, without
+// what it says: names and addresses stand there too.
+func plain(err error) error {
+	var at *url.Error
+	switch {
+	case errors.Is(err, ErrPrivate):
+		return ErrPrivate
+	case errors.As(err, &at) && at.Timeout():
+		return errors.New("the web hook did not answer in time")
+	}
+	return errors.New("the web hook cannot be reached")
+}
+
+// Pause waits before the next try of a hook that has failed so many times in a row:
+// first as long as said, then twice as long each time, up to MaxPause; less up to a half,
+// because not all that failed at once are to come back at once. It tells whether the
+// context is still there.
+func Pause(ctx context.Context, first time.Duration, failed int) bool {
+	d := first
+	for n := 1; n < failed && d < MaxPause; n++ {
+		d = min(2*d, MaxPause)
+	}
+	return Sleep(ctx, d/2+rand.N(d/2+1))
+}
+
+// Sleep waits, and tells whether the context is still there.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
