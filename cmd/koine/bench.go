@@ -11,8 +11,8 @@ import (
 
 // benchCommand puts load on a running server and says what it can take.
 type benchCommand struct {
-	Workload string `arg:"" optional:"" enum:"query,update,mixed" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update."`
-	URL      string `help:"The server (default ${url})." placeholder:"URL"`
+	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages."`
+	URL      string `help:"The server (default ${url}; a2a: one of its own, with the demo's graph in a temporary directory)." placeholder:"URL"`
 	as
 	Clients int           `short:"c" help:"How many clients ask at the same time." default:"16"`
 	Time    time.Duration `short:"t" help:"How long to measure, the twin included." default:"20s"`
@@ -20,15 +20,20 @@ type benchCommand struct {
 	Entity  []string      `help:"Query these entities; otherwise the first hundred that the server lists." placeholder:"IRI"`
 	Graph   string        `help:"Where updates go." default:"urn:koine:bench" placeholder:"IRI"`
 	JSON    bool          `help:"Print the result as JSON."`
+
+	own bool // the server is there for this benchmark only
 }
 
 // Help is shown by --help.
 func (benchCommand) Help() string {
 	return `In turns, the same clients ask a twin: a bare net/http server in this process, which decodes the same JSON and answers with as many bytes. Its rate is what this machine gives at best at this moment, and the ratio of the two is worth more than either. The twin of updates does not write to disk.
 
-What its updates add to the graph named by --graph is removed at the end, also after Ctrl-C; the history keeps it.
+a2a measures three things one after the other: knowledge/query; SendMessage with the same query as a message to koine, which makes a task, waits for it and answers it with its artifact; and SendMessage to an agent behind the hub, which makes a task and does not wait.
+
+What its updates add to the graph named by --graph is removed at the end, also after Ctrl-C, and so are its tasks and its agent; the history keeps them.
 
 Examples:
+  koine bench a2a
   koine bench query
   koine bench update --clients 128 --time 1m`
 }
@@ -40,14 +45,36 @@ const (
 )
 
 // Run measures and prints.
-func (c *benchCommand) Run(ctx context.Context, t terminal) error {
+func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
+	kinds := []string{c.Workload}
+	if c.Workload == "a2a" {
+		kinds = a2aKinds
+	}
+	each := c.Time / time.Duration(len(kinds))
 	switch {
 	case c.Clients < 1 || c.Clients > maxBenchClients:
 		return usageError{fmt.Errorf("--clients: between 1 and %d", maxBenchClients)}
-	case c.Rounds < 1 || c.Time < time.Duration(c.Rounds)*20*time.Millisecond || c.Time > maxBenchTime:
-		return usageError{fmt.Errorf("--time: at least 20ms for each of the rounds, at most %s", maxBenchTime)}
+	case c.Rounds < 1 || each < time.Duration(c.Rounds)*20*time.Millisecond || c.Time > maxBenchTime:
+		return usageError{fmt.Errorf("--time: at least 20ms for each of the rounds (of a2a: thrice), at most %s", maxBenchTime)}
 	}
-	load, err := c.load(ctx)
+	if c.Workload == "a2a" && c.URL == "" {
+		end, err := c.serveOwn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	for _, kind := range kinds {
+		if err := c.measure(ctx, t, kind, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure is one workload.
+func (c *benchCommand) measure(ctx context.Context, t terminal, kind string, d time.Duration) error {
+	load, err := c.load(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -62,31 +89,40 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer twin.close()
-	server, bare := c.turns(ctx, load, twin)
+	server, bare := c.turns(ctx, d, load, twin)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if server.Requests == 0 {
 		return errors.Join(errors.New("no request succeeded"), server.firstError)
 	}
-	return c.report(t, server, bare)
+	return c.report(t, kind, d, server, bare)
 }
 
-// cleanUp leaves the graph as it was, also after an interrupt.
+// cleanUp leaves the server as it was, also after an interrupt.
 func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) {
+	if c.own {
+		return // all of it goes
+	}
 	removed, err := load.cleanUp(ctx)
 	if err != nil {
 		t.sayf("Not everything that was added to %s could be removed: %v", c.Graph, err)
 	} else if removed > 0 {
 		t.sayf("Removed the %s statements that it had added to %s.", countText(uint64(removed)), c.Graph)
 	}
+	deleted, err := load.deleteTasks(ctx, c.Clients)
+	if err != nil {
+		t.sayf("Not all tasks could be deleted: %v", err)
+	} else if deleted > 0 {
+		t.sayf("Deleted its %s tasks.", countText(uint64(deleted)))
+	}
 }
 
 // turns measures the server and the twin one after the other, round by round,
 // so that what else the machine does hits both.
-func (c *benchCommand) turns(ctx context.Context, load *workload, twin *echo) (server, bare *measurement) {
+func (c *benchCommand) turns(ctx context.Context, d time.Duration, load *workload, twin *echo) (server, bare *measurement) {
 	server, bare = &measurement{}, &measurement{}
-	turn := c.Time / time.Duration(2*c.Rounds)
+	turn := d / time.Duration(2*c.Rounds)
 	for range c.Rounds {
 		server.add(measure(ctx, c.Clients, turn, load.server))
 		bare.add(measure(ctx, c.Clients, turn, func(ctx context.Context) error { return load.send(ctx, twin.url, load.next()) }))
@@ -103,15 +139,15 @@ type benchResult struct {
 	Errors   int     `json:"errors"`
 }
 
-func (c *benchCommand) report(t terminal, server, bare *measurement) error {
+func (c *benchCommand) report(t terminal, kind string, d time.Duration, server, bare *measurement) error {
 	s, b := server.result(), bare.result()
 	if c.JSON {
 		return json.NewEncoder(t.out).Encode(map[string]any{
-			"workload": c.Workload, "clients": c.Clients, "seconds": c.Time.Seconds(), "server": s, "twin": b, "ratio": s.Rate / b.Rate,
+			"workload": kind, "clients": c.Clients, "seconds": d.Seconds(), "server": s, "twin": b, "ratio": s.Rate / b.Rate,
 		})
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s, %d clients\trequests/s\tp50\tp99\trequests\terrors\t\n", c.Workload, c.Clients)
+	fmt.Fprintf(w, "%s, %d clients\trequests/s\tp50\tp99\trequests\terrors\t\n", kind, c.Clients)
 	for _, line := range []struct {
 		name string
 		r    benchResult
@@ -119,7 +155,7 @@ func (c *benchCommand) report(t terminal, server, bare *measurement) error {
 		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\t%s\t\n", line.name, countText(uint64(line.r.Rate)), line.r.P50Ms, line.r.P99Ms,
 			countText(uint64(line.r.Requests)), countText(uint64(line.r.Errors)))
 	}
-	fmt.Fprintf(w, "ratio\t%.0f %%\t\t\t\t\t\n", 100*s.Rate/b.Rate)
+	fmt.Fprintf(w, "ratio\t%.1f %%\t\t\t\t\t\n", 100*s.Rate/b.Rate)
 	if err := w.Flush(); err != nil {
 		return err
 	}

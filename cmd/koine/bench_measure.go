@@ -17,8 +17,8 @@ type measurement struct {
 	firstError error
 }
 
-// measure has this many clients repeat an action for a time. What is under way
-// at its end is finished and counts.
+// measure has this many clients repeat an action for a time, each once at least. What
+// is under way at its end is finished and counts.
 func measure(ctx context.Context, clients int, d time.Duration, action func(context.Context) error) *measurement {
 	each := make([]measurement, clients)
 	began := time.Now()
@@ -37,9 +37,9 @@ func measure(ctx context.Context, clients int, d time.Duration, action func(cont
 }
 
 func (m *measurement) repeat(ctx context.Context, end time.Time, action func(context.Context) error) {
-	for ctx.Err() == nil {
+	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
-		if began.After(end) {
+		if !first && began.After(end) {
 			return
 		}
 		if err := action(ctx); err != nil {

@@ -23,8 +23,10 @@ type workload struct {
 	graph    string
 	run      string // in the names of new subjects, so that runs do not meet
 	kind     string
+	agent    string // behind the hub, "" without one
 	count    atomic.Uint64
 	added    additions
+	tasks    tasksMade
 }
 
 // benchRequest is one that is ready to be sent, to the server or to the twin.
@@ -32,23 +34,31 @@ type benchRequest struct {
 	path   string
 	body   []byte
 	update uint64 // its number if it is an update, else 0
+	// state is that of the task which the answer must be, "" for no task.
+	state string
 }
+
+// writes tells whether something is to be removed afterwards.
+func (r *benchRequest) writes() bool { return r.update != 0 || r.state != "" }
 
 const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }`
 
 // updatesInMixed is that one request in so many is an update.
 const updatesInMixed = 10
 
-func (c *benchCommand) load(ctx context.Context) (*workload, error) {
+func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error) {
 	server := newClient(c.URL, c.as)
 	transport := server.http.Transport.(*http.Transport)
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{
 		base: server.base, header: server.header(), http: server.http, entities: c.Entity, graph: c.Graph,
-		run: fmt.Sprintf("%x", time.Now().UnixNano()), kind: c.Workload,
+		run: fmt.Sprintf("%x", time.Now().UnixNano()), kind: kind,
 	}
 	w.header.Set("Content-Type", "application/json")
-	if c.Workload == "update" || len(w.entities) > 0 {
+	if kind == hubMessages {
+		return w, w.register(ctx)
+	}
+	if kind == "update" || len(w.entities) > 0 {
 		return w, nil
 	}
 	result, err := server.call(ctx, "knowledge/query", map[string]any{"query": `{ entities(first: 100) { nodes { iri } } }`})
@@ -81,14 +91,26 @@ func (w *workload) close() { w.http.CloseIdleConnections() }
 // next is the next request of the workload.
 func (w *workload) next() benchRequest {
 	n := w.count.Add(1)
-	if w.kind == "update" || w.kind == "mixed" && n%updatesInMixed == 0 {
+	switch {
+	case w.kind == "update" || w.kind == "mixed" && n%updatesInMixed == 0:
 		return w.update(n)
+	case w.kind == rpcQueries:
+		return w.rpcQuery(n)
+	case w.kind == ownMessages:
+		return w.messageToKoine(n)
+	case w.kind == hubMessages:
+		return w.messageToAgent(n)
 	}
-	body, err := json.Marshal(map[string]any{"query": entityQuery, "variables": map[string]any{"iri": w.entities[n%uint64(len(w.entities))]}})
+	body, err := json.Marshal(w.entity(n))
 	if err != nil {
 		panic(err) // strings
 	}
 	return benchRequest{path: "/graphql", body: body}
+}
+
+// entity is the nth query.
+func (w *workload) entity(n uint64) map[string]any {
+	return map[string]any{"query": entityQuery, "variables": map[string]any{"iri": w.entities[n%uint64(len(w.entities))]}}
 }
 
 // update asserts statements about a new subject.
@@ -119,23 +141,32 @@ func (w *workload) patches(op string, n uint64) (patches []any) {
 // server sends the next request to the server.
 func (w *workload) server(ctx context.Context) error { return w.ask(ctx, w.next()) }
 
-// ask sends a request to the server. An update under way is finished whatever
-// the context says: what it adds must be there when it is removed.
+// ask sends a request to the server. What writes is finished whatever the context
+// says: what it adds must be there when it is removed.
 func (w *workload) ask(ctx context.Context, r benchRequest) error {
-	if r.update != 0 {
-		w.added.note(r.update)
+	if r.writes() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 	}
-	return w.send(ctx, w.base, r)
+	if r.update != 0 {
+		w.added.note(r.update)
+	}
+	text, err := w.answer(ctx, w.base, r)
+	if err == nil && r.state != "" {
+		err = w.tasks.note(text, r.state)
+	}
+	return errors.Join(err, refusalIn(text))
 }
 
+// send sends a request wherever the base is.
 func (w *workload) send(ctx context.Context, base string, r benchRequest) error {
 	text, err := w.answer(ctx, base, r)
-	if err != nil {
-		return err
-	}
+	return errors.Join(err, refusalIn(text))
+}
+
+// refusalIn is what an answer says that is none.
+func refusalIn(text []byte) error {
 	if bytes.Contains(text, []byte(`"error":{`)) || bytes.Contains(text, []byte(`"errors":[`)) {
 		return fmt.Errorf("%s", text[:min(len(text), 400)])
 	}
@@ -143,7 +174,11 @@ func (w *workload) send(ctx context.Context, base string, r benchRequest) error 
 }
 
 func (w *workload) answer(ctx context.Context, base string, r benchRequest) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+r.path, bytes.NewReader(r.body))
+	return w.do(ctx, http.MethodPost, base, r)
+}
+
+func (w *workload) do(ctx context.Context, method, base string, r benchRequest) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, base+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +189,7 @@ func (w *workload) answer(ctx context.Context, base string, r benchRequest) ([]b
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
-	if err == nil && response.StatusCode != http.StatusOK {
+	if err == nil && response.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 400)])
 	}
 	return text, err
@@ -167,7 +202,7 @@ func (w *workload) answerBytes(ctx context.Context) (int, error) {
 	if err := w.ask(ctx, r); err != nil {
 		return 0, err
 	}
-	text, err := w.answer(ctx, w.base, r)
+	text, err := w.answer(ctx, w.base, r) // the same message is the same task
 	return len(text), err
 }
 

@@ -57,6 +57,8 @@ type serveCommand struct {
 	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
 	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
 	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
+
+	listening func(url string) // is told where the server is; nil without
 }
 
 // Help is shown by --help.

@@ -16,6 +16,9 @@ func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, stor
 	}
 	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
 	t.sayf("%s", c.welcomeText(who, url))
+	if c.listening != nil {
+		c.listening(url)
+	}
 }
 
 // welcomeText never holds a credential: what it shows takes it from KOINE_KEY.

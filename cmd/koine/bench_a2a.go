@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/alecthomas/kong"
+)
+
+// The workloads that a2a consists of.
+const (
+	rpcQueries  = "knowledge/query"
+	ownMessages = "SendMessage"
+	hubMessages = "SendMessage, returnImmediately"
+)
+
+var a2aKinds = []string{rpcQueries, ownMessages, hubMessages}
+
+// The states of the tasks that messages make.
+const (
+	completed = "TASK_STATE_COMPLETED"
+	submitted = "TASK_STATE_SUBMITTED"
+)
+
+// rpcQuery is the nth query as a call.
+func (w *workload) rpcQuery(n uint64) benchRequest {
+	return rpcRequest("/a2a", "knowledge/query", w.entity(n))
+}
+
+// messageToKoine asks for the same with a message.
+func (w *workload) messageToKoine(n uint64) benchRequest {
+	r := rpcRequest("/a2a", "SendMessage", map[string]any{"message": w.message(n, map[string]any{"data": w.entity(n)})})
+	r.state = completed
+	return r
+}
+
+// messageToAgent leaves something in the mailbox of an agent.
+func (w *workload) messageToAgent(n uint64) benchRequest {
+	r := rpcRequest("/agents/"+w.agent+"/a2a", "SendMessage", map[string]any{
+		"message": w.message(n, map[string]any{"text": "What is the weather like?"}), "configuration": map[string]any{"returnImmediately": true},
+	})
+	r.state = submitted
+	return r
+}
+
+func (w *workload) message(n uint64, part map[string]any) map[string]any {
+	return map[string]any{"messageId": fmt.Sprintf("bench-%s-%d", w.run, n), "role": "ROLE_USER", "parts": []any{part}}
+}
+
+func rpcRequest(path, method string, params any) benchRequest {
+	body, err := rpcBody(method, params)
+	if err != nil {
+		panic(err) // strings
+	}
+	return benchRequest{path: path, body: body}
+}
+
+// register makes the agent that messages go to. It has no address: they wait.
+func (w *workload) register(ctx context.Context) error {
+	agent := "koine-bench-" + w.run
+	card := benchRequest{path: "/agents/" + agent, body: []byte(`{"name": "Benchmark", "description": "Messages to it are part of a benchmark.", "version": "1"}`)}
+	_, err := w.do(ctx, http.MethodPut, w.base, card)
+	if err == nil {
+		w.agent = agent
+	}
+	return err
+}
+
+// tasksMade are the tasks that messages made. It is safe for concurrent use.
+type tasksMade struct {
+	mu  sync.Mutex // guards ids
+	ids []string
+}
+
+// note notes the task that an answer is, which must be in the state.
+func (m *tasksMade) note(text []byte, state string) error {
+	var answer struct {
+		Result struct {
+			Task struct {
+				ID     string
+				Status struct{ State string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	task := answer.Result.Task
+	if task.ID != "" {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.ids = append(m.ids, task.ID)
+	}
+	if task.Status.State != state {
+		return fmt.Errorf("the task is not %s: %s", state, text[:min(len(text), 400)])
+	}
+	return nil
+}
+
+// take gives the next and forgets it; "" behind the last.
+func (m *tasksMade) take() (id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.ids); n > 0 {
+		id, m.ids = m.ids[n-1], m.ids[:n-1]
+	}
+	return id
+}
+
+// deleteTasks deletes the tasks that were made, so many at a time, and the agent they
+// were for. It is to be called when nothing is under way any more.
+func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, err error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex // guards deleted and err
+	for range clients {
+		all.Go(func() {
+			for id := w.tasks.take(); id != ""; id = w.tasks.take() {
+				failed := w.drop(ctx, "/rest/tasks/"+id)
+				mu.Lock()
+				if failed == nil {
+					deleted++
+				} else if err == nil {
+					err = failed
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if w.agent != "" {
+		err = errors.Join(err, w.drop(ctx, "/agents/"+w.agent))
+	}
+	return deleted, err
+}
+
+// drop takes something away.
+func (w *workload) drop(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := w.do(ctx, http.MethodDelete, w.base, benchRequest{path: path})
+	return err
+}
+
+// serveOwn runs a server with the demo's graph in a temporary directory, and gives its
+// end, which takes the directory away.
+func (c *benchCommand) serveOwn(ctx context.Context) (end func() error, err error) {
+	var all cli
+	parser, err := kong.New(&all, kong.Name("koine"), kong.Vars{"url": defaultURL})
+	if err != nil {
+		return nil, err
+	}
+	// Neither the environment nor a configuration file is asked: they are about another.
+	if _, err := parser.Parse([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "64"}); err != nil {
+		return nil, err
+	}
+	urls, ended := make(chan string, 1), make(chan error, 1)
+	all.Serve.listening = func(url string) { urls <- url }
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		var said bytes.Buffer
+		ended <- all.Serve.Run(ctx, terminal{in: &said, out: &said, err: &said}, slog.New(slog.DiscardHandler))
+	}()
+	select {
+	case err := <-ended:
+		cancel()
+		return nil, err
+	case c.URL = <-urls:
+	}
+	c.own = true
+	return func() error { cancel(); return <-ended }, nil
+}
