@@ -60,13 +60,15 @@ type witness interface {
 }
 
 // TestKilledServers kills a whole server with SIGKILL at random moments while
-// agents make, rotate and revoke keys, set policies, propose and review, and
-// update with idempotency keys, all of it over HTTP. It proves, after each start:
-// every acknowledged key, policy, proposal, decision and update is there; what was
-// under way is there whole or not at all; a key that was revoked stays so; a
-// policy decides; an approved proposal is applied exactly once, in the revision
-// that was told; and what is asked again with its idempotency key is done exactly
-// once. The log says the same.
+// agents make, rotate and revoke keys, set policies, propose and review, update with
+// idempotency keys, register, and ask each other for tasks, all of it over HTTP. It
+// proves, after each start: every acknowledged key, policy, proposal, decision,
+// update, registration and change of a task is there; what was under way is there
+// whole or not at all; a key that was revoked stays so; a policy decides; an approved
+// proposal is applied exactly once, in the revision that was told; what is asked
+// again with its idempotency key is done exactly once; a task has one end, all that
+// was said of it, and its artifacts; and an agent finds in its mailbox what it did not
+// begin with. The log says the same.
 func TestKilledServers(t *testing.T) {
 	seed := *serverKillSeed
 	if seed == 0 {
@@ -246,23 +248,12 @@ func (r refused) Error() string { return r.text }
 
 // ask sends a GraphQL document and reads its data into out.
 func (c asker) ask(key, document string, out any) error {
-	ctx, cancel := context.WithTimeout(c.ctx, patience)
-	defer cancel()
 	body, err := json.Marshal(map[string]string{"query": document})
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/graphql", strings.NewReader(string(body)))
+	_, text, err := c.send(key, http.MethodPost, "/graphql", string(body))
 	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+key)
-	text, err := answerOf(r)
-	if err != nil {
-		if c.killed.Load() {
-			return errGone
-		}
 		return err
 	}
 	var answer struct {
@@ -284,13 +275,31 @@ func (c asker) ask(key, document string, out any) error {
 	return nil
 }
 
-func answerOf(r *http.Request) ([]byte, error) {
+// send makes a request with a key, and reads its answer.
+func (c asker) send(key, method, path, body string) (status int, text []byte, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	status, text, err = answerOf(ctx, key, method, c.url+path, body)
+	if err != nil && c.killed.Load() {
+		err = errGone
+	}
+	return status, text, err
+}
+
+func answerOf(ctx context.Context, key, method, url, body string) (status int, text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+key)
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer response.Body.Close()
-	return io.ReadAll(response.Body)
+	text, err = io.ReadAll(response.Body)
+	return response.StatusCode, text, err
 }
 
 // codeOf is the code of an answer with an error; "" for none.

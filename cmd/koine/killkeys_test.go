@@ -25,6 +25,7 @@ func (k *killings) newWitnesses(c asker) (all []witness) {
 			&policyWitness{graph: fmt.Sprint("urn:kill:graph", i), admin: k.admin, readers: [2]string{even, odd}},
 			&reviewWitness{name: fmt.Sprint("pay", i), dice: dice(), author: dora, reviewer: chen, proposals: map[string]*heldUpdate{}},
 			&updateWitness{name: fmt.Sprint("update", i), dice: dice(), agent: dora, acknowledged: map[string]kg.Revision{}},
+			&taskWitness{name: fmt.Sprint("clerk", i), dice: dice(), creator: dora, handler: key(fmt.Sprint("clerk", i), "")},
 		)
 	}
 	return all
