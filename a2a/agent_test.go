@@ -2,6 +2,7 @@ package a2a_test
 
 import (
 	"context"
+	"errors"
 
 	"koine/internal/caller"
 	"koine/internal/tasks"
@@ -12,8 +13,11 @@ import (
 type testAgent struct{}
 
 func (testAgent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
-	if order(m) == "answer" {
+	switch order(m) {
+	case "answer":
 		return &tasks.Message{ID: "answer", Role: tasks.Agent, Parts: m.Parts}, nil
+	case "break":
+		return nil, errors.New("a fault of ours")
 	}
 	return nil, nil
 }

@@ -213,7 +213,7 @@ func NewCard(o CardOptions, base string) Card {
 		Capabilities: Capabilities{
 			Streaming: true, PushNotifications: o.Push, Extended: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
 			Extensions: []Extension{{
-				URI: KnowledgeExtensionURI, Required: !o.Channels, // whether there are other methods to call
+				URI:         KnowledgeExtensionURI,
 				Description: "Knowledge graph collaboration: " + strings.Join(methods, ", ") + ".",
 				Params: KnowledgeParams{
 					KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages, Methods: methods,

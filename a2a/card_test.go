@@ -55,8 +55,8 @@ func TestCard(t *testing.T) {
 	if c.Messaging != nil {
 		t.Errorf("it announces channels, which are not there: %v", c.Messaging)
 	}
-	if !c.Extensions[0].Required {
-		t.Error("knowledge/* are all the methods there are, and not required")
+	if c.Extensions[0].Required {
+		t.Error("the extension is required, and clients of base A2A alone are not let in")
 	}
 	if first := card.SupportedInterfaces[0]; first.ProtocolBinding != "JSONRPC" || first.ProtocolVersion != "1.0" || first.URL != card.URL {
 		t.Errorf("interfaces: %+v", card.SupportedInterfaces)

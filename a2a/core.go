@@ -89,7 +89,7 @@ func (v version) asked(c *call) error {
 		return methodNotFound()
 	}
 	return newError(codeVersion, "A2A "+clip(said)+" is not spoken here", details{
-		Reason: "VERSION_NOT_SUPPORTED", Supported: []string{version1.name, version03.name}, Hint: "Say 1.0 or 0.3 in A2A-Version.", listed: true,
+		Supported: []string{version1.name, version03.name}, Hint: "Say 1.0 or 0.3 in A2A-Version.",
 	})
 }
 

@@ -17,7 +17,8 @@ var (
 )
 
 // coreErrors is the table of base A2A (A2A 1.0, section 5.4). What A2A has no code
-// for is about the params, or internal.
+// for is about the params, or internal; or it is who may do what, for which A2A wants
+// codes of the server's own.
 var coreErrors = []errorRow{
 	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusNotFound, http.StatusOK},
 	{kg.CodeTaskEnded, codeUnsupported, http.StatusBadRequest, http.StatusOK},
@@ -27,17 +28,17 @@ var coreErrors = []errorRow{
 	{kg.CodeCursorForeign, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodePermissionDenied, codeUnsupported, http.StatusForbidden, http.StatusOK},
-	{kg.CodeSourceForbidden, codeUnsupported, http.StatusForbidden, http.StatusOK},
-	{kg.CodeReserved, codeUnsupported, http.StatusForbidden, http.StatusOK},
-	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
-	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeJudgeLimit, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodePermissionDenied, codeUnauthorized, http.StatusForbidden, http.StatusOK},
+	{kg.CodeSourceForbidden, codeUnauthorized, http.StatusForbidden, http.StatusOK},
+	{kg.CodeReserved, codeUnauthorized, http.StatusForbidden, http.StatusOK},
+	{kg.CodeConstraintViolation, codeUnauthorized, http.StatusForbidden, http.StatusOK},
+	{kg.CodeAlignmentViolation, codeUnauthorized, http.StatusForbidden, http.StatusOK},
+	{kg.CodeUnauthenticated, codeUnauthenticated, http.StatusUnauthorized, http.StatusUnauthorized},
 	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeUnauthenticated, codeUnsupported, http.StatusUnauthorized, http.StatusUnauthorized},
+	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
@@ -46,7 +47,38 @@ var coreErrors = []errorRow{
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
 }
 
-var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusBadRequest, http.StatusOK}}, coreErrors)
+var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusBadRequest, http.StatusOK}},
+	slices.DeleteFunc(slices.Clone(coreErrors), func(row errorRow) bool { return row.code == kg.CodeTaskEnded }))
+
+// coreDomain is where the names of A2A's own errors come from, and coreReasons are
+// these names (A2A 1.0, section 5.4). All other reasons are koine's.
+const coreDomain = "a2a-protocol.org"
+
+var coreReasons = map[int]string{
+	codeTaskNotFound:   "TASK_NOT_FOUND",
+	codeNotCancelable:  "TASK_NOT_CANCELABLE",
+	codeNoPush:         "PUSH_NOTIFICATION_NOT_SUPPORTED",
+	codeUnsupported:    "UNSUPPORTED_OPERATION",
+	codeContentType:    "CONTENT_TYPE_NOT_SUPPORTED",
+	codeNoExtendedCard: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+	codeVersion:        "VERSION_NOT_SUPPORTED",
+}
+
+// listed is the error as base A2A has it: with a list of details, and where it is one
+// of A2A's own, under the name that it has there. koine's reason is the cause then.
+func (e *Error) listed() *Error {
+	return e.with(func(d *details) {
+		d.listed = true
+		name, ok := coreReasons[e.Code]
+		if !ok || d.Domain == coreDomain {
+			return
+		}
+		if d.Reason != name {
+			d.Cause = d.Reason
+		}
+		d.Reason, d.Domain = name, coreDomain
+	})
+}
 
 // MarshalJSON writes the details as an object, or, of an error of base A2A, as a list
 // with a google.rpc.ErrorInfo (A2A 1.0, section 9.5).

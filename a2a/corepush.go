@@ -30,7 +30,7 @@ func NotifiesWhole(form string) bool { return form == v03.Form }
 
 // errNoPush is the answer of an agent that sends none.
 func errNoPush() *Error {
-	return newError(codeNoPush, "Push notifications are not supported", details{Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", listed: true})
+	return newError(codeNoPush, "Push notifications are not supported", details{})
 }
 
 // along gives what a message is sent with its push notification configuration, if it

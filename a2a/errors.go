@@ -35,13 +35,14 @@ const (
 	codeLimitExceeded    = -31104
 	codeRateLimit        = -31105
 	codeChannelStream    = -31106
+	codeUnauthenticated  = -31401 // this and the next are those of a2a-go: A2A leaves them open
+	codeUnauthorized     = -31403
 )
 
 // The reasons that the protocol adds to kg.Code.
 const (
 	reasonParse               = "PARSE_ERROR"
 	reasonInvalidRequest      = "INVALID_REQUEST"
-	reasonContentType         = "CONTENT_TYPE"
 	reasonLanguage            = "LANGUAGE_NOT_SUPPORTED"
 	reasonInvalidSubscription = "INVALID_SUBSCRIPTION"
 	reasonTooManyStreams      = "TOO_MANY_STREAMS"
@@ -72,7 +73,8 @@ func (e *Error) Unwrap() error { return e.cause }
 type details struct {
 	Reason string `json:"reason"`
 	Domain string `json:"domain"`
-	// Cause tells more of the reason RESYNC: ACCESS_CHANGED.
+	// Cause tells more of a reason: ACCESS_CHANGED of RESYNC, and koine's own of what A2A
+	// has a wider name for.
 	Cause string `json:"cause,omitempty"`
 	// Field is the part of the params that is wrong.
 	Field  string `json:"field,omitempty"`
@@ -141,9 +143,8 @@ func wrongContentType(header http.Header) *Error {
 	if encoding := header.Get("Content-Encoding"); encoding != "" {
 		got += " encoded as " + quoteOrNothing(encoding)
 	}
-	e := newError(codeContentType, "Incompatible content types", details{Reason: reasonContentType,
-		Detail: "a request is application/json in UTF-8, not " + got, listed: true})
-	return e.at(http.StatusUnsupportedMediaType)
+	e := newError(codeContentType, "Incompatible content types", details{Detail: "a request is application/json in UTF-8, not " + got})
+	return e.listed().at(http.StatusUnsupportedMediaType)
 }
 
 func sizeOf(bytes int64) string {

@@ -22,6 +22,14 @@ type family struct {
 	listed bool
 }
 
+// form gives an error the form that the family's have.
+func (f family) form(e *Error) *Error {
+	if f.listed {
+		return e.listed()
+	}
+	return e
+}
+
 // The families: those of the knowledge graph extension (section 5), and those of
 // the channels extension (section 9), where what fails is either in its list, or
 // that a stream cannot go on, or nothing that its caller can do anything about.
@@ -158,7 +166,10 @@ var cause = map[kg.Code]string{kg.CodeAccessChanged: string(kg.CodeAccessChanged
 func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error) *Error {
 	var done *Error
 	if errors.As(err, &done) {
-		return done.with(func(d *details) { d.listed = f.listed })
+		if stream && done.status == 0 { // clients of streams see no error in a body under 200
+			done = done.at(http.StatusBadRequest)
+		}
+		return f.form(done)
 	}
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -187,17 +198,17 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		if stream {
 			out.status = row.stream
 		}
-		return out.with(func(d *details) {
+		return f.form(out.with(func(d *details) {
 			if name, ok := rename[e.Code]; ok {
 				d.Reason = name
 			}
-			d.Cause, d.listed = cause[e.Code], f.listed
+			d.Cause = cause[e.Code]
 			if f.log {
 				d.OldestPosition = h.oldest(e)
 			}
-		})
+		}))
 	}
-	return internalError(ctx, err, stream).with(func(d *details) { d.listed = f.listed })
+	return f.form(internalError(ctx, err, stream))
 }
 
 // oldest is the position to offer to a reader whose own is gone.

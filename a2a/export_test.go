@@ -9,7 +9,9 @@ import (
 // Tables gives the codes that have a row in each table of errors, in their order.
 func Tables() map[string][]kg.Code {
 	out := map[string][]kg.Code{}
-	for name, table := range map[string][]errorRow{"knowledge/*": errorTable, "channels/*": channelErrors} {
+	for name, table := range map[string][]errorRow{
+		"knowledge/*": errorTable, "channels/*": channelErrors, "base A2A": coreErrors, "base A2A, cancel": cancelErrors,
+	} {
 		for _, row := range table {
 			out[name] = append(out[name], row.code)
 		}

@@ -7,10 +7,14 @@ import (
 )
 
 // extendedCard is GetExtendedAgentCard and agent/getAuthenticatedExtendedCard: the card
-// in the form of the one version only, without a key that it does not know.
+// in the form of the one version only, without a key that it does not know. Cards of
+// other agents announce none, for which 1.0 has a wider error than 0.3.
 func (h *Handler) extendedCard(_ context.Context, v version, c *call) (any, error) {
-	if h.options.Card == nil || h.agent != kg.System {
-		return nil, newError(codeNoExtendedCard, "There is no extended agent card", details{Reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", listed: true})
+	switch {
+	case h.agent != kg.System && v.name == version1.name:
+		return nil, newError(codeUnsupported, "This agent has no extended agent card", details{})
+	case h.agent != kg.System || h.options.Card == nil:
+		return nil, newError(codeNoExtendedCard, "There is no extended agent card", details{})
 	}
 	o := *h.options.Card
 	o.Strict = true

@@ -26,7 +26,8 @@ func TestExtendedCard(t *testing.T) {
 			[]string{`"protocolVersion":"0.3.0"`, "preferredTransport", `"type":"http"`, "supportsAuthenticated"}},
 		{"/", "agent/getAuthenticatedExtendedCard", []string{`"protocolVersion":"0.3.0"`, `"type":"http"`, `"supportsAuthenticatedExtendedCard":true`, a2a.KnowledgeExtensionURI},
 			[]string{"supportedInterfaces", "httpAuthSecurityScheme", "extendedAgentCard"}},
-		{"/known", "GetExtendedAgentCard", []string{"-32007"}, []string{"result"}},
+		{"/known", "GetExtendedAgentCard", []string{"-32004"}, []string{"result"}},
+		{"/known", "agent/getAuthenticatedExtendedCard", []string{"-32007"}, []string{"result"}},
 	} {
 		resp := s.send(t, []byte("POST "+row.path+"\nContent-Type: application/json\n\n"+`{"jsonrpc":"2.0","id":1,"method":"`+row.method+`"}`), nil)
 		got := answer(t, resp)

@@ -105,6 +105,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	handler := a2a.NewHandler(deps, options)
 	mux.Handle("/", handler)
 	mux.Handle("/known", handler.For("agent://known"))
+	mux.Handle("/bare", a2a.NewHandler(a2a.Deps{Store: s.store, Querier: s.querier, Tasks: s.tasks, Streams: s.streams, Prefixes: prefixes}, a2a.Options{}))
 	mux.Handle("/self", handler.For("agent://self"))
 	s.tasks.Handle("agent://self", handler.Self())
 	if err := s.tasks.Load(t.Context(), s.store); err != nil {

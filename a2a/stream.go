@@ -145,7 +145,7 @@ func refusal(of family, err error) error {
 // position.
 func (h *Handler) endOf(ctx context.Context, of family, reason error, position string) *Error {
 	ended := func(name, message, hint string) *Error {
-		return newError(of.own, message, details{Reason: name, Hint: hint, Position: position, listed: of.listed})
+		return of.form(newError(of.own, message, details{Reason: name, Hint: hint, Position: position}))
 	}
 	again := "Resume from the position; without one, start again."
 	switch {

@@ -1,0 +1,147 @@
+package a2a_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"koine/a2a"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// What each kg.Code becomes in base A2A: the error table, whole, in both versions. A
+// reason of A2A's own has A2A's domain, and koine's beside it where that says more.
+func TestBaseErrorTable(t *testing.T) {
+	var refuse error
+	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
+	const ours, theirs = "koine", "a2a-protocol.org"
+	for _, row := range []struct {
+		code           kg.Code
+		rpc            int
+		unary, stream  int // HTTP statuses
+		reason, domain string
+		cause          string
+	}{
+		{kg.CodeTaskNotFound, -32001, 200, 404, "", theirs, ""},
+		{kg.CodeTaskEnded, -32004, 200, 400, "UNSUPPORTED_OPERATION", theirs, "TASK_ENDED"},
+		{kg.CodeAgentNotFound, -32602, 200, 404, "", ours, ""},
+		{kg.CodeInvalid, -32602, 200, 400, "", ours, ""},
+		{kg.CodeLimitExceeded, -32602, 200, 400, "", ours, ""},
+		{kg.CodeCursorForeign, -32602, 200, 400, "", ours, ""},
+		{kg.CodeCursorGone, -32602, 200, 400, "", ours, ""},
+		{kg.CodePositionGone, -32602, 200, 400, "", ours, ""},
+		{kg.CodeJudgeLimit, -32602, 200, 400, "", ours, ""},
+		{kg.CodePermissionDenied, -31403, 200, 403, "", ours, ""},
+		{kg.CodeSourceForbidden, -31403, 200, 403, "", ours, ""},
+		{kg.CodeReserved, -31403, 200, 403, "", ours, ""},
+		{kg.CodeConstraintViolation, -31403, 200, 403, "", ours, ""},
+		{kg.CodeAlignmentViolation, -31403, 200, 403, "", ours, ""},
+		{kg.CodeUnauthenticated, -31401, 401, 401, "", ours, ""},
+		{kg.CodeRateLimited, -31105, 429, 429, "", ours, ""},
+		{kg.CodeOverloaded, -31105, 429, 429, "", ours, ""},
+		{kg.CodeResync, -32603, 200, 400, "", ours, ""},
+		{kg.CodeAccessChanged, -32603, 200, 400, "RESYNC", ours, "ACCESS_CHANGED"},
+		{kg.CodeTimeout, -32603, 200, 503, "", ours, ""},
+		{kg.CodeDiskFull, -32603, 200, 503, "", ours, ""},
+		{kg.CodeReadOnly, -32603, 200, 503, "", ours, ""},
+		{kg.CodeLogDamaged, -32603, 200, 503, "", ours, ""},
+		{kg.CodeOutcomeUnknown, -32603, 200, 503, "", ours, ""},
+		{kg.CodeClosed, -32603, 200, 503, "SERVER_SHUTDOWN", ours, ""},
+		{kg.CodeInternal, -32603, 200, 500, "", ours, ""},
+	} {
+		for _, method := range []string{"SendMessage", "message/send", "SendStreamingMessage", "message/stream", "CancelTask", "tasks/cancel"} {
+			status, rpc, reason, part := row.unary, row.rpc, cmp.Or(row.reason, string(row.code)), `{"text":"x"}`
+			switch method {
+			case "SendStreamingMessage", "message/stream":
+				status = row.stream
+			case "CancelTask", "tasks/cancel":
+				if row.code == kg.CodeTaskEnded {
+					rpc, reason = -32002, "TASK_NOT_CANCELABLE"
+				}
+			}
+			role := "ROLE_USER"
+			if strings.Contains(method, "/") {
+				role, part = "user", `{"kind":"text","text":"x"}`
+			}
+			params := fmt.Sprintf(`{"message":{"messageId":"m","role":%q,"parts":[%s]}}`, role, part)
+			if strings.HasSuffix(strings.ToLower(method), "cancel") || method == "CancelTask" {
+				params = fmt.Sprintf(`{"id":%q}`, s.waiting(t))
+			}
+			refuse = &kg.Error{Code: row.code, Message: "no", RetryAfter: 1500 * time.Millisecond}
+			got := s.call(t, "ann", method, params)
+			refuse = nil
+			info := fmt.Sprintf(`"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":%q,"domain":%q`, reason, row.domain)
+			if !strings.HasPrefix(got, fmt.Sprintf("%d application/json", status)) || !strings.Contains(got, fmt.Sprintf(`"error":{"code":%d,`, rpc)) ||
+				!strings.Contains(got, info) || row.cause != "" && !strings.Contains(got, fmt.Sprintf(`"cause":%q`, row.cause)) {
+				t.Errorf("%s of %s: got %swant %d, %d, %s", row.code, method, got, status, rpc, info)
+			}
+		}
+	}
+}
+
+// waiting is a task of ann's that goes on.
+func (s *testServer) waiting(t *testing.T) string {
+	t.Helper()
+	got := s.call(t, "ann", "SendMessage", `{"message":{"messageId":"w","role":"ROLE_USER","parts":[{"text":"ask"}]}}`)
+	id := remembered["task"].FindStringSubmatch(got)
+	if id == nil {
+		t.Fatal(got)
+	}
+	return id[1]
+}
+
+// Each error of A2A's own, and of JSON-RPC's, is in a conversation of each version,
+// under the name that A2A has for it.
+func TestEveryBaseErrorIsOnTheWire(t *testing.T) {
+	files, err := filepath.Glob("testdata/wire/core_*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := map[string]string{}
+		for _, f := range archive.Files {
+			name, answer := strings.CutSuffix(f.Name, " =>")
+			if !answer {
+				if method := methodOf.FindSubmatch(f.Data); method != nil {
+					asked[name] = "1.0"
+					if strings.Contains(string(method[1]), "/") {
+						asked[name] = "0.3"
+					}
+				}
+				continue
+			}
+			if e := errorOnWire.FindSubmatch(f.Data); e != nil && asked[name] != "" {
+				seen[fmt.Sprintf("%s %s %s", asked[name], e[1], e[2])] = true
+			}
+		}
+	}
+	for _, version := range []string{"1.0", "0.3"} {
+		for _, want := range []string{
+			"-32001 TASK_NOT_FOUND", "-32002 TASK_NOT_CANCELABLE", "-32003 PUSH_NOTIFICATION_NOT_SUPPORTED", "-32004 UNSUPPORTED_OPERATION",
+			"-32005 CONTENT_TYPE_NOT_SUPPORTED", "-32007 EXTENDED_AGENT_CARD_NOT_CONFIGURED", "-32009 VERSION_NOT_SUPPORTED",
+			"-32602 INVALID", "-32603 INTERNAL", "-31403 PERMISSION_DENIED", // -32006 and -32008 are not koine's to send
+		} {
+			if !seen[version+" "+want] {
+				t.Errorf("no conversation of %s has %s", version, want)
+			}
+		}
+	}
+}
+
+var (
+	methodOf    = regexp.MustCompile(`"method":"([A-Za-z/]+)"`)
+	errorOnWire = regexp.MustCompile(`"error":{"code":(-\d+),.*?"data":\[{"@type":"[^"]+","reason":"([A-Z_]+)"`)
+)
