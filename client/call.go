@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"koine/internal/backoff"
 )
 
 // call makes a JSON-RPC call, once.
@@ -98,27 +99,19 @@ func unmarshal(text []byte, into any) error {
 	return nil
 }
 
-// wait backs off after the nth attempt in vain.
+// wait backs off after the nth attempt in vain, counted from 1.
 func (r Retry) wait(ctx context.Context, cause error, n int) error {
-	wait := r.MinWait
-	for ; n > 1 && wait < r.MaxWait; n-- {
-		wait *= 2
-	}
-	wait = min(wait, r.MaxWait)
-	wait = wait/2 + rand.N(wait/2+1)
+	var hint time.Duration
 	var e *Error
 	if errors.As(cause, &e) {
-		wait = max(wait, min(e.RetryAfter, r.MaxWait))
+		hint = e.RetryAfter
 	}
+	wait := backoff.Waits{Min: r.MinWait, Max: r.MaxWait}.After(n-1, hint)
 	if r.Retrying != nil {
 		r.Retrying(cause, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), cause)
+	if err := backoff.Sleep(ctx, wait); err != nil {
+		return errors.Join(err, cause)
 	}
+	return nil
 }

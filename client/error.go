@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	"koine/internal/backoff"
 )
 
 // Reason says why something was refused. It is an error, so that errors.Is finds
@@ -156,21 +157,13 @@ func refusal(response *http.Response, body []byte) error {
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Error == nil || answer.Error.Message == "" {
 		text := strings.TrimSpace(string(body[:min(len(body), maxQuoted)]))
-		return &Error{Status: response.StatusCode, Message: fmt.Sprintf("the server answered %s: %s", response.Status, text), RetryAfter: retryAfter(response)}
+		return &Error{Status: response.StatusCode, Message: fmt.Sprintf("the server answered %s: %s", response.Status, text), RetryAfter: backoff.Hint(response.Header)}
 	}
 	e := answer.Error.error(response.StatusCode)
 	if e.RetryAfter == 0 {
-		e.RetryAfter = retryAfter(response)
+		e.RetryAfter = backoff.Hint(response.Header)
 	}
 	return e
-}
-
-func retryAfter(response *http.Response) time.Duration {
-	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // passing tells whether the same request may succeed later: nothing is wrong with

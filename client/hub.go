@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"koine/internal/backoff"
 	"koine/internal/sse"
 )
 
@@ -150,7 +151,7 @@ func hubRefusal(response *http.Response, body []byte) error {
 	if e.Message == "" {
 		return refusal(response, body)
 	}
-	e.RetryAfter = retryAfter(response)
+	e.RetryAfter = backoff.Hint(response.Header)
 	return e
 }
 

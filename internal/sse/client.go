@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"koine/internal/backoff"
 )
 
 // Defaults and bounds of the client side.
@@ -176,31 +177,16 @@ func (e *requestError) Unwrap() error { return e.error }
 // wait backs off after a connection that ended with cause, the nth without an
 // event. It returns the context's error if that ends first.
 func (o ClientOptions) wait(ctx context.Context, cause error, n int) error {
-	wait := o.backoff(n)
+	var hint time.Duration
 	var response *ResponseError
 	if errors.As(cause, &response) {
-		wait = max(wait, min(response.RetryAfter, o.MaxWait))
+		hint = response.RetryAfter
 	}
+	wait := backoff.Waits{Min: o.MinWait, Max: o.MaxWait}.After(n, hint)
 	if o.Retrying != nil {
 		o.Retrying(cause, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (o ClientOptions) backoff(n int) time.Duration {
-	wait := o.MinWait
-	for ; n > 0 && wait < o.MaxWait; n-- {
-		wait *= 2
-	}
-	wait = min(wait, o.MaxWait)
-	return wait/2 + rand.N(wait/2+1)
+	return backoff.Sleep(ctx, wait)
 }
 
 // readRefusal makes the error of an answer that is no stream, and closes it.
@@ -210,7 +196,7 @@ func readRefusal(response *http.Response, refused func(*http.Response, []byte) e
 	if err != nil {
 		return fmt.Errorf("sse: reading the refusal: %w", err)
 	}
-	e := &ResponseError{Status: response.StatusCode, Body: body, RetryAfter: retryAfter(response.Header)}
+	e := &ResponseError{Status: response.StatusCode, Body: body, RetryAfter: backoff.Hint(response.Header)}
 	if refused != nil {
 		e.Err = refused(response, body)
 	}

@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	r3labs "github.com/r3labs/sse/v2"
@@ -95,15 +94,6 @@ func (c *connection) validate(response *http.Response) error {
 	}
 	response.Body = response.Body.(*blockReader).body // as it is
 	return readRefusal(response, c.options.Refused)
-}
-
-// retryAfter reads the header in seconds, which is how koine sends it.
-func retryAfter(header http.Header) time.Duration {
-	seconds, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil || seconds < 0 || seconds > int(time.Hour/time.Second) {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // noRedirect leaves redirects to the inner client.

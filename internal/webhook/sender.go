@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
+
+	"koine/internal/backoff"
 )
 
 const (
@@ -110,21 +111,8 @@ func plain(err error) error {
 // because not all that failed at once are to come back at once. It tells whether the
 // context is still there.
 func Pause(ctx context.Context, first time.Duration, failed int) bool {
-	d := first
-	for n := 1; n < failed && d < MaxPause; n++ {
-		d = min(2*d, MaxPause)
-	}
-	return Sleep(ctx, d/2+rand.N(d/2+1))
+	return Sleep(ctx, backoff.Waits{Min: first, Max: MaxPause}.After(failed-1, 0))
 }
 
 // Sleep waits, and tells whether the context is still there.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+func Sleep(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
