@@ -72,10 +72,19 @@ func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statem
 		h.at = at
 	}
 	h.behind, err = changedBehind(snapshot, t, h.at)
-	if err == nil && !h.behind && t.Status.State.Ended() {
-		return nil, nil
+	if err != nil || h.behind || !t.Status.State.Ended() {
+		return h, err
 	}
-	return h, err
+	// It may have ended since the snapshot was taken, and then that is to be told.
+	now, err := s.store.View(ctx, ownView)
+	if err != nil {
+		return nil, err
+	}
+	defer now.Close()
+	if h.behind, err = changedBehind(now, t, h.at); err != nil || !h.behind {
+		return nil, err
+	}
+	return h, nil
 }
 
 // changedBehind tells whether the task changed behind a position.
