@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -313,5 +314,86 @@ func TestReadStaysRead(t *testing.T) {
 	}
 	if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read cleo:expired" {
 		t.Errorf("receipts are %q", got)
+	}
+}
+
+// afterTrial is a verifier that has nothing against anything, and lets something be done
+// once between the trial of an acknowledgement and its commit.
+type afterTrial struct{ do func() }
+
+func (a *afterTrial) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
+	if do := a.do; do != nil && of.Meta.Method == "channels/acknowledge" {
+		a.do = nil
+		do()
+	}
+	return kg.Verdict{}, nil
+}
+
+// What becomes of a message, a channel or a reader while an acknowledgement is on its
+// way is decided by the commit: it is refused there, and nothing of it is written.
+func TestAcknowledgedTooLate(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		do   func(t *testing.T, s *server, clock *clock, id channels.ChannelID)
+		want kg.Code
+	}{
+		{"it expires", func(_ *testing.T, _ *server, clock *clock, _ channels.ChannelID) { clock.step(time.Minute) }, kg.CodeMessageExpired},
+		{"its channel closes", func(t *testing.T, s *server, _ *clock, id channels.ChannelID) {
+			_, err := s.CloseChannel(within(t), as("ann"), id, "")
+			wantCode(t, "closed", err, "")
+		}, kg.CodeMessageExpired},
+		{"its reader goes", func(t *testing.T, s *server, _ *clock, id channels.ChannelID) {
+			_, err := s.RemoveMember(within(t), as("ann"), id, "bob")
+			wantCode(t, "removed", err, "")
+		}, kg.CodeChannelNotFound},
+		{"nothing", func(*testing.T, *server, *clock, channels.ChannelID) {}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			clock, hook := startClock(), new(afterTrial)
+			s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now, Verifier: hook})
+			c := s.make(t, channels.Private, "bob")
+			m := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+			hook.do = func() { row.do(t, s, clock, c.ID) }
+			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.IsRead})
+			wantCode(t, "acknowledged", err, row.want)
+			if hook.do != nil {
+				t.Error("nothing came between")
+			}
+			snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer snapshot.Close()
+			if n, err := snapshot.Count(kg.Pattern{Graph: c.ID.ReceiptsGraph()}); err != nil || (n > 0) != (row.want == "") {
+				t.Errorf("%d statements of receipts, %v", n, err)
+			}
+		})
+	}
+}
+
+// Delivered behind read is read: receipts do not go back, message by message or up to a
+// sequence, whether the message expires or not.
+func TestReadIsNotDeliveredAgain(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
+	both := []channels.MessageID{plain.ID, soon.ID}
+	for _, a := range []channels.Acknowledgement{
+		{Messages: both, State: channels.IsRead},
+		{Messages: both, State: channels.IsDelivered}, {UpTo: 2, State: channels.IsDelivered},
+		{UpTo: 2, State: channels.IsRead}, {UpTo: 1, State: channels.IsRead}, // written behind those before
+	} {
+		a.Channel = c.ID
+		if err := s.Acknowledge(within(t), as("bob"), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range []*channels.Message{plain, soon} {
+		if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read" {
+			t.Errorf("message %d is %q", m.Sequence, got)
+		}
+	}
+	if n, err := s.ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 2 {
+		t.Errorf("the marker is at %d, %v", n, err)
 	}
 }

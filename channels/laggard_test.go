@@ -1,0 +1,173 @@
+package channels_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// live is a stream that has told the first message of a channel, and follows what
+// comes.
+func (s *server) live(t *testing.T, by string, id channels.ChannelID) (next func() (*channels.Message, error, bool)) {
+	t.Helper()
+	stream, err := s.Stream(within(t), as(by), id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, stop := iter.Pull2(stream.Messages())
+	t.Cleanup(func() { stop(); stream.Close() })
+	for _, words := range []string{"it reads what stands", "and then what comes"} {
+		m := s.say(t, "ann", id, "%s", words)
+		if told, err, _ := next(); err != nil || told.Sequence != m.Sequence {
+			t.Fatalf("told %+v, %v; want %d", told, err, m.Sequence)
+		}
+	}
+	return next
+}
+
+// A stream that lags behind by no more than a channel keeps goes on without a gap. One
+// that lags behind by more ends, says which is the oldest message that is left, and
+// whoever comes back in front of that one misses none of those that are left.
+func TestLaggardBehindEviction(t *testing.T) {
+	const kept = 3
+	for behind := 1; behind <= 2*kept; behind++ {
+		t.Run(fmt.Sprint(behind), func(t *testing.T) {
+			s := serve(t, channels.Options{}, kg.Options{})
+			c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := s.live(t, "bob", c.ID)
+			for i := range behind {
+				s.say(t, "ann", c.ID, "%d", i)
+			}
+			last := int64(2 + behind)
+			expect := int64(3)
+			if behind > kept {
+				oldest := last - kept + 1
+				m, err, _ := next()
+				if m != nil {
+					t.Errorf("told %+v", m)
+				}
+				wantGone(t, "the stream", err, oldest)
+				again, err := s.Stream(within(t), as("bob"), c.ID, at(oldest-1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer again.Close()
+				pull, stop := iter.Pull2(again.Messages())
+				defer stop()
+				next, expect = pull, oldest
+			}
+			for ; expect <= last; expect++ {
+				if m, err, _ := next(); err != nil || m.Sequence != expect || m.Withheld != "" {
+					t.Fatalf("told %+v, %v; want %d", m, err, expect)
+				}
+			}
+		})
+	}
+}
+
+// A stream whose log was cut behind it ends with what to do, and no message of its
+// channel is lost: replay does not need the log.
+func TestLaggardBehindACutLog(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{RingCommits: 1})
+	c := s.make(t, channels.Private, "bob")
+	next := s.live(t, "bob", c.ID)
+	for i := range 10 {
+		s.say(t, "ann", c.ID, "%d", i)
+	}
+	if err := s.store.CutLog(context.Background(), s.store.Head().Revision); err != nil {
+		t.Fatal(err)
+	}
+	told := int64(2)
+	for {
+		m, err, _ := next()
+		if err != nil {
+			wantCode(t, "the end", err, kg.CodeResync)
+			break
+		}
+		if told++; m.Sequence != told || told == 12 {
+			t.Fatalf("told %+v behind %d", m, told-1)
+		}
+	}
+	again, err := s.Stream(within(t), as("bob"), c.ID, &told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for m, err := range again.Messages() {
+		if err != nil || m.Sequence != told+1 {
+			t.Fatalf("back behind %d: %+v, %v", told, m, err)
+		}
+		if told = m.Sequence; told == 12 {
+			break
+		}
+	}
+}
+
+// A request that RemoveAgent ends is withheld at once: whoever lags behind it, in its
+// channel, in all of a scope, or in the inbox of who was asked, is not told what it
+// said, though the log still has it.
+func TestLaggardBehindRemoval(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, intent.ID, "open", channels.ByScope)
+	nexts := map[string]func() (*channels.Message, error, bool){}
+	feed := func(name string, f *channels.Feed, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pull, stop := iter.Pull2(f.Messages())
+		t.Cleanup(func() { stop(); f.Close() })
+		nexts[name] = func() (*channels.Message, error, bool) {
+			d, err, more := pull()
+			return d.Message, err, more
+		}
+	}
+	for _, by := range []string{"ann", "bob"} {
+		stream, err := s.Stream(within(t), as(by), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pull, stop := iter.Pull2(stream.Messages())
+		t.Cleanup(func() { stop(); stream.Close() })
+		nexts[by] = pull
+	}
+	all, err := s.StreamScope(within(t), as("ann"), intent.ID, nil)
+	feed("the scope", all, err)
+	inbox, err := s.StreamInbox(within(t), as("bob"), nil)
+	feed("the inbox", inbox, err)
+	tell := func(check func(name string, m *channels.Message)) {
+		t.Helper()
+		for name, next := range nexts {
+			m, err, _ := next()
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			check(name, m)
+		}
+	}
+	for range 2 { // each reads what stands, and then what comes
+		m := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob"})
+		tell(func(name string, told *channels.Message) {
+			if told.ID != m.ID || told.Parts == nil {
+				t.Errorf("%s: told %+v", name, told)
+			}
+		})
+	}
+	asked := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	tell(func(name string, told *channels.Message) {
+		if told.ID != asked.ID || told.Sequence != 3 || told.Parts != nil || told.Withheld != channels.Expired {
+			t.Errorf("%s: told %+v", name, told)
+		}
+	})
+}

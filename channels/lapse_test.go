@@ -1,0 +1,106 @@
+package channels_test
+
+import (
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/kg"
+)
+
+// closings are the commits of the log behind a revision that closed channels: how many
+// each closed.
+func (s *server) closings(t testing.TB, behind kg.Revision) (out []int) {
+	t.Helper()
+	for r := behind + 1; r <= s.store.Head().Revision; r++ {
+		c, err := s.store.Commit(within(t), kg.SystemPrincipal(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for i := range c.Changes {
+			if c.Changes[i].Quad.Predicate == vocab("channelClosedAt") {
+				n++
+			}
+		}
+		if n > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Many channels that are due at once are closed by commits of a bounded size that
+// follow each other without a pause, each channel once and as of its own time. One in
+// which something was said since is looked at, stays open, and comes back when it is
+// due. What became due while the server was down is closed when it is up again.
+func TestManyChannelsExpire(t *testing.T) {
+	const (
+		many   = 450 // more than two commits may close
+		busy   = 30  // of them, in which something is said
+		atMost = 200
+	)
+	clock := startClock()
+	o := channels.Patient(channels.Options{Clock: clock.now}, time.Hour)
+	s := serve(t, o, kg.Options{Clock: clock.now})
+	make := func(after time.Duration) channels.ChannelID {
+		t.Helper()
+		c, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	due := map[channels.ChannelID]time.Time{}
+	ids := []channels.ChannelID{}
+	for range many {
+		clock.step(time.Millisecond)
+		id := make(time.Minute)
+		ids, due[id] = append(ids, id), clock.now().Add(time.Minute)
+	}
+	for i := range busy {
+		id := ids[i*many/busy]
+		clock.step(time.Millisecond)
+		s.say(t, "ann", id, "still here")
+		due[id] = clock.now().Add(time.Minute)
+	}
+	closed := func() (n int) {
+		t.Helper()
+		for _, k := range s.closings(t, 0) {
+			n += k
+		}
+		return n
+	}
+	if n := closed(); n != 0 {
+		t.Fatalf("%d are closed before their time", n)
+	}
+	// All but the busy ones are due.
+	clock.step(time.Minute - busy*time.Millisecond)
+	last := make(time.Hour) // which wakes who closes them
+	eventually(t, "those that are due are closed", func() bool { return closed() == many-busy })
+	if list := s.closings(t, 0); len(list) < 3 {
+		t.Errorf("closed by %v: the test has to have more to do", list)
+	}
+	// The others become due while nobody looks.
+	s.Close()
+	clock.step(time.Second)
+	if n := closed(); n != many-busy {
+		t.Errorf("%d are closed while nobody does", n)
+	}
+	s.restart(t)
+	eventually(t, "the others are closed", func() bool { return closed() == many })
+	for _, n := range s.closings(t, 0) {
+		if n > atMost {
+			t.Errorf("one commit closes %d", n)
+		}
+	}
+	for id, at := range due {
+		c, err := s.Get(within(t), as("ann"), id)
+		if err != nil || c.Status() != channels.Closed || !c.ClosedAt.Equal(at) {
+			t.Errorf("one that was due at %v is %+v, %v", at, c, err)
+		}
+	}
+	if c, err := s.Get(within(t), as("ann"), last); err != nil || c.Status() != channels.Open {
+		t.Errorf("one that is not due is %+v, %v", c, err)
+	}
+}
