@@ -37,9 +37,12 @@ func readHistory(params *object) (q channels.HistoryQuery) {
 	if params.has("sinceSequence") && params.has("sinceTimestamp") {
 		params.fail("sinceTimestamp", "and sinceSequence exclude each other")
 	}
-	since, _ := params.natural("sinceSequence")
+	if since, said := params.natural("sinceSequence"); said {
+		n := bounded(since)
+		q.SinceSequence = &n
+	}
 	before, bounds := params.natural("beforeSequence")
-	q.SinceSequence, q.BeforeSequence = bounded(since), bounded(before)
+	q.BeforeSequence = bounded(before)
 	if bounds && before == 0 {
 		params.failure.set("beforeSequence", kg.Errorf(kg.CodeInvalid, "must be at least 1"))
 	}

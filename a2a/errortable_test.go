@@ -78,6 +78,8 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 	}
 	for _, row := range []struct{ method, more, want string }{
 		{"channels/history", `,"sinceSequence":3`, gone(http.StatusOK, "sinceSequence")},
+		{"channels/history", `,"sinceSequence":0`, gone(http.StatusOK, "sinceSequence")},
+		{"channels/history", `,"sinceTimestamp":1`, gone(http.StatusOK, "sinceTimestamp")},
 		{"channels/stream", `,"sinceSequence":3`, gone(http.StatusBadRequest, "sinceSequence")},
 		{"channels/stream", `,"sinceSequence":0`, gone(http.StatusBadRequest, "sinceSequence")},
 	} {
@@ -89,15 +91,18 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 	if got, want := answer(t, s.send(t, []byte(resumed), nil)), gone(http.StatusBadRequest, "Last-Event-ID"); got != want {
 		t.Errorf("a stream that comes back: got %swant %s", got, want)
 	}
-	if got := s.call(t, "ann", "channels/history", `{"channelId":"`+id+`","sinceSequence":4}`); !strings.Contains(got, `"sequence":5`) {
-		t.Errorf("what is left: %s", got)
+	for _, more := range []string{``, `,"sinceSequence":4`} {
+		if got := s.call(t, "ann", "channels/history", `{"channelId":"`+id+`"`+more+`}`); !strings.Contains(got, `{"events":[{`) || !strings.Contains(got, `"sequence":5`) || strings.Contains(got, `"sequence":4`) {
+			t.Errorf("what is left%s: %s", more, got)
+		}
 	}
 	subscribe := `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(channelId: \"` + id + `\", sinceSequence: 3) { __typename } }"}}`
 	got := answer(t, s.send(t, []byte("POST /\nContent-Type: application/json\nX-Agent-ID: ann\n\n"+subscribe), nil))
 	if !strings.HasPrefix(got, "400 ") || !strings.Contains(got, `"code":-32012`) || !strings.Contains(got, `"oldestSequence":5`) || strings.Contains(got, "osition\"") {
 		t.Errorf("knowledge/subscribe: %s", got)
 	}
-	_, _, err := s.rooms.History(t.Context(), ann, channels.ChannelID(id), channels.HistoryQuery{SinceSequence: 3})
+	since := int64(3)
+	_, _, err := s.rooms.History(t.Context(), ann, channels.ChannelID(id), channels.HistoryQuery{SinceSequence: &since})
 	last, err := json.Marshal(a2a.LastOfStream(a2a.NewHandler(a2a.Deps{Store: s.store}, a2a.Options{}), err, "3"))
 	if want := `{"code":-32602,"message":"Invalid parameters","data":` + fmt.Sprintf(data, "sinceSequence") + `}`; err != nil || string(last) != want {
 		t.Errorf("the last of a stream: got %s, %v, want %s", last, err, want)

@@ -107,7 +107,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: to %q, which is %v; want %q, %v", row.name, m.To, m.Recipients, row.to, row.want)
 		}
 		if row.code == "" {
-			page, _, err := s.History(within(t), as("bob"), row.channel, channels.HistoryQuery{SinceSequence: m.Sequence - 1})
+			page, _, err := s.History(within(t), as("bob"), row.channel, channels.HistoryQuery{SinceSequence: at(m.Sequence - 1)})
 			if err != nil || len(page) != 1 || page[0].To != row.to || !slices.Equal(page[0].Recipients, row.want) {
 				t.Errorf("%s: reads back as %+v, %v", row.name, page, err)
 			}

@@ -43,7 +43,7 @@ func TestHistoryFilters(t *testing.T) {
 		{"bob", channels.HistoryQuery{SinceMessage: m[1].ID, BeforeMessage: m[5].ID, Descending: true}, "[4 3 2]", ""},
 		{"bob", channels.HistoryQuery{SinceMessage: elsewhere.ID}, "", kg.CodeInvalid},
 		{"bob", channels.HistoryQuery{BeforeMessage: "no such"}, "", kg.CodeInvalid},
-		{"bob", channels.HistoryQuery{SinceMessage: m[1].ID, SinceSequence: 1}, "", kg.CodeInvalid},
+		{"bob", channels.HistoryQuery{SinceMessage: m[1].ID, SinceSequence: at(1)}, "", kg.CodeInvalid},
 		{"bob", channels.HistoryQuery{BeforeMessage: m[1].ID, BeforeSequence: 1}, "", kg.CodeInvalid},
 		{"bob", channels.HistoryQuery{Recipient: "bob"}, "[1 2 6]", ""},
 		{"ann", channels.HistoryQuery{Recipient: "ann"}, "[3 4 5]", ""},

@@ -21,9 +21,10 @@ type HistoryQuery struct {
 	PageSize  int
 	PageToken string
 	// SinceSequence and SinceTime leave out what is not later; only one of them may
-	// be set. BeforeSequence and BeforeTime leave out what is not earlier, again one of
-	// them; 0 leaves out nothing.
-	SinceSequence  int64
+	// be set. Where something later is no longer kept, that is an error; without a lower
+	// bound reading begins with the oldest message that is. BeforeSequence and BeforeTime
+	// leave out what is not earlier, again one of them; 0 leaves out nothing.
+	SinceSequence  *int64 // nil leaves out nothing, and asks for nothing that is gone; 0 for all
 	SinceTime      time.Time
 	BeforeSequence int64
 	BeforeTime     time.Time
@@ -106,11 +107,11 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 // check refuses what cannot be, and brings the authors into one form.
 func (q *HistoryQuery) check() error {
 	switch {
-	case q.SinceSequence < 0 || q.BeforeSequence < 0:
+	case q.SinceSequence != nil && *q.SinceSequence < 0 || q.BeforeSequence < 0:
 		return kg.Errorf(kg.CodeInvalid, "sequences begin at 1").At("sinceSequence")
-	case q.SinceSequence > 0 && !q.SinceTime.IsZero():
+	case q.SinceSequence != nil && !q.SinceTime.IsZero():
 		return kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTimestamp exclude each other").At("sinceTimestamp")
-	case q.SinceMessage != "" && (q.SinceSequence > 0 || !q.SinceTime.IsZero()):
+	case q.SinceMessage != "" && (q.SinceSequence != nil || !q.SinceTime.IsZero()):
 		return kg.Errorf(kg.CodeInvalid, "there is one lower bound").At("sinceMessageId")
 	case q.BeforeSequence > 0 && !q.BeforeTime.IsZero():
 		return kg.Errorf(kg.CodeInvalid, "there is one upper bound").At("beforeTime")
@@ -160,44 +161,27 @@ type window struct {
 
 // window finds the numbers that a query is about, behind the page that ended at at.
 func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*window, error) {
-	high, err := countMessages(snapshot, id)
+	count, err := countMessages(snapshot, id)
 	if err != nil {
 		return nil, err
-	}
-	if q.SinceMessage != "" {
-		if q.SinceSequence, err = numberOf(snapshot, id, q.SinceMessage, "sinceMessageId"); err != nil {
-			return nil, err
-		}
-	}
-	if q.BeforeMessage != "" {
-		if q.BeforeSequence, err = numberOf(snapshot, id, q.BeforeMessage, "beforeMessageId"); err != nil {
-			return nil, err
-		}
 	}
 	oldest, err := oldestLeft(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	if q.SinceSequence > 0 && q.SinceSequence+1 < oldest {
-		return nil, errGone(oldest)
+	w := &window{descending: q.Descending}
+	low, field, err := q.lower(snapshot, id, count)
+	if err != nil {
+		return nil, err
 	}
-	w := &window{low: q.SinceSequence + 1, high: high, descending: q.Descending}
-	if q.BeforeSequence > 0 {
-		w.high = min(w.high, q.BeforeSequence-1)
+	if w.high, err = q.upper(snapshot, id, count); err != nil {
+		return nil, err
 	}
-	if !q.BeforeTime.IsZero() {
-		from, err := firstAt(snapshot, id, high, func(at time.Time) bool { return !at.Before(q.BeforeTime) })
-		if err != nil {
-			return nil, err
-		}
-		w.high = from - 1
+	// On every page: what comes last, where the newest come first, may have gone since.
+	if field != "" && low < oldest {
+		return nil, errGone(oldest, field)
 	}
-	if !q.SinceTime.IsZero() {
-		if w.low, err = firstAt(snapshot, id, high, q.SinceTime.Before); err != nil {
-			return nil, err
-		}
-	}
-	w.low = max(w.low, oldest)
+	w.low = max(low, oldest)
 	w.at = w.low - 1
 	if w.descending {
 		w.at = w.high + 1
@@ -207,10 +191,41 @@ func (q *HistoryQuery) window(snapshot *kg.Snapshot, id ChannelID, at string) (*
 			return nil, err
 		}
 		if !w.descending && w.at+1 < oldest {
-			return nil, errGone(oldest)
+			return nil, errGone(oldest, "pageToken")
 		}
 	}
 	return w, nil
+}
+
+// lower is the first number that the lower bound of the query leaves, with the member
+// that says so; "" where there is none.
+func (q *HistoryQuery) lower(snapshot *kg.Snapshot, id ChannelID, count int64) (from int64, field string, err error) {
+	switch {
+	case q.SinceMessage != "":
+		n, err := numberOf(snapshot, id, q.SinceMessage, "sinceMessageId")
+		return n + 1, "sinceMessageId", err
+	case q.SinceSequence != nil:
+		return *q.SinceSequence + 1, "sinceSequence", nil
+	case !q.SinceTime.IsZero():
+		from, err := firstAt(snapshot, id, count, q.SinceTime.Before)
+		return from, "sinceTimestamp", err
+	}
+	return 1, "", nil
+}
+
+// upper is the last number that the upper bound of the query leaves.
+func (q *HistoryQuery) upper(snapshot *kg.Snapshot, id ChannelID, count int64) (int64, error) {
+	switch {
+	case q.BeforeMessage != "":
+		n, err := numberOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
+		return n - 1, err
+	case q.BeforeSequence > 0:
+		return min(count, q.BeforeSequence-1), nil
+	case !q.BeforeTime.IsZero():
+		from, err := firstAt(snapshot, id, count, func(at time.Time) bool { return !at.Before(q.BeforeTime) })
+		return from - 1, err
+	}
+	return count, nil
 }
 
 // firstAt is the number of the first message at a time for which the test holds, and

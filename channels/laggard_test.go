@@ -171,3 +171,53 @@ func TestLaggardBehindRemoval(t *testing.T) {
 		}
 	})
 }
+
+// A feed of many channels leaves out no message that is no longer kept: it tells each as
+// evicted, to who comes back and to who lags behind.
+func TestFeedTellsWhatIsEvicted(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := s.StreamInbox(within(t), as("bob"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, stop := iter.Pull2(live.Messages())
+	defer func() { stop(); live.Close() }()
+	for range 2 { // what stands, and then what comes
+		m := s.say(t, "ann", c.ID, "read")
+		if d, err, _ := next(); err != nil || d.Message.ID != m.ID {
+			t.Fatalf("told %+v, %v", d.Message, err)
+		}
+	}
+	const all = 6
+	for range all - 2 {
+		s.say(t, "ann", c.ID, "more")
+	}
+	check := func(m *channels.Message, err error, want int64) {
+		t.Helper()
+		if err != nil || m.Sequence != want || (m.Withheld == channels.Evicted) != (want <= all-2) || (m.Parts == nil) != (m.Withheld != "") {
+			t.Errorf("told %+v, %v; want %d", m, err, want)
+		}
+	}
+	for n := int64(3); n <= all; n++ {
+		d, err, _ := next()
+		check(d.Message, err, n)
+	}
+	back, err := s.StreamAll(within(t), as("bob"), new(kg.Position))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	n := int64(0)
+	for d, err := range back.Messages() {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+		if check(d.Message, nil, n); n == all {
+			break
+		}
+	}
+}

@@ -85,7 +85,7 @@ func TestAddressedIsWithheld(t *testing.T) {
 	acting := channels.Caller{Principal: kg.Principal{ID: "agent://eve", Method: "key", ActFor: []kg.AgentID{kg.Anybody}}, Actor: "agent://cleo"}
 	admin := channels.Caller{Principal: kg.Principal{ID: "agent://cleo", Method: "key", Roles: []string{kg.RoleAdmin}}}
 	for _, by := range []channels.Caller{acting, admin} {
-		page, _, err := s.History(within(t), by, c.ID, channels.HistoryQuery{SinceSequence: 1})
+		page, _, err := s.History(within(t), by, c.ID, channels.HistoryQuery{SinceSequence: at(1)})
 		if err != nil || len(page) != 1 || page[0].Withheld != channels.Addressed || page[0].Parts != nil {
 			t.Errorf("%+v reads %+v, %v", by, page[0], err)
 		}

@@ -475,7 +475,7 @@ func (m *model) history(by string, c *modelChannel, since, before int64, author 
 		return []string{code}
 	}
 	first := int64(c.first())
-	if since > 0 && since+1 < first {
+	if since >= 0 && since+1 < first {
 		return []string{string(kg.CodePositionGone)}
 	}
 	for i, said := range c.messages {

@@ -34,7 +34,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 		all, down = append(all, n), append(down, large+2-n)
 	}
 	q := func(change func(*channels.HistoryQuery)) channels.HistoryQuery {
-		q := channels.HistoryQuery{PageSize: channels.MaxPage, SinceSequence: 1}
+		q := channels.HistoryQuery{PageSize: channels.MaxPage, SinceSequence: at(1)}
 		change(&q)
 		return q
 	}
@@ -43,9 +43,9 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 		pages []int
 	}{
 		"the largest":        {q(func(q *channels.HistoryQuery) {}), []int{fit, 4}},
-		"with a small one":   {q(func(q *channels.HistoryQuery) { q.SinceSequence = 0 }), []int{fit, 5}},
+		"with a small one":   {q(func(q *channels.HistoryQuery) { q.SinceSequence = nil }), []int{fit, 5}},
 		"the newest first":   {q(func(q *channels.HistoryQuery) { q.Descending = true }), []int{fit, 4}},
-		"all, newest first":  {q(func(q *channels.HistoryQuery) { q.Descending, q.SinceSequence = true, 0 }), []int{fit, 5}},
+		"all, newest first":  {q(func(q *channels.HistoryQuery) { q.Descending, q.SinceSequence = true, nil }), []int{fit, 5}},
 		"as many as fit":     {q(func(q *channels.HistoryQuery) { q.BeforeSequence = fit + 2 }), []int{fit}},
 		"fewer than fit":     {q(func(q *channels.HistoryQuery) { q.PageSize = fit - 1 }), []int{fit - 1, 5}},
 		"what nobody wrote":  {q(func(q *channels.HistoryQuery) { q.Authors = []kg.AgentID{"bob"} }), nil},
@@ -67,12 +67,16 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 				}
 				q.PageToken = next
 			}
-			want := all[row.q.SinceSequence:]
+			since := int64(0)
+			if row.q.SinceSequence != nil {
+				since = *row.q.SinceSequence
+			}
+			want := all[since:]
 			if row.q.BeforeSequence > 0 {
-				want = all[row.q.SinceSequence : row.q.BeforeSequence-1]
+				want = all[since : row.q.BeforeSequence-1]
 			}
 			if row.q.Descending {
-				want = down[:len(down)-int(row.q.SinceSequence)]
+				want = down[:len(down)-int(since)]
 			}
 			if row.pages == nil {
 				want = nil

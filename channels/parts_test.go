@@ -28,7 +28,7 @@ func TestPartsComeBackAsTheyWere(t *testing.T) {
 		if err != nil {
 			t.Fatal(i, err)
 		}
-		list, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: r.Message.Sequence - 1})
+		list, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: at(r.Message.Sequence - 1)})
 		if err != nil || len(list) != 1 || len(list[0].Parts) != len(texts) {
 			t.Fatalf("%d: got %+v, %v, want %d parts", i, list, err, len(texts))
 		}

@@ -457,8 +457,10 @@ func (r *random) publish(by string) {
 
 func (r *random) history(by string) {
 	q := channels.HistoryQuery{PageSize: 1 + r.dice.IntN(6), Descending: r.dice.IntN(2) == 0}
+	since := int64(-1) // none is said
 	if r.dice.IntN(2) == 0 {
-		q.SinceSequence = r.dice.Int64N(12)
+		since = r.dice.Int64N(12)
+		q.SinceSequence = &since
 	}
 	if r.dice.IntN(3) == 0 {
 		q.BeforeSequence = r.dice.Int64N(12)
@@ -468,8 +470,8 @@ func (r *random) history(by string) {
 		author = r.agent()
 		q.Authors = []kg.AgentID{kg.AgentID(author)}
 	}
-	r.call(by, fmt.Sprintf("history %+v", q), func(c *modelChannel) string {
-		return strings.Join(r.model.history(by, c, q.SinceSequence, q.BeforeSequence, author, q.Descending), "\n")
+	r.call(by, fmt.Sprintf("history behind %d, %+v", since, q), func(c *modelChannel) string {
+		return strings.Join(r.model.history(by, c, since, q.BeforeSequence, author, q.Descending), "\n")
 	}, func(id channels.ChannelID) (string, error) {
 		var got []string
 		for q := q; ; {

@@ -250,7 +250,7 @@ func TestFacts(t *testing.T) {
 	if err != nil || r.Message == nil || r.Message.Sequence != 2 || r.Message.ProposalID != "p1" || r.Verdict.Outcome != kg.Held || len(h.held) != 1 || len(h.held[0].Patches) != 1 {
 		t.Fatalf("held: %+v, %v", r, err)
 	}
-	page, _, err := s.History(within(t), as("ann"), private.ID, channels.HistoryQuery{SinceSequence: 1})
+	page, _, err := s.History(within(t), as("ann"), private.ID, channels.HistoryQuery{SinceSequence: at(1)})
 	if err != nil || len(page) != 1 || page[0].ProposalID != "p1" {
 		t.Errorf("history: %+v, %v", page, err)
 	}

@@ -176,7 +176,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	s.Close()
 	wantCode(t, "after the end", s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.IsRead}), kg.CodeClosed)
 	s.restart(t)
-	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: 39})
+	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: at(39)})
 	if err != nil {
 		t.Fatal(err)
 	}

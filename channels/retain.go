@@ -55,9 +55,10 @@ func oldestLeft(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
 	return gone + 1, err
 }
 
-// errGone is about a place in a channel in front of what is left.
-func errGone(oldest int64) *kg.Error {
-	e := kg.Errorf(kg.CodePositionGone, "the oldest message that is left in the channel is %d", oldest).At("sinceSequence")
+// errGone is about a place in a channel in front of what is left, which a member of the
+// request says.
+func errGone(oldest int64, field string) *kg.Error {
+	e := kg.Errorf(kg.CodePositionGone, "the oldest message that is left in the channel is %d", oldest).At(field)
 	e.OldestSequence = oldest
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -13,7 +14,8 @@ import (
 // the last stay; what is asked for in front of the oldest that is left is gone, and
 // says which that is.
 func TestKeepMessages(t *testing.T) {
-	s := serve(t, channels.Options{}, kg.Options{})
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 3})
 	if err != nil || c.KeepMessages != 3 {
 		t.Fatal(c, err)
@@ -29,7 +31,12 @@ func TestKeepMessages(t *testing.T) {
 	}
 	defer behind.Close()
 	var last *channels.Message
+	var seventh time.Time
 	for i := 2; i <= 10; i++ {
+		clock.step(time.Second)
+		if i == 7 {
+			seventh = clock.now()
+		}
 		if last = s.say(t, "ann", c.ID, "%d", i); last.Sequence != int64(i) {
 			t.Fatalf("%d has the number %d", i, last.Sequence)
 		}
@@ -49,9 +56,10 @@ func TestKeepMessages(t *testing.T) {
 		}{
 			{channels.HistoryQuery{}, "[8 9 10]"},
 			{channels.HistoryQuery{Descending: true}, "[10 9 8]"},
-			{channels.HistoryQuery{SinceSequence: 7}, "[8 9 10]"},
-			{channels.HistoryQuery{SinceSequence: 8}, "[9 10]"},
-			{channels.HistoryQuery{SinceTime: first.Message.Time.Add(-1)}, "[8 9 10]"},
+			{channels.HistoryQuery{SinceSequence: at(7)}, "[8 9 10]"},
+			{channels.HistoryQuery{SinceSequence: at(8)}, "[9 10]"},
+			{channels.HistoryQuery{SinceTime: seventh}, "[8 9 10]"},
+			{channels.HistoryQuery{SinceTime: last.Time}, "[]"},
 			{channels.HistoryQuery{BeforeSequence: 5}, "[]"},
 		} {
 			page, next, err := s.History(within(t), as("ann"), c.ID, row.q)
@@ -59,9 +67,17 @@ func TestKeepMessages(t *testing.T) {
 				t.Errorf("%+v: %v, %q, %v; want %s", row.q, sequences(page), next, err, row.want)
 			}
 		}
-		for _, since := range []channels.HistoryQuery{{SinceSequence: 6}, {SinceMessage: first.Message.ID}} {
-			_, _, err = s.History(within(t), as("ann"), c.ID, since)
-			wantGone(t, "history", err, 8)
+		for field, list := range map[string][]channels.HistoryQuery{
+			"sinceSequence":  {{SinceSequence: at(6)}, {SinceSequence: at(0)}, {SinceSequence: at(6), Descending: true}, {SinceSequence: at(1), BeforeSequence: 3}},
+			"sinceTimestamp": {{SinceTime: first.Message.Time.Add(-1)}, {SinceTime: seventh.Add(-1)}, {SinceTime: seventh.Add(-1), Descending: true}},
+			"sinceMessageId": {{SinceMessage: first.Message.ID}},
+		} {
+			for _, q := range list {
+				_, _, err = s.History(within(t), as("ann"), c.ID, q)
+				if wantGone(t, field, err, 8); kg.AsError(err).Field != field {
+					t.Errorf("%+v: %v", q, err)
+				}
+			}
 		}
 		_, err = s.Stream(within(t), as("ann"), c.ID, at(6))
 		wantGone(t, "a stream", err, 8)

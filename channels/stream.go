@@ -45,7 +45,7 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 		case *since < 0 || *since > head:
 			err = kg.Errorf(kg.CodeInvalid, "the channel has %d messages: there is none behind %d", head, *since).At("sinceSequence")
 		case *since+1 < oldest:
-			err = errGone(oldest)
+			err = errGone(oldest, "sinceSequence")
 		}
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func (st *Stream) page() (list []*Message, cut bool, err error) {
 	if oldest, err := oldestLeft(snapshot, st.id); err != nil {
 		return nil, false, err
 	} else if st.last+1 < oldest {
-		return nil, false, errGone(oldest)
+		return nil, false, errGone(oldest, "sinceSequence")
 	}
 	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.reading(st.agent))
 }
@@ -218,7 +218,7 @@ func (st *Stream) gone() error {
 	if err != nil {
 		return err
 	}
-	return errGone(oldest)
+	return errGone(oldest, "sinceSequence")
 }
 
 // view reads the channel as the agent sees it now.

@@ -3296,7 +3296,12 @@ type Channel {
   messageCount: Long!
   "When that was. Null when there is none."
   lastMessageAt: DateTime
-  "Its messages. A page may hold fewer than asked for where few are as they are to be, and then goes on behind its ` + "`" + `endCursor` + "`" + `."
+  """
+  Its messages. A page may hold fewer than asked for where few are as they are to be, and
+  then goes on behind its ` + "`" + `endCursor` + "`" + `. Where something behind a lower bound is no longer
+  kept, the error ` + "`" + `POSITION_GONE` + "`" + ` tells the oldest that is in ` + "`" + `extensions.oldestSequence` + "`" + `;
+  without one the first page begins there.
+  """
   messages(
     "Only those behind this sequence. Either this or ` + "`" + `sinceTime` + "`" + `."
     sinceSequence: Long

@@ -22,11 +22,8 @@ func (c *Channel) Messages(
 	if err != nil {
 		return nil, err
 	}
-	if sinceSequence != nil && sinceTime != nil { // 0 too: it is said
-		return nil, kg.Errorf(kg.CodeInvalid, "sinceSequence and sinceTime exclude each other").At("sinceTime")
-	}
 	q := channels.HistoryQuery{
-		SinceSequence: deref(sinceSequence), SinceTime: orZero(sinceTime), SinceMessage: channels.MessageID(deref(sinceMessageID)),
+		SinceSequence: sinceSequence, SinceTime: orZero(sinceTime), SinceMessage: channels.MessageID(deref(sinceMessageID)),
 		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: channels.MessageID(deref(beforeMessageID)),
 		Descending: order == SortDirectionDesc,
 	}

@@ -139,7 +139,8 @@ func BenchmarkHistory(b *testing.B) {
 	for range b.N {
 		done := spending()
 		for i := range pages {
-			list, _, err := m.History(context.Background(), ann, m.ids[0], channels.HistoryQuery{PageSize: page, SinceSequence: int64(i * page)})
+			since := int64(i * page)
+			list, _, err := m.History(context.Background(), ann, m.ids[0], channels.HistoryQuery{PageSize: page, SinceSequence: &since})
 			if err != nil || len(list) != page {
 				b.Fatal(len(list), err)
 			}
