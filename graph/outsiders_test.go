@@ -18,9 +18,9 @@ import (
 )
 
 // asked are operations about what eve may not know of, with part of what she is told
-// of any of it. A field about channels, messages or scopes gets a row here: {channel},
-// {message} and {scope} stand for what is hidden, {agora} for a channel that she is a
-// member of. (TestOutsidersOfEveryField asks every field of the schema that takes an
+// of any of it. A field about channels, messages, scopes or tasks gets a row here:
+// {channel}, {message}, {scope} and {task} stand for what is hidden, {agora} for a
+// channel that she is a member of. (TestOutsidersOfEveryField asks every field of the schema that takes an
 // id, also one without a row, but it does not know what makes sense there.)
 var asked = []struct{ operation, told string }{
 	{`{ channel(id: "{channel}") { name } }`, "CHANNEL_NOT_FOUND"},
@@ -94,6 +94,16 @@ var asked = []struct{ operation, told string }{
 	{`mutation { setGraphPolicy(input: {iri: "urn:koine:graph:journal:messages:{channel}", readers: ["agent://eve"]}) { revision } }`, `"code":`},
 	{`mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}, graph: "urn:koine:facts:{channel}"}}]}) { success } }`, `"code":`},
 
+	{`{ task(id: "{task}") { status { state } messages { nodes { text } } artifacts { text } parent { id } subtasks { totalCount } } }`, "TASK_NOT_FOUND"},
+	{`{ tasks { totalCount nodes { id } } t: tasks(parentId: "{task}") { totalCount } }`, `"totalCount":0`},
+	{`{ entity(iri: "urn:koine:task:{task}", view: {allGraphs: true}) { asTask { id } types } a: entity(iri: "urn:koine:artifact:{task}/a", view: {allGraphs: true}) { types } }`, `"entity":null`},
+	{`mutation { sendMessage(input: {taskId: "{task}", parts: [{text: "x"}]}) { replayed } }`, "TASK_NOT_FOUND"},
+	{`mutation { reportTask(input: {taskId: "{task}", state: WORKING}) { id } }`, "TASK_NOT_FOUND"},
+	{`mutation { cancelTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
+	{`mutation { deleteTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
+	{`subscription { taskChanged(id: "{task}") { __typename } }`, "TASK_NOT_FOUND"},
+	{`subscription { taskChanged(id: "{task}", after: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
+
 	{`subscription { messagePublished(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 0) { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 99) { __typename } }`, "CHANNEL_NOT_FOUND"},
@@ -104,9 +114,9 @@ var asked = []struct{ operation, told string }{
 	{`subscription { scopeMessagePublished(scopeId: "{scope}") { __typename } }`, "SCOPE_NOT_FOUND"},
 }
 
-// secret is something that eve may not know of: a channel, a message in it, and a
-// scope, "" for what is the same as absent there.
-type secret struct{ name, channel, message, scope string }
+// secret is something that eve may not know of: a channel, a message in it, a scope,
+// and a task, "" for what is the same as absent there.
+type secret struct{ name, channel, message, scope, task string }
 
 // outsiders is a server with what is hidden from eve.
 type outsiders struct {
@@ -118,7 +128,7 @@ type outsiders struct {
 
 func newOutsiders(t *testing.T) *outsiders {
 	c := newConversing(t, graph.Limits{})
-	o := &outsiders{conversing: c, absent: secret{"absent", "0192aaaa-0000-7000-8000-000000000001", "0192aaaa-0000-7000-8000-000000000002", "0192aaaa-0000-7000-8000-000000000003"}}
+	o := &outsiders{conversing: c, absent: secret{"absent", "0192aaaa-0000-7000-8000-000000000001", "0192aaaa-0000-7000-8000-000000000002", "0192aaaa-0000-7000-8000-000000000003", "0192aaaa-0000-7000-8000-000000000004"}}
 	o.agora = c.id("ann", `mutation { createChannel(input: {name: "agora", members: [{principalId: "eve"}, {principalId: "bob"}]}) { id } }`)
 	said := func(id string) string {
 		first := c.id("ann", `mutation { publishMessage(input: {channelId: "%s", messageType: REQUEST, recipient: "bob", parts: [{text: "secret"}]}) { message { id } } }`, id)
@@ -152,13 +162,16 @@ func newOutsiders(t *testing.T) *outsiders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.secrets = append(o.secrets, secret{"in a scope", string(within.ID), said(string(within.ID)), string(scope.ID)})
+	o.secrets = append(o.secrets, secret{name: "in a scope", channel: string(within.ID), message: said(string(within.ID)), scope: string(scope.ID)})
 	// It is there for those who may know.
 	for _, s := range o.secrets {
 		if r := c.ask("bob", `{ channel(id: "%s") { messageCount } message(id: "%s") { text } }`, s.channel, s.message); (len(r.Errors) == 0) != (s.name != "deleted") {
 			t.Fatalf("%s: bob is told %s, %v", s.name, r.Data, r.Errors)
 		}
 	}
+	task, _ := c.asks("a secret", "")
+	c.reports(task, `, state: WORKING, artifacts: [{id: "a", parts: [{text: "hidden"}]}]`)
+	o.secrets = append(o.secrets, secret{name: "of the two of a task", task: task})
 	return o
 }
 
@@ -166,12 +179,12 @@ func newOutsiders(t *testing.T) *outsiders {
 // errors with all that they say, hints, and how many statements were read. Ids
 // that she gave herself are put back as they were.
 func (o *outsiders) told(s secret, operation string) string {
-	for _, part := range []struct{ was, absent *string }{{&s.channel, &o.absent.channel}, {&s.message, &o.absent.message}, {&s.scope, &o.absent.scope}} {
+	for _, part := range []struct{ was, absent *string }{{&s.channel, &o.absent.channel}, {&s.message, &o.absent.message}, {&s.scope, &o.absent.scope}, {&s.task, &o.absent.task}} {
 		if *part.was == "" {
 			*part.was = *part.absent
 		}
 	}
-	pairs := []string{"{channel}", s.channel, "{message}", s.message, "{scope}", s.scope, "{agora}", o.agora}
+	pairs := []string{"{channel}", s.channel, "{message}", s.message, "{scope}", s.scope, "{task}", s.task, "{agora}", o.agora}
 	text := o.answer(strings.NewReplacer(pairs...).Replace(operation))
 	for i := 0; i < len(pairs); i += 2 {
 		pairs[i], pairs[i+1] = pairs[i+1], pairs[i]
@@ -229,6 +242,7 @@ var eavesdropped = []string{
 	`subscription { e: matchChanged(pattern: {triples: [{s: "urn:koine:message:{message}", p: "?p", o: "?o"}]}, resume: "snapshot", view: {allGraphs: true}) { ... on MatchChange { added { values } snapshotEnd } } }`,
 	`subscription { e: inboxPublished { ... on MessagePublished { message { text } } } }`,
 	`subscription { e: memberMessagePublished { ... on MessagePublished { message { text } } } }`,
+	`subscription { e: statementChanged(where: {predicate: {in: ["koine:taskState", "koine:taskMail", "koine:taskArtifactChunk", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "ex:end|koine:replyTo|koine:author", o: "?o"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "o") } } } }`,
 }
 
@@ -239,8 +253,11 @@ func TestOutsidersHearNothing(t *testing.T) {
 		o := newOutsiders(t)
 		heard := func(s secret, says bool) (events []string) {
 			t.Helper()
-			f := o.hear(t, "eve", strings.NewReplacer("{message}", s.message).Replace(query), operation.Resume{})
-			if says {
+			f := o.hear(t, "eve", strings.NewReplacer("{message}", s.message, "{task}", s.task).Replace(query), operation.Resume{})
+			switch {
+			case says && s.channel == "":
+				o.reports(s.task, `, state: INPUT_REQUIRED, message: [{text: "hush"}], artifacts: [{id: "b", parts: [{text: "x"}]}]`)
+			case says:
 				o.say("bob", s.channel, "hush", `, replyToId: "`+s.message+`", patches: [{op: add, statement: {subject: {id: "ex:b"}, predicate: {id: "ex:hides"}, object: {value: "`+s.channel+`"}, graph: "urn:koine:facts:`+s.channel+`"}}]`)
 			}
 			if strings.Contains(query, "Published") { // those that eve may read are told
@@ -278,7 +295,7 @@ func TestOutsidersOfEveryField(t *testing.T) {
 			if strings.HasPrefix(f.Name, "__") {
 				continue
 			}
-			for _, id := range []string{"{channel}", "{message}", "{scope}", "urn:koine:channel:{channel}", "urn:koine:message:{message}", "urn:koine:scope:{scope}", "urn:koine:graph:journal:messages:{channel}", "urn:koine:facts:{channel}"} {
+			for _, id := range []string{"{channel}", "{message}", "{scope}", "{task}", "urn:koine:task:{task}", "urn:koine:task:{task}/message/1", "urn:koine:artifact:{task}/a", "urn:koine:channel:{channel}", "urn:koine:message:{message}", "urn:koine:scope:{scope}", "urn:koine:graph:journal:messages:{channel}", "urn:koine:facts:{channel}"} {
 				w := &askingWriter{schema: schema, id: id}
 				operation := kind.word + " { " + f.Name + w.arguments(f.Arguments) + selectionOf(schema, f.Type) + " }"
 				if !w.asks {
