@@ -29,15 +29,7 @@ func (c *Client) callAgain(ctx context.Context, method string, params, into any)
 	if err != nil {
 		return err
 	}
-	for attempt := 1; ; attempt++ {
-		err := c.send(ctx, body, into)
-		if err == nil || ctx.Err() != nil || !passing(err) || attempt == c.retry.Attempts {
-			return err
-		}
-		if err := c.retry.wait(ctx, err, attempt); err != nil {
-			return err
-		}
-	}
+	return c.retry.until(ctx, func() error { return c.send(ctx, body, into) })
 }
 
 func request(method string, params any) ([]byte, error) {
@@ -45,34 +37,63 @@ func request(method string, params any) ([]byte, error) {
 }
 
 func (c *Client) send(ctx context.Context, body []byte, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.rpc, bytes.NewReader(body))
+	text, err := c.exchange(ctx, http.MethodPost, c.rpc, body)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(r)
+	result, err := resultOf(text)
+	if err != nil || into == nil {
+		return err
+	}
+	return unmarshal(result, into)
+}
+
+// exchange sends JSON and reads the whole answer.
+func (c *Client) exchange(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	response, err := c.do(ctx, method, url, http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("client: %w", err)
+		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("client: the answer broke off: %w", err)
+	case len(text) > MaxAnswerBytes:
+		return nil, &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the answer has more than %d bytes", MaxAnswerBytes)}
+	}
+	return text, nil
+}
+
+// Do makes a plain request of the server, once and in the same name: for those of its
+// addresses that have no method here, as /data. The path, which begins with a slash, is
+// below the address that was opened. Who has the answer closes its body; an answer that
+// is no success is an *Error.
+func (c *Client) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	return c.do(ctx, method, c.base+path, header, body)
+}
+
+func (c *Client) do(ctx context.Context, method, url string, header http.Header, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
-		return fmt.Errorf("client: the answer broke off: %w", err)
+		return nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return refusal(response, text)
+	for name, values := range header {
+		r.Header[name] = values
 	}
-	if len(text) > MaxAnswerBytes {
-		return &Error{Reason: LimitExceeded, Message: fmt.Sprintf("the answer has more than %d bytes", MaxAnswerBytes)}
-	}
-	result, err := resultOf(text)
+	response, err := c.http.Do(r)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("client: %w", err)
 	}
-	if into == nil {
-		return nil
+	if response.StatusCode/100 == 2 {
+		return response, nil
 	}
-	return unmarshal(result, into)
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
+	if err != nil {
+		return nil, fmt.Errorf("client: the answer broke off: %w", err)
+	}
+	return nil, refusal(response, text)
 }
 
 // resultOf is what is in a JSON-RPC response.
@@ -85,7 +106,7 @@ func resultOf(text []byte) (json.RawMessage, error) {
 	case err != nil || answer.Error == nil && answer.Result == nil:
 		return nil, &Error{Message: fmt.Sprintf("the server's answer is not JSON-RPC: %.*q", maxQuoted, text)}
 	case answer.Error != nil:
-		return nil, answer.Error.error(http.StatusOK)
+		return nil, answer.Error.error()
 	}
 	return answer.Result, nil
 }
@@ -97,6 +118,19 @@ func unmarshal(text []byte, into any) error {
 		return &Error{Message: fmt.Sprintf("the server's answer is not understood: %v", err)}
 	}
 	return nil
+}
+
+// until tries until it works, fails for good, or was tried often enough.
+func (r Retry) until(ctx context.Context, try func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil || ctx.Err() != nil || r.FailFirst || !passing(err) || attempt == r.Attempts {
+			return err
+		}
+		if err := r.wait(ctx, err, attempt); err != nil {
+			return err
+		}
+	}
 }
 
 // wait backs off after the nth attempt in vain, counted from 1.

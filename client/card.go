@@ -135,26 +135,19 @@ func (c *Client) queries() error {
 }
 
 // fetchCard reads the card below the address.
-func (c *Client) fetchCard(ctx context.Context, base string) (*Card, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/.well-known/agent-card.json", nil)
+func (c *Client) fetchCard(ctx context.Context) (*Card, error) {
+	response, err := c.Do(ctx, http.MethodGet, "/.well-known/agent-card.json", nil, nil)
 	if err != nil {
 		return nil, err
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("client: no agent answers at %s: %w", base, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxCardBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("client: the agent card broke off: %w", err)
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response, body)
-	}
 	card := &Card{Raw: body}
 	if len(body) > maxCardBytes || json.Unmarshal(body, card) != nil || card.Name == "" {
-		return nil, fmt.Errorf("client: what %s has for an agent card is none", base)
+		return nil, fmt.Errorf("client: what %s has for an agent card is none", c.base)
 	}
 	return card, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 )
 
 // Channel is a channel as the server shows it.
@@ -16,6 +17,17 @@ type Channel struct {
 	Members    []Member        `json:"members"`
 	Metadata   json.RawMessage `json:"metadata"`
 	Version    int64           `json:"version"`
+	Scope      string          `json:"scopeId"`  // that it is in, if it is in one
+	ClosedAt   int64           `json:"closedAt"` // 0 while it is open
+	// Raw is all that the server sent.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps what it reads in Raw.
+func (c *Channel) UnmarshalJSON(text []byte) error {
+	type plain Channel
+	c.Raw = slices.Clone(text)
+	return json.Unmarshal(text, (*plain)(c))
 }
 
 // Member is an agent in a channel.
@@ -31,6 +43,10 @@ type NewChannel struct {
 	Visibility string         `json:"visibility,omitempty"` // private if it is ""
 	Members    []Member       `json:"members,omitempty"`    // beside the caller, who owns it
 	Metadata   map[string]any `json:"metadata,omitempty"`
+	Scope      string         `json:"scopeId,omitempty"` // to make it in
+	// MemberPolicy says who takes part in a channel of a scope: explicit, its members
+	// only, or scope, whoever has access to that. "" is explicit.
+	MemberPolicy string `json:"memberPolicy,omitempty"`
 }
 
 // ChannelChange is what is to be another way. Zero fields change nothing.
@@ -46,6 +62,7 @@ type ChannelChange struct {
 type ChannelFilter struct {
 	Visibility string // private or public; "" is both
 	Member     string // only those that this agent is in
+	Scope      string // those of this scope that the caller may find
 	// PageSize is how many are asked for at once; 0 leaves it to the server.
 	PageSize int
 }
@@ -67,6 +84,7 @@ func (c *Client) ListChannels(ctx context.Context, f ChannelFilter) iter.Seq2[*C
 	p := map[string]any{}
 	set(p, "visibility", f.Visibility)
 	set(p, "memberId", f.Member)
+	set(p, "scopeId", f.Scope)
 	set(p, "pageSize", f.PageSize)
 	return pages(ctx, c, "channels/list", p, func(page *channelPage) []*Channel { return page.Channels })
 }

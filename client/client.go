@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,12 @@ type Options struct {
 	// Requires are the capabilities without which Open refuses. What is not
 	// required is asked for when it is used.
 	Requires []Capability
-	// HTTP sends the requests. Its Timeout must be 0, or it ends each stream.
-	// Without one there is a client of its own.
+	// UserAgent says which program asks; "" is that of this package.
+	UserAgent string
+	// HTTP sends the requests: for certificates of one's own, a proxy, or bounds on
+	// connections. Its Timeout must be 0, or it ends each stream: the context says how
+	// long a call may take. Redirections are not followed. Without one there is a
+	// client of its own.
 	HTTP *http.Client
 	// Retry says how often and how patiently something is tried again.
 	Retry Retry
@@ -49,14 +54,20 @@ type Retry struct {
 	// Attempts in a row without success, after which the last error is given.
 	// -1: no bound but the context.
 	Attempts int
+	// FailFirst is for programs that a person waits for. A call is made once, and a
+	// stream is only connected again after there was one; no idempotency keys are made
+	// up.
+	FailFirst bool
 	// Retrying, if set, is told before each wait. It must not block.
 	Retrying func(err error, wait time.Duration)
 }
 
 // Client talks to one agent.
 type Client struct {
+	base   string // the address that was opened, without a slash at its end
 	origin string // of all requests, without a slash at its end
 	rpc    string // where JSON-RPC goes
+	ours   bool   // it is an agent of koine's, behind the hub too: the same message is taken once
 	card   *Card
 	http   *http.Client // sets the headers
 	retry  Retry
@@ -80,13 +91,14 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("client: %q is no address of an http server", address)
 	}
 	c := &Client{origin: at.Scheme + "://" + at.Host, http: withHeaders(o), retry: o.Retry.withDefaults()}
-	base := c.origin + strings.TrimRight(at.Path, "/")
-	if c.card, err = c.fetchCard(ctx, base); err != nil {
+	c.base = c.origin + strings.TrimRight(at.EscapedPath(), "/")
+	if c.card, err = c.fetchCard(ctx); err != nil {
 		return nil, err
 	}
 	if c.rpc, err = c.card.endpoint(c.origin); err != nil {
 		return nil, err
 	}
+	c.ours = c.card.extension(knowledgeURI)
 	var missing []error
 	for _, capability := range o.Requires {
 		missing = append(missing, c.needs(capability))
@@ -121,7 +133,7 @@ func withHeaders(o Options) *http.Client {
 	if o.HTTP != nil {
 		*own = *o.HTTP
 	}
-	header := http.Header{"User-Agent": {"koine-client"}}
+	header := http.Header{"User-Agent": {cmp.Or(o.UserAgent, "koine-client")}}
 	if o.Agent != "" {
 		header.Set("X-Agent-ID", o.Agent)
 	}
@@ -141,6 +153,13 @@ func withHeaders(o Options) *http.Client {
 type headers struct {
 	next   http.RoundTripper
 	header http.Header
+}
+
+// CloseIdleConnections lets an http.Client close what nobody uses.
+func (h *headers) CloseIdleConnections() {
+	if next, ok := h.next.(interface{ CloseIdleConnections() }); ok {
+		next.CloseIdleConnections()
+	}
 }
 
 // RoundTrip leaves the request as it is and sends a copy.

@@ -1,14 +1,13 @@
 package client
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
-
-	"koine/internal/backoff"
 )
 
 // Reason says why something was refused. It is an error, so that errors.Is finds
@@ -61,7 +60,7 @@ func (r Reason) Error() string { return string(r) }
 // Error is what a server refused, and why.
 type Error struct {
 	Code    int    // of JSON-RPC; 0 for the client's own
-	Status  int    // of HTTP, if it is not 200
+	Status  int    // of HTTP, if it was no success
 	Reason  Reason // to rely on; may be "" of a server that is not koine
 	Message string // for people; may change
 	Field   string // the path of the part that is wrong
@@ -80,13 +79,6 @@ type Error struct {
 	Data json.RawMessage
 }
 
-// GraphQLError is an error in a query.
-type GraphQLError struct {
-	Message    string         `json:"message"`
-	Path       []any          `json:"path,omitempty"`
-	Extensions map[string]any `json:"extensions,omitempty"`
-}
-
 // Error is the message with what was given beside it.
 func (e *Error) Error() string {
 	text := e.Message
@@ -97,7 +89,7 @@ func (e *Error) Error() string {
 	}
 	for _, one := range e.Errors {
 		if one.Message != e.Message {
-			text += "; " + one.Message
+			text += "; " + one.Error()
 		}
 	}
 	if e.Reason != "" {
@@ -115,63 +107,39 @@ func (e *Error) Is(target error) bool {
 	return ok && reason == e.Reason
 }
 
-// wireError is an error as JSON-RPC has it.
-type wireError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data"`
+// GraphQLError is an error in a query, or in a part of its answer.
+type GraphQLError struct {
+	Message    string         `json:"message"`
+	Path       []any          `json:"path,omitempty"` // of the field that could not be given
+	Extensions map[string]any `json:"extensions,omitempty"`
 }
 
-func (w *wireError) error(status int) *Error {
-	e := &Error{Code: w.Code, Message: w.Message, Data: w.Data}
-	if status != http.StatusOK {
-		e.Status = status
-	}
-	var data struct {
-		Reason         Reason
-		Field          string
-		Detail         string
-		Hint           string
-		RetryAfterMs   int64
-		Position       string
-		OldestPosition string
-		OldestSequence int64
-		Errors         []GraphQLError
-	}
-	// Data of another shape (a list, of base A2A) says nothing that is known here.
-	if json.Unmarshal(w.Data, &data) == nil {
-		e.Reason, e.Field, e.Detail, e.Hint = data.Reason, data.Field, data.Detail, data.Hint
-		e.RetryAfter = time.Duration(data.RetryAfterMs) * time.Millisecond
-		e.Position, e.OldestPosition, e.OldestSequence, e.Errors = data.Position, data.OldestPosition, data.OldestSequence, data.Errors
-	}
-	return e
+// Reason is why, "" if the server did not say.
+func (g *GraphQLError) Reason() Reason { return Reason(g.text("code")) }
+
+func (g *GraphQLError) text(name string) string {
+	text, _ := g.Extensions[name].(string) // what is no text is none
+	return text
 }
 
-// maxQuoted bounds what an error quotes of an answer.
-const maxQuoted = 500
-
-// refusal is the error of an answer with another HTTP status than 200.
-func refusal(response *http.Response, body []byte) error {
-	var answer struct {
-		Error *wireError `json:"error"`
+// Error is where it was, and the message.
+func (g *GraphQLError) Error() string {
+	var path []string
+	for _, step := range g.Path {
+		path = append(path, fmt.Sprint(step))
 	}
-	if json.Unmarshal(body, &answer) != nil || answer.Error == nil || answer.Error.Message == "" {
-		text := strings.TrimSpace(string(body[:min(len(body), maxQuoted)]))
-		return &Error{Status: response.StatusCode, Message: fmt.Sprintf("the server answered %s: %s", response.Status, text), RetryAfter: backoff.Hint(response.Header)}
+	if len(path) == 0 {
+		return g.Message
 	}
-	e := answer.Error.error(response.StatusCode)
-	if e.RetryAfter == 0 {
-		e.RetryAfter = backoff.Hint(response.Header)
-	}
-	return e
+	return strings.Join(path, ".") + ": " + g.Message
 }
 
 // passing tells whether the same request may succeed later: nothing is wrong with
 // it, or nobody knows what became of it.
 func passing(err error) bool {
 	var e *Error
-	if !errors.As(err, &e) {
-		return true // the connection
+	if !errors.As(err, &e) { // the connection
+		return !errors.As(err, new(*tls.CertificateVerificationError))
 	}
 	switch e.Reason {
 	case RateLimited, Overloaded, Timeout, OutcomeUnknown, serverShutdown:

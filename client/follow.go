@@ -6,6 +6,8 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
+	"time"
 
 	"koine/internal/sse"
 )
@@ -18,39 +20,57 @@ type event struct {
 	connection int
 }
 
-// follow calls a method whose answer is a stream. It connects again when the
-// connection is lost, and behind the last words of a server that goes down or finds
-// the client slow. Any other last words are the error that ends it.
+// follow calls a method whose answer is a stream.
 func (c *Client) follow(ctx context.Context, method string, params any) iter.Seq2[event, error] {
+	body, err := request(method, params)
+	if err != nil {
+		return func(yield func(event, error) bool) { yield(event{}, err) }
+	}
+	// With Last-Event-ID, even an empty one, events have ids.
+	header := http.Header{"Content-Type": {"application/json"}, "Last-Event-Id": {""}}
+	connect := sse.NewRequest(http.MethodPost, c.rpc, header, body)
+	read := func(e sse.Event) (json.RawMessage, error) {
+		if len(e.Data) == 0 {
+			return nil, nil
+		}
+		return resultOf(e.Data)
+	}
+	return c.stream(ctx, connect, read, serverShutdown, slowConsumer)
+}
+
+// stream tells what read makes of the events. It connects again when the connection is
+// lost, and behind last words of the server that have one of these reasons. Any others
+// are the error that ends it.
+func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.Event) (json.RawMessage, error), goesOn ...Reason) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
-		body, err := request(method, params)
-		if err != nil {
-			yield(event{}, err)
-			return
-		}
-		// With Last-Event-ID, even an empty one, events have ids.
-		header := http.Header{"Content-Type": {"application/json"}, "Last-Event-Id": {""}}
-		connections, again := 0, sse.NewRequest(http.MethodPost, c.rpc, header, body)
-		connect := func(ctx context.Context, last string) (*http.Request, error) {
-			connections++
-			return again(ctx, last)
-		}
+		connections := 0
+		var last *Error // the last words
 		options := sse.ClientOptions{
-			Request: connect, HTTP: c.http, Refused: refusal,
-			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, Retrying: c.retry.Retrying,
+			HTTP: c.http, Refused: refusal,
+			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFirst,
+			Request: func(ctx context.Context, at string) (*http.Request, error) {
+				connections++
+				return connect(ctx, at)
+			},
+			Retrying: func(cause error, wait time.Duration) {
+				if last != nil {
+					cause = last
+				}
+				if last = nil; c.retry.Retrying != nil {
+					c.retry.Retrying(plain(cause), wait)
+				}
+			},
 		}
 		for e, err := range sse.Subscribe(ctx, options) {
 			if err != nil {
 				yield(event{}, plain(err))
 				return
 			}
-			out := event{position: e.ID, connection: connections}
-			if len(e.Data) > 0 {
-				if out.result, err = resultOf(e.Data); errors.Is(err, serverShutdown) || errors.Is(err, slowConsumer) {
-					continue
-				}
+			result, err := read(e)
+			if last = nil; errors.As(err, &last) && slices.Contains(goesOn, last.Reason) {
+				continue
 			}
-			if !yield(out, err) || err != nil {
+			if !yield(event{position: e.ID, result: result, connection: connections}, err) || err != nil {
 				return
 			}
 		}

@@ -61,7 +61,7 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 			}
 		}
 		for failed := 0; ; {
-			stopped, err := c.stream(ctx, channel, &last, func(m *Message) bool {
+			stopped, err := c.messages(ctx, channel, &last, func(m *Message) bool {
 				failed = 0
 				return yield(m, nil)
 			})
@@ -79,8 +79,8 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 	}
 }
 
-// stream reads one stream from behind last, which it keeps up to date.
-func (c *Client) stream(ctx context.Context, channel string, last *int64, tell func(*Message) bool) (stopped bool, err error) {
+// messages reads one stream from behind last, which it keeps up to date.
+func (c *Client) messages(ctx context.Context, channel string, last *int64, tell func(*Message) bool) (stopped bool, err error) {
 	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}) {
 		if err != nil {
 			return false, err

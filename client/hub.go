@@ -1,17 +1,13 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"koine/internal/backoff"
 	"koine/internal/sse"
 )
 
@@ -60,24 +56,29 @@ type ReportArtifact struct {
 // OpenAgent opens an agent behind the hub, whose card is its own, with the same
 // options.
 func OpenAgent(ctx context.Context, hub, id string, o Options) (*Client, error) {
-	return Open(ctx, strings.TrimRight(hub, "/")+"/agents/"+url.PathEscape(id), o)
+	c, err := Open(ctx, strings.TrimRight(hub, "/")+"/agents/"+url.PathEscape(id), o)
+	if err != nil {
+		return nil, err
+	}
+	c.ours = true
+	return c, nil
 }
 
 // RegisterAgent puts an agent on the hub, so that it can be asked, or says anew what it
 // is. The card is a JSON object with name, description, version, capabilities, skills
 // and whatever else (docs/protocol.md, section 10).
 func (c *Client) RegisterAgent(ctx context.Context, id string, card any) error {
-	return c.hub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
+	return c.atHub(ctx, http.MethodPut, "/agents/"+url.PathEscape(id), card)
 }
 
 // DeregisterAgent takes an agent off the hub.
 func (c *Client) DeregisterAgent(ctx context.Context, id string) error {
-	return c.hub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
+	return c.atHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
 }
 
 // Report says what became of a task in the agent's mailbox.
 func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
-	return c.hub(ctx, http.MethodPost, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), r)
+	return c.atHub(ctx, http.MethodPost, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), r)
 }
 
 // Mailbox tells what the agent is asked, what waits first, until the caller stops, the
@@ -86,89 +87,62 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 // reported: who works on it for long reports TASK_STATE_WORKING first.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		options := sse.ClientOptions{
-			Request: sse.NewRequest(http.MethodGet, c.origin+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil),
-			HTTP:    c.http, Refused: hubRefusal,
-			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, Retrying: c.retry.Retrying,
-		}
-		for e, err := range sse.Subscribe(ctx, options) {
+		connect := sse.NewRequest(http.MethodGet, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)
+		for e, err := range c.stream(ctx, connect, lettersOf, resync, closed, serverShutdown, Timeout) {
 			if err != nil {
-				yield(nil, plain(err))
+				yield(nil, err)
 				return
 			}
-			switch e.Name {
-			case "letter":
-				letter := &Letter{Raw: e.Data}
-				if err := unmarshal(e.Data, letter); err != nil {
-					yield(nil, err)
-					return
-				}
-				if !yield(letter, nil) {
-					return
-				}
-			case "error":
-				if last := hubError(http.StatusOK, e.Data); !last.goesOn() {
-					yield(nil, last)
-					return
-				}
+			if e.result == nil {
+				continue
+			}
+			letter := &Letter{Raw: e.result}
+			if err := unmarshal(e.result, letter); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(letter, nil) {
+				return
 			}
 		}
 	}
 }
 
-// goesOn tells which last words of a mailbox are no reason to stop.
-func (e *Error) goesOn() bool {
-	return e.Reason == resync || e.Reason == closed || e.Reason == serverShutdown || e.Reason == Timeout
+// lettersOf is the letter in an event of a mailbox, or the last words. Other events are
+// of a newer server.
+func lettersOf(e sse.Event) (json.RawMessage, error) {
+	switch e.Name {
+	case "letter":
+		return e.Data, nil
+	case "error":
+		var last struct{ Error wireError }
+		if err := unmarshal(e.Data, &last); err != nil {
+			return nil, err
+		}
+		return nil, last.Error.error()
+	}
+	return nil, nil
 }
 
-func (c *Client) hub(ctx context.Context, method, path string, said any) error {
+// hub is the address of the server, also where an agent behind it was opened.
+func (c *Client) hub() string {
+	if at := strings.LastIndex(c.base, "/agents/"); at >= 0 && !strings.Contains(c.base[at+len("/agents/"):], "/") {
+		return c.base[:at]
+	}
+	return c.base
+}
+
+func (c *Client) atHub(ctx context.Context, method, path string, said any) error {
 	body, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, c.origin+path, bytes.NewReader(body))
-	if err != nil {
+	send := func() error {
+		_, err := c.exchange(ctx, method, c.hub()+path, body)
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(r)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
+	if method == http.MethodPut { // what is there already is put there again
+		return c.retry.until(ctx, send)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerBytes))
-	if err != nil {
-		return fmt.Errorf("client: the answer broke off: %w", err)
-	}
-	if response.StatusCode/100 != 2 {
-		return hubRefusal(response, text)
-	}
-	return nil
-}
-
-func hubRefusal(response *http.Response, body []byte) error {
-	e := hubError(response.StatusCode, body)
-	if e.Message == "" {
-		return refusal(response, body)
-	}
-	e.RetryAfter = backoff.Hint(response.Header)
-	return e
-}
-
-// hubError is an error as the hub writes it.
-func hubError(status int, body []byte) *Error {
-	var answer struct {
-		Error struct {
-			Code    Reason
-			Message string
-			Details struct{ Field, Hint string }
-		}
-	}
-	// Of what is written otherwise the caller makes what can be made.
-	_ = json.Unmarshal(body, &answer)
-	e := &Error{Reason: answer.Error.Code, Message: answer.Error.Message, Field: answer.Error.Details.Field, Hint: answer.Error.Details.Hint, Data: body}
-	if status != http.StatusOK {
-		e.Status = status
-	}
-	return e
+	return send()
 }

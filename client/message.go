@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +30,17 @@ type Message struct {
 	ExpiresAt      int64             `json:"expiresAt"`
 	ReplyToID      string            `json:"replyToId"`
 	ThreadID       string            `json:"threadId"`
+	Retracts       string            `json:"retracts"` // the message that this one takes back
 	Withheld       string            `json:"withheld"` // why it has no parts: retracted, expired, addressed, evicted
+	// Raw is all that the server sent.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps what it reads in Raw.
+func (m *Message) UnmarshalJSON(text []byte) error {
+	type plain Message
+	m.Raw = slices.Clone(text)
+	return json.Unmarshal(text, (*plain)(m))
 }
 
 // Text is what stands in its parts that are texts, a line for each.
@@ -83,11 +94,13 @@ type Publication struct {
 // Published is what became of a publication.
 type Published struct {
 	Message             *Message `json:"event"`
-	Replayed            bool     `json:"replayed"` // it was there already, under its key
-	StatementsAffected  int      `json:"statementsAffected"`
+	Replayed            bool     `json:"replayed"`           // it was there already, under its key
+	StatementsAffected  int      `json:"statementsAffected"` // by its facts
 	VerificationStatus  string   `json:"verificationStatus"` // of its facts
 	VerificationDetails string   `json:"verificationDetails"`
 	ProposalID          string   `json:"proposalId"` // of facts that wait for a review
+	// Raw is all that the server sent.
+	Raw json.RawMessage `json:"-"`
 }
 
 // Publish says something. It is sent again, with the same key, while it is not known
@@ -96,11 +109,14 @@ func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error)
 	if err := c.needs(Channels); err != nil {
 		return nil, err
 	}
-	if p.IdempotencyKey == "" {
+	if p.IdempotencyKey == "" && !c.retry.FailFirst {
 		p.IdempotencyKey = uuid.NewString()
 	}
 	out := new(Published)
-	if err := c.callAgain(ctx, "channels/publish", p, out); err != nil {
+	if err := c.callAgain(ctx, "channels/publish", p, &out.Raw); err != nil {
+		return nil, err
+	}
+	if err := unmarshal(out.Raw, out); err != nil {
 		return nil, err
 	}
 	if out.Message == nil {

@@ -1,12 +1,30 @@
 package client
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Patch is a change of one statement. Add, Remove and Replace make one; In, Certain,
 // From and the other methods give a copy that says more.
 type Patch struct {
 	Op        string    `json:"op"` // add, remove, replace
 	Statement Statement `json:"statement"`
+
+	raw json.RawMessage // in place of all that
+}
+
+// RawPatch is a patch that is there as JSON already, as docs/protocol.md has it. It is
+// sent as it is, whatever its fields and methods say.
+func RawPatch(patch json.RawMessage) Patch { return Patch{raw: patch} }
+
+// MarshalJSON writes the patch as it is sent.
+func (p Patch) MarshalJSON() ([]byte, error) {
+	if p.raw != nil {
+		return p.raw, nil
+	}
+	type plain Patch
+	return json.Marshal(plain(p))
 }
 
 // Statement is a statement with what is said of it.

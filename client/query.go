@@ -45,6 +45,9 @@ type QueryMetadata struct {
 	Sources        []string       `json:"sources"` // whose assertions were read, up to 20
 	Errors         []GraphQLError `json:"errors,omitempty"`
 	Truncated      []Truncation   `json:"truncated,omitempty"` // where a budget cut
+	Hints          []Hint         `json:"hints,omitempty"`     // names that nothing has
+	// Raw is all that the server sent of it.
+	Raw json.RawMessage `json:"-"`
 }
 
 // Truncation is a list that a budget made shorter.
@@ -54,35 +57,52 @@ type Truncation struct {
 	Cursor string `json:"cursor"` // where it goes on
 }
 
+// Hint is about a name in a query that nothing in the graph has.
+type Hint struct {
+	Path    []any    `json:"path"`
+	Message string   `json:"message"`
+	Nearest []string `json:"nearest,omitempty"` // what may have been meant
+}
+
 // Query reads the graph. The answer's data goes into what into points to, as
 // json.Unmarshal does it: a struct, a map, or a json.RawMessage for the JSON as it
 // is; nil drops it.
 //
 // Where only a part could be given, into has that part, and the error is an *Error
 // with what is wrong in Errors.
+//
+// A query is sent again while there is no answer. A text that holds a mutation is sent
+// once: make changes with Update, which may be sent again.
 func (c *Client) Query(ctx context.Context, q Query, into any) (*QueryMetadata, error) {
 	if err := c.queries(); err != nil {
 		return nil, err
 	}
 	var answer struct {
 		Data     json.RawMessage `json:"data"`
-		Metadata *QueryMetadata  `json:"queryMetadata"`
+		Metadata json.RawMessage `json:"queryMetadata"`
 	}
-	answer.Metadata = new(QueryMetadata)
-	// It may hold a mutation, which is not to be made twice.
-	if err := c.call(ctx, "knowledge/query", q.params(), &answer); err != nil {
+	call := c.call
+	if onlyReads(q.Text) {
+		call = c.callAgain
+	}
+	if err := call(ctx, "knowledge/query", q.params(), &answer); err != nil {
 		return nil, err
+	}
+	meta := &QueryMetadata{Raw: answer.Metadata}
+	if len(meta.Raw) > 0 {
+		if err := unmarshal(meta.Raw, meta); err != nil {
+			return nil, err
+		}
 	}
 	if into != nil && len(answer.Data) > 0 {
 		if err := json.Unmarshal(answer.Data, into); err != nil {
-			return answer.Metadata, fmt.Errorf("client: the data of the answer: %w", err)
+			return meta, fmt.Errorf("client: the data of the answer: %w", err)
 		}
 	}
-	if errs := answer.Metadata.Errors; len(errs) > 0 {
-		reason, _ := errs[0].Extensions["code"].(string)
-		return answer.Metadata, &Error{Reason: Reason(reason), Message: "the answer is not whole", Errors: errs}
+	if errs := meta.Errors; len(errs) > 0 {
+		return meta, &Error{Reason: errs[0].Reason(), Message: "the answer has errors", Errors: errs}
 	}
-	return answer.Metadata, nil
+	return meta, nil
 }
 
 func (q *Query) params() map[string]any {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 )
@@ -43,6 +44,8 @@ type UpdateResult struct {
 	CommitID            string `json:"commitId"`
 	Replayed            bool   `json:"replayed"` // the answer to an earlier one with the same key
 	DryRun              bool   `json:"dryRun"`
+	// Raw is all that the server sent.
+	Raw json.RawMessage `json:"-"`
 }
 
 // Held tells whether the update waits for a review, under ProposalID.
@@ -59,14 +62,17 @@ func (c *Client) Update(ctx context.Context, u Update) (*UpdateResult, error) {
 	}
 	call := c.callAgain
 	if u.IdempotencyKey == "" {
-		if u.Once || u.DryRun {
+		if u.Once || u.DryRun || c.retry.FailFirst {
 			call = c.call
 		} else {
 			u.IdempotencyKey = uuid.NewString()
 		}
 	}
 	result := new(UpdateResult)
-	if err := call(ctx, "knowledge/update", u.params(), result); err != nil {
+	if err := call(ctx, "knowledge/update", u.params(), &result.Raw); err != nil {
+		return nil, err
+	}
+	if err := unmarshal(result.Raw, result); err != nil {
 		return nil, err
 	}
 	if !result.Success && !result.Held() {

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// GraphQL runs an operation at /graphql, as administration needs it: keys, shapes,
+// policies. It reaches mutations that a server does not take through Query. The data
+// goes into what into points to; any error in the answer is an *Error. What only reads
+// is sent again while there is no answer.
+func (c *Client) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return err
+	}
+	run := func() error {
+		text, err := c.exchange(ctx, http.MethodPost, c.base+"/graphql", body)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Data   json.RawMessage `json:"data"`
+			Errors []GraphQLError  `json:"errors"`
+		}
+		switch err := unmarshal(text, &answer); {
+		case err != nil:
+			return err
+		case len(answer.Errors) > 0:
+			return failedWith(answer.Errors)
+		case into == nil:
+			return nil
+		}
+		return unmarshal(answer.Data, into)
+	}
+	if onlyReads(query) {
+		return c.retry.until(ctx, run)
+	}
+	return run()
+}
+
+// onlyReads tells whether a GraphQL document has no mutation. In doubt it has one: an
+// operation or a fragment of this name counts too.
+func onlyReads(document string) bool {
+	depth := 0
+	for rest := document; rest != ""; {
+		switch c := rest[0]; {
+		case c == '#':
+			_, rest, _ = strings.Cut(rest, "\n")
+		case c == '"':
+			rest = behindText(rest)
+		case isNameByte(c):
+			name := rest[:len(rest)-len(strings.TrimLeftFunc(rest, isNameRune))]
+			if depth == 0 && name == "mutation" {
+				return false
+			}
+			rest = rest[len(name):]
+		default:
+			switch c {
+			case '{', '(', '[':
+				depth++
+			case '}', ')', ']':
+				depth--
+			}
+			rest = rest[1:]
+		}
+	}
+	return true
+}
+
+// behindText is what follows on the text that the document begins with.
+func behindText(document string) string {
+	if rest, block := strings.CutPrefix(document, `"""`); block {
+		for {
+			end := strings.Index(rest, `"""`)
+			if end < 0 {
+				return ""
+			}
+			escaped := strings.HasSuffix(rest[:end], `\`)
+			if rest = rest[end+len(`"""`):]; !escaped {
+				return rest
+			}
+		}
+	}
+	for i := 1; i < len(document); i++ {
+		switch document[i] {
+		case '\\':
+			i++
+		case '"', '\n':
+			return document[i+1:]
+		}
+	}
+	return ""
+}
+
+func isNameByte(c byte) bool { return c < 0x80 && isNameRune(rune(c)) }
+
+func isNameRune(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}

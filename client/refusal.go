@@ -1,0 +1,92 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"koine/internal/backoff"
+)
+
+const (
+	// maxRefusalBytes is how much is read of an answer that is no success.
+	maxRefusalBytes = 1 << 20
+	// maxQuoted bounds what an error quotes of an answer.
+	maxQuoted = 500
+)
+
+// wireError is an error as a server writes it: in JSON-RPC, where code is a number, and
+// otherwise over HTTP, where there is none, or it is the reason.
+type wireError struct {
+	Code    json.RawMessage `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+	Details json.RawMessage `json:"details"` // in place of data
+}
+
+func (w *wireError) error() *Error {
+	e := &Error{Message: w.Message, Data: w.Data}
+	if w.Data == nil {
+		e.Data = w.Details
+	}
+	var data struct {
+		Reason         Reason
+		Field          string
+		Detail         string
+		Hint           string
+		RetryAfterMs   int64
+		Position       string
+		OldestPosition string
+		OldestSequence int64
+		Errors         []GraphQLError
+	}
+	// Data of another shape (a list, of base A2A) says nothing that is known here.
+	if json.Unmarshal(e.Data, &data) == nil {
+		e.Reason, e.Field, e.Detail, e.Hint = data.Reason, data.Field, data.Detail, data.Hint
+		e.RetryAfter = time.Duration(data.RetryAfterMs) * time.Millisecond
+		e.Position, e.OldestPosition, e.OldestSequence, e.Errors = data.Position, data.OldestPosition, data.OldestSequence, data.Errors
+	}
+	if json.Unmarshal(w.Code, &e.Code) != nil {
+		// Neither a number nor a text is no code.
+		_ = json.Unmarshal(w.Code, &e.Reason)
+	}
+	return e
+}
+
+// failedWith is the error of an operation that GraphQL's errors are the answer to. There
+// is at least one.
+func failedWith(errs []GraphQLError) *Error {
+	first := &errs[0]
+	e := &Error{Reason: first.Reason(), Message: first.Message, Field: first.text("field"), Hint: first.text("hint"), Errors: errs}
+	if ms, ok := first.Extensions["retryAfterMs"].(float64); ok {
+		e.RetryAfter = time.Duration(ms) * time.Millisecond
+	}
+	return e
+}
+
+// refusal is the error of an answer that is no success.
+func refusal(response *http.Response, body []byte) error {
+	var answer struct {
+		Error  *wireError     `json:"error"`
+		Errors []GraphQLError `json:"errors"`
+	}
+	var e *Error
+	switch err := json.Unmarshal(body, &answer); {
+	case err == nil && answer.Error != nil && answer.Error.Message != "":
+		e = answer.Error.error()
+	case err == nil && len(answer.Errors) > 0 && answer.Errors[0].Message != "":
+		e = failedWith(answer.Errors)
+	default:
+		e = &Error{Message: strings.TrimSuffix(fmt.Sprintf("the server answered %s: %s", response.Status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)]))), ": ")}
+		if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
+			e.Hint = "It is at " + to + " now: use that address."
+		}
+	}
+	e.Status = response.StatusCode
+	if e.RetryAfter == 0 {
+		e.RetryAfter = backoff.Hint(response.Header)
+	}
+	return e
+}
