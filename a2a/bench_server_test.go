@@ -20,6 +20,7 @@ import (
 	"koine/graph/transport"
 	"koine/internal/httpd"
 	"koine/internal/sse"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -36,7 +37,7 @@ func startBench(b *testing.B) *benchServer {
 	b.Helper()
 	rooms := channels.New(channels.Options{})
 	store, err := kg.Open(b.TempDir(), kg.Options{
-		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Access: rooms.Guard(kg.AllowAll{}), OnSystemChange: rooms.Follow,
+		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Access: tasks.NewGuard(rooms.Guard(kg.AllowAll{})), OnSystemChange: rooms.Follow,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -51,7 +52,13 @@ func startBench(b *testing.B) *benchServer {
 	streams := sse.New(sse.Options{})
 	engine := graph.NewEngine(graph.Deps{Store: store, Prefixes: prefixes}, graph.Options{})
 	server := httpd.New(httpd.Options{Store: store, Streams: streams})
-	server.HandleRPC(a2a.NewHandler(a2a.Deps{Store: store, Querier: engine, Channels: rooms, Streams: streams, Prefixes: prefixes}, a2a.Options{}))
+	work := tasks.New(tasks.Options{})
+	endpoint := a2a.NewHandler(a2a.Deps{Store: store, Querier: engine, Channels: rooms, Tasks: work, Streams: streams, Prefixes: prefixes}, a2a.Options{})
+	work.Handle(kg.System, endpoint.Self())
+	if err := work.Load(b.Context(), store); err != nil {
+		b.Fatal(err)
+	}
+	server.HandleRPC(endpoint)
 	server.Handle("/graphql", httpd.GraphQL, transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{}))
 	listener, err := httpd.Listen("127.0.0.1:0", false)
 	if err != nil {
@@ -63,6 +70,7 @@ func startBench(b *testing.B) *benchServer {
 	b.Cleanup(func() {
 		stop()
 		err := <-ended
+		work.Close()
 		rooms.Close()
 		if err := errors.Join(err, store.Close()); err != nil {
 			b.Error(err)

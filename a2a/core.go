@@ -148,7 +148,7 @@ func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, err
 	if p.Wait {
 		wait, cancel := context.WithTimeout(ctx, h.options.MaxSendWait)
 		defer cancel()
-		t, err = h.tasks.Wait(wait, c.caller, t.ID, reading)
+		t, err = h.tasks.Wait(wait, c.caller, t, reading)
 	} else if p.History >= 0 {
 		t, err = h.tasks.Get(ctx, c.caller, t.ID, reading)
 	}

@@ -36,7 +36,7 @@ func TestLargeResultsComeInChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := s.tasks.Wait(t.Context(), ann, sent.Task.ID, tasks.Whole)
+	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.Whole)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,22 @@ func Class(name string) (string, []kg.Term) { return classes, []kg.Term{Property
 // these objects and no others, the others stay as they are.
 func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
 	for _, name := range sorted(properties) {
-		predicate := Property(name)
-		if name == classes {
-			predicate = kg.IRI(kg.RDFType)
+		stand, err := objectsOf(tx, kg.Pattern{Subject: subject, Predicate: predicateOf(name), Graph: graph})
+		if err != nil {
+			return err
 		}
-		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicate, Graph: graph}, properties[name]); err != nil {
+		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, stand, properties[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteOver is Write over a record that was read in the same update and stands as it
+// was: nothing is read again. It is empty for a subject that is new.
+func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error {
+	for _, name := range sorted(properties) {
+		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, was[name], properties[name]); err != nil {
 			return err
 		}
 	}
@@ -44,30 +55,39 @@ func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
 
 func sorted(r Record) []string { return slices.Sorted(maps.Keys(r)) }
 
-// writeProperty adds the objects that are not there, and removes the others.
-func writeProperty(tx *kg.Tx, q kg.Quad, objects []kg.Term) error {
-	var gone []kg.Quad
-	var stand []kg.Term
-	for st, err := range tx.MatchOwn(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Graph: q.Graph}) {
+// predicateOf is the property that has the name in a record.
+func predicateOf(name string) kg.Term {
+	if name == classes {
+		return kg.IRI(kg.RDFType)
+	}
+	return Property(name)
+}
+
+func objectsOf(tx *kg.Tx, p kg.Pattern) (out []kg.Term, err error) {
+	for st, err := range tx.MatchOwn(p) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if slices.Contains(objects, st.Object) {
-			stand = append(stand, st.Object)
+		out = append(out, st.Object)
+	}
+	return out, nil
+}
+
+// writeProperty removes the objects that stand and are not among those that are to,
+// and adds the others.
+func writeProperty(tx *kg.Tx, q kg.Quad, stand, objects []kg.Term) error {
+	for _, o := range stand {
+		if q.Object = o; slices.Contains(objects, o) {
 			continue
 		}
-		gone = append(gone, st.Quad)
-	}
-	for _, quad := range gone {
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: quad}); err != nil {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
 			return err
 		}
 	}
-	for _, object := range objects {
-		if slices.Contains(stand, object) {
+	for _, o := range objects {
+		if q.Object = o; slices.Contains(stand, o) {
 			continue
 		}
-		q.Object = object
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 			return err
 		}

@@ -101,7 +101,13 @@ func (e *edit) hand(c *Chunk) error {
 	if c.Complete {
 		r[propComplete] = []kg.Term{kg.Boolean(true)}
 	}
-	if err := records.Write(e.tx, e.graph, subject, r); err != nil {
+	write := records.Write
+	if !there {
+		write = func(tx *kg.Tx, graph, subject kg.Term, r records.Record) error {
+			return records.WriteOver(tx, graph, subject, nil, r)
+		}
+	}
+	if err := write(e.tx, e.graph, subject, r); err != nil {
 		return err
 	}
 	return e.state(kg.Add, subject, records.Property(propChunk), jsonText(raw))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"koine/internal/records"
@@ -17,7 +16,8 @@ type edit struct {
 	agent  kg.AgentID // who changes it
 	task   *Task      // as it will be, without history and artifacts
 	graph  kg.Term
-	record records.Record // what of the task itself is to be written
+	was    records.Record // the task itself as it stands; empty for a new one
+	record records.Record // what of it is to be written
 }
 
 // find begins to change a task that the principal takes part in.
@@ -38,7 +38,7 @@ func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 			return nil, err
 		}
 		task := taskOf(id, r)
-		return &edit{tx: tx, agent: p.ID, task: task, graph: st.Graph, record: records.Record{}}, nil
+		return &edit{tx: tx, agent: p.ID, task: task, graph: st.Graph, was: r, record: records.Record{}}, nil
 	}
 	return nil, errNoTask()
 }
@@ -48,7 +48,7 @@ func (e *edit) write() error {
 	e.task.Version++
 	e.task.Updated = e.tx.Time()
 	e.record[propVersion], e.record[propUpdated] = []kg.Term{kg.Integer(e.task.Version)}, []kg.Term{kg.DateTime(e.task.Updated)}
-	return records.Write(e.tx, e.graph, e.task.ID.Entity(), e.record)
+	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
 // add states something about an entity that is new.
@@ -133,15 +133,21 @@ func (e *edit) clearMail() error {
 	return nil
 }
 
-// inMail lists the task's messages that are in its handler's mailbox.
+// inMail lists the task's messages that are in its handler's mailbox. They are the
+// last: what a handler reports takes all out that came before.
 func (e *edit) inMail() (out []kg.Term, err error) {
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}) {
-		if err != nil {
-			return nil, err
+	for n := e.task.Messages; n > 0; n-- {
+		subject, there := e.task.ID.message(n), false
+		for _, err := range e.tx.MatchOwn(kg.Pattern{Subject: subject, Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}) {
+			if err != nil {
+				return nil, err
+			}
+			there = true
 		}
-		if strings.HasPrefix(st.Subject.Value(), e.task.ID.Entity().Value()+"/") {
-			out = append(out, st.Subject)
+		if !there {
+			break
 		}
+		out = append(out, subject)
 	}
 	return out, nil
 }

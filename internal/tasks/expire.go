@@ -44,7 +44,9 @@ func (s *Service) expireDue(ctx context.Context) error {
 	return nil
 }
 
-// unclaimed lists tasks that wait for their handler since before a time.
+// unclaimed lists tasks that wait for their handler since before a time. It looks at
+// those that were made by then and not at all that wait: they come in the order in
+// which they were made.
 func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID, err error) {
 	snapshot, err := s.view(ctx, own())
 	if err != nil {
@@ -55,13 +57,21 @@ func (s *Service) unclaimed(ctx context.Context, before time.Time) (ids []TaskID
 		if err != nil {
 			return nil, err
 		}
+		id := idOf(st.Subject)
+		if id.made().After(before.Add(madeSlack)) {
+			break
+		}
 		_, handler, ok := pairOf(st.Graph)
 		if !ok || s.worker(handler) != nil || st.Assertions[0].Time.After(before) {
 			continue
 		}
-		if ids = append(ids, idOf(st.Subject)); len(ids) == maxExpired {
+		if ids = append(ids, id); len(ids) == maxExpired {
 			break
 		}
 	}
 	return ids, nil
 }
+
+// madeSlack is how much later than the next a task may be in the order of the index:
+// its id is made before it is its turn to be written.
+const madeSlack = time.Minute

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -68,6 +69,15 @@ func keyOf(artifact kg.Term) string {
 func (t TaskID) valid() bool {
 	_, err := uuid.Parse(string(t))
 	return err == nil && len(t) == len("00000000-0000-0000-0000-000000000000")
+}
+
+// made is when the id was made; the zero time for an id of another kind.
+func (t TaskID) made() time.Time {
+	id, err := uuid.Parse(string(t))
+	if err != nil || id.Version() != 7 {
+		return time.Time{}
+	}
+	return time.Unix(id.Time().UnixTime())
 }
 
 func newID() (string, error) {

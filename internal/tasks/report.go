@@ -27,12 +27,20 @@ type Report struct {
 // Errors: CodeTaskNotFound; CodePermissionDenied for its creator; CodeTaskEnded;
 // CodeInvalid; CodeLimitExceeded.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
-	agent, err := by.Agent()
-	if err != nil {
+	if err := s.report(ctx, by, id, r); err != nil {
 		return nil, err
 	}
+	return s.Get(ctx, by, id, Whole)
+}
+
+// report is Report for who does not want to know what became of the task.
+func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Report) error {
+	agent, err := by.Agent()
+	if err != nil {
+		return err
+	}
 	if err := r.check(agent); err != nil {
-		return nil, err
+		return err
 	}
 	err = s.change(ctx, by, "tasks/report", id, func(e *edit) error {
 		if e.task.Handler != agent && !administers(by.Principal) {
@@ -40,13 +48,10 @@ func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		}
 		return r.write(e)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if r.State.Ended() {
+	if err == nil && r.State.Ended() {
 		s.desk.stop(id)
 	}
-	return s.Get(ctx, by, id, Whole)
+	return err
 }
 
 func administers(p kg.Principal) bool {

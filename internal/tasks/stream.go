@@ -72,7 +72,17 @@ func (s *Service) FollowFrom(ctx context.Context, by caller.Caller, id TaskID, a
 	return st, s.open(ctx, snapshot, st, from)
 }
 
-// open begins to watch. Everything that changes a task moves its version on.
+// followKnown follows a task behind what the caller has read of it.
+func (s *Service) followKnown(ctx context.Context, by caller.Caller, t *Task) (*Stream, error) {
+	agent, err := by.Agent()
+	if err != nil {
+		return nil, err
+	}
+	st := &Stream{about: t, id: t.ID, graph: t.Graph(), after: s.Behind(t)}
+	return st, s.watch(ctx, by.Reader(agent), st, st.after)
+}
+
+// open begins to watch behind what was told before.
 func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, from kg.Position) (err error) {
 	if st.graph, err = graphIn(snapshot, st.id); err != nil {
 		return err
@@ -88,9 +98,13 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 	}
 	end := kg.Position{Epoch: snapshot.Position().Epoch, Revision: changed, Index: kg.EndOfCommit}
 	st.over = st.about.Status.State.Ended() && st.after.Compare(end) >= 0
-	view := snapshot.View()
+	return s.watch(ctx, snapshot.View().Principal, st, from)
+}
+
+// watch watches the version: everything that changes a task moves it on.
+func (s *Service) watch(ctx context.Context, reader kg.Principal, st *Stream, from kg.Position) (err error) {
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
-		View:     kg.View{Principal: view.Principal, Graphs: []kg.Term{st.graph}},
+		View:     kg.View{Principal: reader, Graphs: []kg.Term{st.graph}},
 		Patterns: []kg.Pattern{{Subject: st.id.Entity(), Predicate: records.Property(propVersion), Graph: st.graph}},
 	}, from)
 	return err

@@ -7,17 +7,17 @@ import (
 	"koine/kg"
 )
 
-// Wait waits until the handler has nothing more to do with a task, or its time is
-// over, and reads it then.
+// Wait waits until the handler has nothing more to do with a task, which stood as it
+// is given, or its time is over, and reads it then.
 //
 // Errors: those of Get; the context's, but that its time is over.
-func (s *Service) Wait(ctx context.Context, by caller.Caller, id TaskID, r Reading) (*Task, error) {
-	st, err := s.Follow(ctx, by, id)
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	if !st.Task.Status.State.Rests() {
+func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r Reading) (*Task, error) {
+	if !t.Status.State.Rests() {
+		st, err := s.followKnown(ctx, by, t)
+		if err != nil {
+			return nil, err
+		}
+		defer st.Close()
 		for e, err := range st.Events() {
 			if err != nil && ctx.Err() != context.DeadlineExceeded {
 				return nil, err
@@ -27,7 +27,7 @@ func (s *Service) Wait(ctx context.Context, by caller.Caller, id TaskID, r Readi
 			}
 		}
 	}
-	return s.Get(context.WithoutCancel(ctx), by, id, r)
+	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
 }
 
 // Rests tells whether nothing comes of the handler until somebody else does something.

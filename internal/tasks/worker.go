@@ -30,8 +30,7 @@ type Job struct {
 
 // Report says what becomes of the task.
 func (j *Job) Report(ctx context.Context, r Report) error {
-	_, err := j.service.Report(ctx, own(), j.Task.ID, r)
-	return err
+	return j.service.report(ctx, own(), j.Task.ID, r)
 }
 
 // run does the work, and sees to it that the task comes to something.

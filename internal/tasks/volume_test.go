@@ -1,0 +1,86 @@
+package tasks_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// looked is how many terms were looked up while something was done, which goes with
+// how much was read.
+func (b *bench) looked(do func()) int {
+	before := b.store.Stats()
+	do()
+	after := b.store.Stats()
+	return int(after.CacheHits + after.CacheMisses - before.CacheHits - before.CacheMisses)
+}
+
+// life is a task from its message to its end.
+func (b *bench) life() {
+	b.t.Helper()
+	task := b.send(ann, tasks.Sending{})
+	b.report(task.ID, tasks.Report{State: tasks.Working})
+	b.send(ann, tasks.Sending{Task: task.ID})
+	b.report(task.ID, tasks.Report{State: tasks.Completed, Artifacts: []tasks.Chunk{chunk("a", false, "x")}})
+	if _, err := b.Wait(b.t.Context(), as(ann), b.get(as(ann), task.ID), tasks.Whole); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// What a task costs does not depend on how many others wait for the same handler.
+func TestTasksByTheThousand(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	const few, many = 20, 1500
+	for range few {
+		b.send(ann, tasks.Sending{})
+	}
+	alone := b.looked(b.life)
+	for range many {
+		b.send(ann, tasks.Sending{})
+	}
+	if among := b.looked(b.life); among > 2*alone+100 {
+		t.Errorf("a task took %d terms among %d others, and %d among %d", alone, few, among, many)
+	}
+	var due []tasks.TaskID
+	unclaimed := func(before time.Time) func() {
+		return func() {
+			var err error
+			if due, err = b.Unclaimed(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := b.looked(unclaimed(time.Now().Add(-time.Hour))); n > 100 || len(due) > 0 {
+		t.Errorf("to find that none of them is due, %d terms were looked up; due are %d", n, len(due))
+	}
+	if unclaimed(time.Now().Add(time.Hour))(); len(due) != 1000 {
+		t.Errorf("an hour later %d are due, want as many as expire in one round", len(due))
+	}
+}
+
+// quick is a worker that is done at once.
+type quick struct{}
+
+func (quick) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Message, error) {
+	return nil, nil
+}
+
+func (quick) Work(context.Context, *tasks.Job) error { return nil }
+
+// Nothing is kept in memory of tasks that have ended.
+func TestDeskIsCleared(t *testing.T) {
+	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{bot: quick{}})
+	for range 100 {
+		task := b.send(ann, tasks.Sending{})
+		if _, err := b.Wait(t.Context(), as(ann), task, tasks.Reading{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for b.AtDesk() > 0 { // the last goes when it has told of its end
+		time.Sleep(time.Millisecond)
+	}
+}
