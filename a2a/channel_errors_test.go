@@ -61,6 +61,10 @@ func TestInvitedAreOutsiders(t *testing.T) {
 		if err := s.rooms.Invite(t.Context(), by, channels.ChannelID(id), "agent://ivy"); err != nil {
 			t.Fatal(err)
 		}
+		// A bound of its own would tell that it is there.
+		if _, err := s.rooms.Update(t.Context(), by, channels.ChannelID(id), channels.Revision{ExpectedVersion: 1, Limits: &channels.Limits{MessageBytes: 1}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for method, more := range channelCalls {
 		got := s.call(t, "ivy", method, fmt.Sprintf(`{"channelId":%q%s}`, private, more))

@@ -35,7 +35,8 @@ type AuthorCount struct {
 // Counts tells how many messages there were in a channel, by day and author, in this
 // order, and nothing of those who said nothing. The day is that of Message.Time.
 // Whatever becomes of a message later, it stays counted: those of all days and authors
-// together are as many as Channel.Messages. Who reads the channel may ask.
+// together are as many as Channel.Messages, but for what was erased before it was
+// counted. Who reads the channel may ask.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a period that ends before it begins;
 // CodeLimitExceeded past MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while

@@ -3,6 +3,7 @@ package channels_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -118,4 +119,59 @@ func (s *server) erase(t testing.TB, o kg.EraseOptions) {
 		t.Fatalf("erased: %+v, %v", r, err)
 	}
 	s.restart(t)
+}
+
+// A channel closes by itself so long after its last message, also where that was erased;
+// and a message that took another back is still known to have done so.
+func TestErasedIsTheLast(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	c, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.say(t, "ann", c.ID, "one")
+	clock.step(40 * time.Minute)
+	taken, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: m.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Subject: taken.Message.ID.Entity(), Graph: c.ID.MessagesGraph()}})
+	again, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: m.ID})
+	if err != nil || !again.Replayed || again.Message.ID != taken.Message.ID || again.Message.Sequence != 2 || !again.Message.Time.Equal(taken.Message.Time) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	clock.step(40 * time.Minute)
+	if now, err := s.Get(within(t), as("ann"), c.ID); err != nil || now.Status() != channels.Open {
+		t.Errorf("%+v, %v", now, err)
+	}
+	s.say(t, "ann", c.ID, "more") // is decided in a commit
+}
+
+// What was erased before it was counted holds nobody's counts up.
+func TestErasedIsNotCounted(t *testing.T) {
+	const every, most = 4, 20 // messages, and times so many that are not counted yet
+	s := serve(t, channels.Options{CountEvery: every}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	s.say(t, "ann", c.ID, "one")
+	two := s.say(t, "bob", c.ID, "two")
+	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Subject: two.ID.Entity(), Graph: c.ID.MessagesGraph()}})
+	for range 2 * every * most {
+		s.say(t, "ann", c.ID, "more")
+	}
+	var counts []channels.AuthorCount
+	eventually(t, "they are counted", func() bool {
+		var err error
+		counts, err = s.Counts(within(t), as("ann"), c.ID, channels.CountQuery{})
+		return err == nil
+	})
+	n := int64(0)
+	for _, of := range counts {
+		if n += of.Messages; of.Author != "agent://ann" {
+			t.Errorf("counted: %+v", of)
+		}
+	}
+	if n != 1+2*every*most {
+		t.Errorf("%d are counted", n)
+	}
 }

@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,4 +151,45 @@ func TestExpiryAfterRestart(t *testing.T) {
 			t.Errorf("message %d is %+v", m.Sequence, m)
 		}
 	}
+}
+
+// One commit takes away no more content than it may, however few messages that are.
+func TestExpiryInBoundedCommits(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob")
+	const messages = 18 // a little less than 256 KiB each, past 4 MiB
+	due := clock.now().Add(time.Minute)
+	for range messages {
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: channels.Envelope{ExpiresAt: due}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, before := s.contents(t)
+	clock.step(time.Minute)
+	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due.Add(time.Hour)}) // wakes it
+	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
+	if _, now := s.contents(t); now-before-1 != 2 {
+		t.Errorf("%d commits, want 2", now-before-1)
+	}
+}
+
+// What comes and is due before others, of which more wait than are kept in memory, does
+// not wait for them.
+func TestExpiryOfWhatComesLater(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Options{Clock: clock.now, MaxDue: 2}, kg.Options{Clock: clock.now})
+	c := s.make(t, channels.Private, "bob")
+	for i := range 4 {
+		s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Duration(1+i) * time.Hour)})
+	}
+	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	clock.step(2 * time.Minute)
+	eventually(t, "the last expires", func() bool { n, _ := s.contents(t); return n == 4 })
+	if now, err := s.Message(within(t), as("bob"), soon.ID); err != nil || now.Withheld != channels.Expired {
+		t.Errorf("%+v, %v", now, err)
+	}
+	clock.step(24 * time.Hour)
+	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 0 })
 }

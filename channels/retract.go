@@ -21,7 +21,8 @@ type Retraction struct {
 	Message MessageID
 	Reason  string
 	// WithdrawFacts also withdraws the assertions that were made with the message, as
-	// far as they stand as they were made.
+	// far as they stand as they were made: from the channel's own facts, and from where
+	// else the caller may write.
 	WithdrawFacts bool
 	// DryRun tells what would be withdrawn, and changes nothing.
 	DryRun bool
@@ -33,8 +34,9 @@ type RetractionReceipt struct {
 	// Withdrawn are the assertions that went, or would go, each as the patch that
 	// takes it away.
 	Withdrawn []kg.Patch
-	// Kept counts those that stand as they were made and stay, because the caller may
-	// not read them or not write where they are.
+	// Kept counts those that stand as they were made and stay: the caller may not read
+	// them, or not write where they are. In the channel's own facts that is so only where
+	// the withdrawing waits for review, since a proposal is made in its author's name.
 	Kept   int
 	DryRun bool
 }
@@ -111,7 +113,7 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	meta := by.meta("channels/retract")
 	meta.MessageID, meta.DryRun = string(cmp.Or(target.RetractedBy, pub.message.ID)), r.DryRun
 	if r.WithdrawFacts {
-		meta.WhenHeld = pub.withoutFacts
+		meta.WhenHeld = t.withoutFacts
 	}
 	receipt, err := s.store.Update(ctx, meta, t.make)
 	if kg.CodeOf(err) == kg.CodeChannelClosed && len(facts) > 0 && target.Author == agent {
@@ -146,12 +148,13 @@ type retracting struct {
 
 	withdraw  bool
 	withdrawn []kg.Patch
+	lent      []kg.Patch // those of them that the caller could not write itself
 	kept      int
 }
 
 // make retracts the message and withdraws its facts.
 func (t *retracting) make(tx *kg.Tx) error {
-	t.withdrawn, t.kept = nil, 0
+	t.withdrawn, t.lent, t.kept = nil, nil, 0
 	if _, err := t.publish(tx, ""); err != nil {
 		return err
 	}
@@ -165,10 +168,14 @@ func (t *retracting) make(tx *kg.Tx) error {
 		case err != nil:
 			return err
 		case !stands: // withdrawn or said anew since
-		case !seen || tx.MayWrite(f.quad.Graph) != nil:
+		case !seen:
 			t.kept++
+		case tx.MayWrite(f.quad.Graph) == nil:
+			t.withdrawn = append(t.withdrawn, f.gone())
+		case f.quad.Graph == t.message.Channel.FactsGraph(): // whose message goes, its facts there go too
+			t.lent = append(t.lent, f.gone())
 		default:
-			t.withdrawn = append(t.withdrawn, kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source})
+			t.kept++
 		}
 	}
 	for _, p := range t.withdrawn {
@@ -176,7 +183,21 @@ func (t *retracting) make(tx *kg.Tx) error {
 			return err
 		}
 	}
+	for _, p := range t.lent {
+		if err := tx.ApplyOwn(p); err != nil {
+			return err
+		}
+	}
+	t.withdrawn = append(t.withdrawn, t.lent...)
 	return nil
+}
+
+// withoutFacts retracts the message while the withdrawing of its facts waits in a
+// proposal. What the caller could not write itself it cannot propose: that stays.
+func (t *retracting) withoutFacts(tx *kg.Tx, proposal string) error {
+	t.kept += len(t.lent)
+	t.withdrawn, t.lent = t.withdrawn[:len(t.withdrawn)-len(t.lent)], nil
+	return t.publishing.withoutFacts(tx, proposal)
 }
 
 // mark takes the content of the message away, in the commit of the one that says
@@ -226,6 +247,9 @@ type made struct {
 	source   kg.AgentID
 	revision kg.Revision
 }
+
+// gone is the patch that takes the assertion away.
+func (f *made) gone() kg.Patch { return kg.Patch{Op: kg.Remove, Quad: f.quad, Source: f.source} }
 
 // stands tells whether the assertion stands as it was made, for who reads so.
 func (f *made) stands(match matcher) (bool, error) {

@@ -2,6 +2,8 @@ package channels_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,5 +181,103 @@ func TestOverdueIsNotWaitedFor(t *testing.T) {
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
 	if _, now := s.contents(t); now-before < 3 {
 		t.Errorf("%d commits: the test has to have more to do", now-before-1)
+	}
+}
+
+// With a message its facts go from the channel's own facts, also where who takes it back
+// does not publish there any more, or never did; elsewhere what it may not write stays.
+// What it could not propose stays too, where withdrawing waits for review.
+func TestFactsOfWhoDoesNotPublish(t *testing.T) {
+	closed := &closable{graph: kg.IRI("urn:closed")}
+	judge, holder := new(judge), new(holder)
+	s := serve(t, channels.Options{}, kg.Options{Access: closed, Verifier: judge, Holder: holder})
+	draft := channels.Draft{Kind: channels.Broadcast, Members: []channels.Member{{Agent: "bob", Role: channels.Owner}, {Agent: "mod", Role: channels.Moderator}}}
+	c, err := s.Create(within(t), as("ann"), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := int64(0)
+	say := func() *channels.Message {
+		t.Helper()
+		said++
+		var patches []kg.Patch
+		for _, graph := range []kg.Term{{}, kg.IRI("urn:open"), closed.graph} {
+			patches = append(patches, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(said), Graph: graph}})
+		}
+		r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: patches})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Message
+	}
+	left := func() string {
+		t.Helper()
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as("ann").Principal, Graphs: []kg.Term{c.ID.FactsGraph(), kg.IRI("urn:open"), closed.graph}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snapshot.Close()
+		var out []string
+		for st, err := range snapshot.Match(kg.Pattern{Subject: kg.IRI("urn:s")}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			where := strings.TrimPrefix(st.Graph.Value(), "urn:")
+			if st.Graph == c.ID.FactsGraph() {
+				where = "channel"
+			}
+			out = append(out, fmt.Sprint(st.Object.Value(), " ", where))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	}
+	retract := func(by string, m *channels.Message, dry bool, withdrawn, kept int) {
+		t.Helper()
+		out, err := s.Retract(within(t), as(by), channels.Retraction{Channel: c.ID, Message: m.ID, WithdrawFacts: true, DryRun: dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Withdrawn) != withdrawn || out.Kept != kept {
+			t.Errorf("%s: withdrawn %v, kept %d; want %d, %d", by, out.Withdrawn, out.Kept, withdrawn, kept)
+		}
+	}
+	one, two, three, four := say(), say(), say(), say()
+	closed.shut = true
+	retract("mod", one, true, 2, 1)
+	retract("mod", one, false, 2, 1)
+	if got, want := left(), "1 closed, 2 channel, 2 closed, 2 open, 3 channel, 3 closed, 3 open, 4 channel, 4 closed, 4 open"; got != want {
+		t.Errorf("left are %s, want %s", got, want)
+	}
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channels.Observer); err != nil {
+		t.Fatal(err)
+	}
+	retract("bob", two, true, 2, 1)
+	retract("bob", two, false, 2, 1)
+	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see")})
+	wantCode(t, "publishes", err, kg.CodePermissionDenied)
+	remove := kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(3), Graph: c.ID.FactsGraph()}}
+	_, err = s.store.Update(within(t), kg.Meta{Principal: as("bob").Principal}, func(tx *kg.Tx) error { return tx.Apply(remove) })
+	wantCode(t, "withdraws without a retraction", err, kg.CodePermissionDenied)
+	if err := s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: three.ID, WithdrawFacts: true})
+	wantCode(t, "muted", err, kg.CodePermissionDenied)
+	judge.verdict = kg.Verdict{Outcome: kg.Held, Reason: "look", Hold: &kg.Hold{}}
+	retract("mod", three, false, 1, 2)
+	if n := len(holder.held); n != 1 || len(holder.held[0].Patches) != 1 || holder.held[0].Patches[0].Quad.Graph != kg.IRI("urn:open") {
+		t.Errorf("held are %+v", holder.held)
+	}
+	judge.verdict = kg.Verdict{}
+	retract("ann", three, false, 2, 1) // who publishes, later
+	if got, want := left(), "1 closed, 2 closed, 3 closed, 4 channel, 4 closed, 4 open"; got != want {
+		t.Errorf("left are %s, want %s", got, want)
+	}
+	judge.verdict = kg.Verdict{Outcome: kg.Rejected, Reason: "no"}
+	if out, err := s.Retract(within(t), as("mod"), channels.Retraction{Channel: c.ID, Message: four.ID, WithdrawFacts: true}); err != nil || out.Message != nil || out.Verdict.Outcome != kg.Rejected {
+		t.Errorf("refused: %+v, %v", out, err)
+	}
+	if now, err := s.Message(within(t), as("ann"), four.ID); err != nil || now.Withheld != "" {
+		t.Errorf("what was refused: %+v, %v", now, err)
 	}
 }

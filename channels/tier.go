@@ -114,7 +114,7 @@ func (s *Service) admit(by Caller, m *Message) error {
 		return nil
 	}
 	tier, own := s.options.tierOf(by.Principal), Limits{}
-	if e := s.table.get(m.Channel).seenBy(by); e.discovers(m.Author) {
+	if e := s.table.get(m.Channel).as(by.reader(m.Author)).seenBy(by); e.discovers(m.Author) {
 		own = e.Limits
 	}
 	size := m.size()

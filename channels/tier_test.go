@@ -205,3 +205,21 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	open(eve, wide.ID, "").Close()
 }
+
+// The bounds of a channel hold for who has access to its scope by a role of its
+// credential, too.
+func TestBoundsOfWhoHasARole(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"dev"}}})
+	c, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "room", MemberPolicy: channels.ByScope, Limits: channels.Limits{MessageBytes: 100, MessagesPerMinute: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish := func(words string) error {
+		_, err := s.Publish(within(t), withRole("dora", "dev"), channels.Publication{Channel: c.ID, Parts: text("%s", words)})
+		return err
+	}
+	wantLimit(t, "too large", publish(strings.Repeat("x", 100)), kg.CodeLimitExceeded, "messageBytes", 0)
+	wantCode(t, "the first", publish("short"), "")
+	wantCode(t, "the second", publish("short"), kg.CodeRateLimited)
+}

@@ -1105,8 +1105,9 @@ type Mutation {
 
   """
   Takes a message back: a message of its own says so, and the content of the first one is not shown from then on. Its
-  author may, and the channel's owners. To take it back again is to be told of the first time. A channel that is closed
-  takes no retraction (CHANNEL_CLOSED); what a message there asserted is undone by ` + "`" + `revertCommit` + "`" + `.
+  author may, unless it is muted or reads the channel no more, and owners and moderators. To take it back again is to be
+  told of the first time. A channel that is closed takes no retraction (CHANNEL_CLOSED); what a message there asserted
+  is undone by ` + "`" + `revertCommit` + "`" + `.
   """
   retractMessage(
     "Which one, and what of it."
@@ -4244,7 +4245,7 @@ input RetractMessageInput {
   messageId: ID!
   "Why: 1024 characters at the most. The message that says so shows it."
   reason: String
-  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted. That is judged as by ` + "`" + `applyPatches` + "`" + `."
+  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted: from the channel's own facts, and from where else you may write. That is judged as by ` + "`" + `applyPatches` + "`" + `."
   withdrawFacts: Boolean
   "Only tell what would be withdrawn."
   dryRun: Boolean
