@@ -25,6 +25,7 @@ type errorRow struct {
 var errorTable = []errorRow{
 	{kg.CodeAgentNotFound, http.StatusNotFound},
 	{kg.CodeTaskNotFound, http.StatusNotFound},
+	{kg.CodeNotFound, http.StatusNotFound},
 	{kg.CodeTaskEnded, http.StatusConflict},
 	{kg.CodeInvalid, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, http.StatusBadRequest},

@@ -15,6 +15,7 @@ import (
 	"koine/a2a"
 	"koine/internal/agents"
 	"koine/internal/caller"
+	"koine/internal/courier"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -26,6 +27,7 @@ type Deps struct {
 	Card     http.Handler // koine's own
 	Agents   *agents.Directory
 	Tasks    *tasks.Service
+	Courier  *courier.Service
 	Streams  *sse.Server
 }
 
@@ -73,6 +75,9 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"GET /agents/{id}/.well-known/agent.json":      h.card,
 		"GET /agents/{id}/mailbox":                     h.mailbox,
 		"POST /agents/{id}/mailbox/{task}":             h.report,
+		"GET /agents/{id}/webhook":                     h.webhook,
+		"PUT /agents/{id}/webhook":                     h.setWebhook,
+		"DELETE /agents/{id}/webhook":                  h.deleteWebhook,
 	} {
 		h.mux.HandleFunc(pattern, h.serve(do))
 		h.mux.HandleFunc(pattern+"/{$}", h.serve(do))

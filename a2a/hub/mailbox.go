@@ -70,7 +70,8 @@ func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
 				yield(sse.Event{}, err)
 				return
 			}
-			if !yield(sse.Event{Name: eventLetter, Data: plainJSON(v1.Letter(&letter))}, nil) {
+			data, err := Letter(&letter)
+			if !yield(sse.Event{Name: eventLetter, Data: data}, err) || err != nil {
 				return
 			}
 		}

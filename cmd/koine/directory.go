@@ -2,22 +2,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"koine/a2a"
 	"koine/channels"
 	"koine/internal/agents"
+	"koine/internal/courier"
 	"koine/internal/presence"
 	"koine/kg"
 )
 
 // directory is where agents register. One that deregisters leaves all channels, and
-// what is written down of its presence goes.
+// what is written down of its presence, and its web hook, goes.
 func (t *trust) directory(store *kg.Store) *agents.Directory {
 	return agents.NewDirectory(store, agents.DirectoryOptions{
 		Self:     itself(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Of(id).Status) },
-		Leaving:  presence.Forget,
+		Leaving: func(tx *kg.Tx, id kg.AgentID) error {
+			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id))
+		},
 		Left: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 			return err

@@ -171,11 +171,16 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer hooks.Close()
+	carrier := c.courier(log, who)
+	if err := carrier.Load(ctx, store, work); err != nil {
+		return err
+	}
+	defer carrier.Close()
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(about)
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
-	behind := hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Streams: streams},
+	behind := hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.Refused})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Plain, "/agents/": httpd.Plain, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
 		server.Handle(pattern, form, behind)

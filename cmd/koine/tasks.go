@@ -5,9 +5,12 @@ import (
 	"strings"
 
 	"koine/a2a"
+	"koine/a2a/hub"
 	"koine/internal/conformance"
+	"koine/internal/courier"
 	"koine/internal/push"
 	"koine/internal/tasks"
+	"koine/internal/webhook"
 )
 
 // tasks keeps the tasks of a store, once it is loaded. Agents on record take them.
@@ -15,14 +18,20 @@ func (c *serveCommand) tasks(log *slog.Logger, who *identity) *tasks.Service {
 	return tasks.New(tasks.Options{Known: who.knows, Logger: log})
 }
 
-// pushFlags are about push notifications.
+// pushFlags are about web hooks.
 type pushFlags struct {
-	AllowPrivateWebhooks bool `help:"Call web hooks at private and loopback addresses too: whoever creates a task can then have this server call its own network."`
+	AllowPrivateWebhooks bool `help:"Call web hooks at private and loopback addresses too: whoever creates a task, or registers an agent, can then have this server call its own network."`
 }
 
 // notifications delivers what happens to tasks, once it is loaded.
 func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
 	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: c.AllowPrivateWebhooks, Logger: log})
+}
+
+// courier carries the letters of agents behind the hub to their web hooks, once it is
+// loaded.
+func (c *serveCommand) courier(log *slog.Logger, who *identity) *courier.Service {
+	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, Takes: who.knows, Logger: log})
 }
 
 // card is what the agent card says of the server.

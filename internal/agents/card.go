@@ -66,6 +66,8 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+const webHook = "webhook"
+
 // ParseCard reads what an agent says of itself. Of what koine says, the id is kept,
 // for whoever is to compare it, and the rest is left out; Status is "" where it is not
 // said.
@@ -104,6 +106,11 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 			return Record{}, mistyped(f.name, err)
 		}
 	}
+	// What is not understood is kept and shown, and this has secrets in it.
+	if raw, there := members[webHook]; there && string(raw) != "null" {
+		return Record{}, kg.Errorf(kg.CodeInvalid, "is no part of a card, which everybody sees: it is set beside it").At(webHook)
+	}
+	delete(members, webHook)
 	r.ID, r.Owner = kg.CanonicalAgent(id), kg.CanonicalAgent(owner)
 	if len(members) > 0 {
 		g.Rest = members

@@ -17,6 +17,7 @@ var own = map[string]string{
 	"internal/agents":   "records of agents",
 	"internal/tasks":    "tasks, their messages and artifacts",
 	"internal/push":     "configurations of push notifications",
+	"internal/courier":  "web hooks of mailboxes",
 	"internal/auth":     "API keys",
 	"internal/presence": "who of the agents is there",
 	"internal/policy":   "graphs and their policies",

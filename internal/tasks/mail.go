@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strconv"
 
 	"koine/internal/caller"
 	"koine/internal/records"
@@ -20,12 +21,16 @@ type Letter struct {
 	Position kg.Position
 }
 
+// ID names the letter: it is the same wherever and however often it is told.
+func (l *Letter) ID() string { return string(l.Task.ID) + "." + strconv.Itoa(l.Number) }
+
 // Mailbox is the mail of an agent as it comes. Close it when done.
 type Mailbox struct {
 	service *Service
 	ctx     context.Context
 	by      caller.Caller
-	waiting []kg.Term // messages, the oldest first
+	waiting []kg.Term     // messages, the oldest first
+	since   []kg.Revision // of each of them
 	from    kg.Position
 	watcher *kg.Watcher
 }
@@ -70,6 +75,9 @@ func (s *Service) waiting(ctx context.Context, by caller.Caller, agent kg.AgentI
 		since[st.Subject] = st.Assertions[0].Revision
 	}
 	slices.SortFunc(box.waiting, func(a, b kg.Term) int { return cmp.Compare(since[a], since[b]) })
+	for _, subject := range box.waiting {
+		box.since = append(box.since, since[subject])
+	}
 	return box, nil
 }
 

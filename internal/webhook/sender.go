@@ -64,15 +64,19 @@ func Again(err error) bool {
 	return !errors.Is(err, ErrPrivate)
 }
 
-// Post calls a hook once with a JSON document and further headers, when there is a place
-// for it. Its error, a Refusal or another, says nothing of where to.
-func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []byte) error {
+// Place waits for one of the places for calls.
+func (s *Sender) Place(ctx context.Context) (release func(), err error) {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	case s.places <- struct{}{}:
+		return func() { <-s.places }, nil
 	}
-	defer func() { <-s.places }()
+}
+
+// Post calls a hook once with a JSON document and further headers, from a Place. Its
+// error, a Refusal or another, says nothing of where to.
+func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
 		return plain(err)

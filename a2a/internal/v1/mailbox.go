@@ -12,14 +12,15 @@ import (
 
 // letter is what an agent finds in its mailbox on the hub, in the objects of A2A.
 type letter struct {
+	ID      string   `json:"id"`
 	From    string   `json:"from"`
 	Task    *task    `json:"task"`
 	Message *message `json:"message"`
 }
 
-// Letter is a letter: who asks, the task as it is, and the message that waits.
+// Letter is a letter: its id, who asks, the task as it is, and the message that waits.
 func Letter(l *tasks.Letter) any {
-	return &letter{string(l.Task.Creator), writeTask(l.Task), writeMessage(&l.Message, base.Of(l.Task))}
+	return &letter{l.ID(), string(l.Task.Creator), writeTask(l.Task), writeMessage(&l.Message, base.Of(l.Task))}
 }
 
 // ReadReport reads what an agent says of a task: an object with a state, a message, a

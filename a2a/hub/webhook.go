@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"koine/a2a/internal/v1"
+	"koine/internal/courier"
+	"koine/internal/tasks"
+	"koine/internal/webhook"
+	"koine/kg"
+)
+
+// hookWish is what an agent says of its web hook: as a push notification configuration of
+// A2A 1.0.
+type hookWish struct {
+	URL            string `json:"url"`
+	Token          string `json:"token"`
+	Authentication struct {
+		Scheme      string `json:"scheme"`
+		Credentials string `json:"credentials"`
+	} `json:"authentication"`
+}
+
+// hookState is what is shown of a web hook: nothing by which others could call it.
+type hookState struct {
+	Origin  string       `json:"origin"`
+	Scheme  string       `json:"scheme,omitempty"`
+	Set     string       `json:"set"`
+	Waiting int          `json:"waiting"`
+	Failing *hookFailing `json:"failing,omitempty"`
+}
+
+type hookFailing struct {
+	Since string `json:"since"`
+	Error string `json:"error"`
+}
+
+func stateOf(s *courier.State) *hookState {
+	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: timestamp(s.Set), Waiting: s.Waiting}
+	if !s.Failing.IsZero() {
+		out.Failing = &hookFailing{timestamp(s.Failing), s.Failure}
+	}
+	return out
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Letter is a letter as its agent gets it, in its mailbox and at its web hook
+// (courier.Options.Body).
+func Letter(l *tasks.Letter) ([]byte, error) { return plainJSON(v1.Letter(l)), nil }
+
+// webhook is GET /agents/<id>/webhook.
+func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	state, err := h.deps.Courier.State(r.Context(), who)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, stateOf(state), nil
+}
+
+// setWebhook is PUT /agents/<id>/webhook.
+func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	var wish hookWish
+	if err := json.Unmarshal(body, &wish); err != nil {
+		return 0, nil, kg.Errorf(kg.CodeInvalid, "a web hook is an object with url, token, and authentication with scheme and credentials")
+	}
+	state, err := h.deps.Courier.Set(r.Context(), who, webhook.Target{
+		URL: wish.URL, Token: wish.Token, Scheme: wish.Authentication.Scheme, Credentials: wish.Authentication.Credentials,
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusOK, stateOf(state), nil
+}
+
+// deleteWebhook is DELETE /agents/<id>/webhook.
+func (h *Handler) deleteWebhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusNoContent, nil, h.deps.Courier.Delete(r.Context(), who)
+}
