@@ -75,7 +75,7 @@ type Client struct {
 
 // Open asks the agent at the address for its card, and refuses with
 // CapabilityMissing if that lacks what is required. An address without a scheme is
-// http.
+// http; one that is none is Invalid.
 //
 // All requests go to the host of the address. Of what the card says of addresses
 // only the path is believed, so that a credential is not led elsewhere.
@@ -84,11 +84,8 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 		address = "http://" + address
 	}
 	at, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	if at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("client: %q is no address of an http server", address)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf("%q is no address of an http server", address)}
 	}
 	c := &Client{origin: at.Scheme + "://" + at.Host, http: withHeaders(o), retry: o.Retry.withDefaults()}
 	c.base = c.origin + strings.TrimRight(at.EscapedPath(), "/")
@@ -108,6 +105,9 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	}
 	return c, nil
 }
+
+// Address is the one that was opened, with its scheme and without a slash at its end.
+func (c *Client) Address() string { return c.base }
 
 // Card is the agent card as it was when the client was opened. It must not be
 // changed.

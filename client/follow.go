@@ -20,8 +20,9 @@ type event struct {
 	connection int
 }
 
-// follow calls a method whose answer is a stream.
-func (c *Client) follow(ctx context.Context, method string, params any) iter.Seq2[event, error] {
+// follow calls a method whose answer is a stream. There may have been one already that
+// this one goes on with.
+func (c *Client) follow(ctx context.Context, method string, params any, before bool) iter.Seq2[event, error] {
 	body, err := request(method, params)
 	if err != nil {
 		return func(yield func(event, error) bool) { yield(event{}, err) }
@@ -35,19 +36,19 @@ func (c *Client) follow(ctx context.Context, method string, params any) iter.Seq
 		}
 		return resultOf(e.Data)
 	}
-	return c.stream(ctx, connect, read, serverShutdown, slowConsumer)
+	return c.stream(ctx, connect, read, before, serverShutdown, slowConsumer)
 }
 
 // stream tells what read makes of the events. It connects again when the connection is
 // lost, and behind last words of the server that have one of these reasons. Any others
 // are the error that ends it.
-func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.Event) (json.RawMessage, error), goesOn ...Reason) iter.Seq2[event, error] {
+func (c *Client) stream(ctx context.Context, connect sse.Request, read func(sse.Event) (json.RawMessage, error), before bool, goesOn ...Reason) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		connections := 0
 		var last *Error // the last words
 		options := sse.ClientOptions{
 			HTTP: c.http, Refused: refusal,
-			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFirst,
+			MinWait: c.retry.MinWait, MaxWait: c.retry.MaxWait, MaxAttempts: c.retry.Attempts, FailFirst: c.retry.FailFirst && !before,
 			Request: func(ctx context.Context, at string) (*http.Request, error) {
 				connections++
 				return connect(ctx, at)

@@ -60,8 +60,8 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 				return
 			}
 		}
-		for failed := 0; ; {
-			stopped, err := c.messages(ctx, channel, &last, func(m *Message) bool {
+		for failed, before := 0, false; ; before = true {
+			stopped, err := c.messages(ctx, channel, &last, before, func(m *Message) bool {
 				failed = 0
 				return yield(m, nil)
 			})
@@ -80,8 +80,8 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 }
 
 // messages reads one stream from behind last, which it keeps up to date.
-func (c *Client) messages(ctx context.Context, channel string, last *int64, tell func(*Message) bool) (stopped bool, err error) {
-	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}) {
+func (c *Client) messages(ctx context.Context, channel string, last *int64, before bool, tell func(*Message) bool) (stopped bool, err error) {
+	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, before) {
 		if err != nil {
 			return false, err
 		}

@@ -88,7 +88,7 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		connect := sse.NewRequest(http.MethodGet, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)
-		for e, err := range c.stream(ctx, connect, lettersOf, resync, closed, serverShutdown, Timeout) {
+		for e, err := range c.stream(ctx, connect, lettersOf, false, resync, closed, serverShutdown, Timeout) {
 			if err != nil {
 				yield(nil, err)
 				return

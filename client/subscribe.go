@@ -144,7 +144,7 @@ type following struct {
 
 // run reads one stream. It returns nil when the caller stops.
 func (f *following) run(ctx context.Context) error {
-	for e, err := range f.client.follow(ctx, "knowledge/subscribe", f.params()) {
+	for e, err := range f.client.follow(ctx, "knowledge/subscribe", f.params(), f.told) {
 		if err != nil {
 			return err
 		}

@@ -125,7 +125,11 @@ func (c *backupCommand) fetch(ctx context.Context, t terminal, out io.Writer, o 
 	case o.Since > 0:
 		query.Set("since", strconv.FormatUint(uint64(o.Since), 10))
 	}
-	response, err := c.client().do(ctx, http.MethodPost, backupPath+"?"+query.Encode(), nil, nil)
+	server, err := c.server().openForLong(ctx)
+	if err != nil {
+		return info, err
+	}
+	response, err := server.Do(ctx, http.MethodPost, backupPath+"?"+query.Encode(), nil, nil)
 	if err != nil {
 		return info, err
 	}

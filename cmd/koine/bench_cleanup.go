@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync"
+
+	"koine/client"
 )
 
 // additions are the updates that were sent to the server. It is safe for
@@ -42,9 +41,9 @@ func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 		if len(few) == 0 {
 			return removed, nil
 		}
-		var patches []any
+		var patches []client.Patch
 		for _, n := range few {
-			patches = append(patches, w.patches("remove", n)...)
+			patches = append(patches, w.patches(client.Remove, n)...)
 		}
 		n, err := w.remove(ctx, patches)
 		if err != nil {
@@ -54,26 +53,12 @@ func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 	}
 }
 
-func (w *workload) remove(ctx context.Context, patches []any) (int, error) {
+func (w *workload) remove(ctx context.Context, patches []client.Patch) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	body, err := rpcBody("knowledge/update", map[string]any{"mutations": patches, "justification": "The end of a benchmark"})
+	result, err := w.client.Update(ctx, client.Update{Patches: patches, Justification: "The end of a benchmark", Once: true})
 	if err != nil {
 		return 0, err
 	}
-	text, err := w.answer(ctx, w.base, benchRequest{path: "/a2a", body: body})
-	if err != nil {
-		return 0, err
-	}
-	result, err := rpcResult(bytes.TrimSpace(text))
-	if err != nil {
-		return 0, err
-	}
-	var answer struct {
-		StatementsAffected int `json:"statementsAffected"`
-	}
-	if err := json.Unmarshal(result, &answer); err != nil {
-		return 0, fmt.Errorf("the server's answer: %w", err)
-	}
-	return answer.StatementsAffected, nil
+	return result.StatementsAffected, nil
 }

@@ -12,10 +12,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"koine/client"
 )
 
-// workload makes the requests of a benchmark. It is safe for concurrent use.
+// workload makes the requests of a benchmark, from bytes that are ready: what a client
+// does around a request would be measured with it. It is safe for concurrent use.
 type workload struct {
+	client   *client.Client // for what is not measured
 	base     string
 	header   http.Header
 	http     *http.Client
@@ -47,35 +51,32 @@ const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }
 const updatesInMixed = 10
 
 func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error) {
-	server := newClient(c.URL, c.as)
-	transport := server.http.Transport.(*http.Transport)
+	server, err := (&onServer{URL: c.URL, as: c.as}).open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{
-		base: server.base, header: server.header(), http: server.http, entities: c.Entity, graph: c.Graph,
+		client: server, base: server.Address(), header: c.header(), http: &http.Client{Transport: transport}, entities: c.Entity, graph: c.Graph,
 		run: fmt.Sprintf("%x", time.Now().UnixNano()), kind: kind,
 	}
-	w.header.Set("Content-Type", "application/json")
 	if kind == hubMessages {
 		return w, w.register(ctx)
 	}
 	if kind == "update" || len(w.entities) > 0 {
 		return w, nil
 	}
-	result, err := server.call(ctx, "knowledge/query", map[string]any{"query": `{ entities(first: 100) { nodes { iri } } }`})
-	if err != nil {
-		return nil, err
-	}
 	var answer struct {
-		Data struct {
-			Entities struct {
-				Nodes []struct{ IRI string }
-			}
+		Entities struct {
+			Nodes []struct{ IRI string }
 		}
 	}
-	if err := json.Unmarshal(result, &answer); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
+	if _, err := server.Query(ctx, client.Query{Text: `{ entities(first: 100) { nodes { iri } } }`}, &answer); err != nil {
+		return nil, err
 	}
-	for _, n := range answer.Data.Entities.Nodes {
+	for _, n := range answer.Entities.Nodes {
 		if !strings.HasPrefix(n.IRI, "_:") {
 			w.entities = append(w.entities, n.IRI)
 		}
@@ -84,6 +85,23 @@ func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error)
 		return nil, errors.New("the server has no entities to query; load something first, or name one with --entity")
 	}
 	return w, nil
+}
+
+// header is that of every request.
+func (c *benchCommand) header() http.Header {
+	h := http.Header{"User-Agent": {userAgent()}, "Content-Type": {"application/json"}}
+	if c.As != "" {
+		h.Set("X-Agent-ID", c.As)
+	}
+	if c.Key != "" {
+		h.Set("Authorization", "Bearer "+c.Key)
+	}
+	return h
+}
+
+// rpcBody is a call as it is sent.
+func rpcBody(method string, params any) ([]byte, error) {
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
 func (w *workload) close() { w.http.CloseIdleConnections() }
@@ -115,7 +133,7 @@ func (w *workload) entity(n uint64) map[string]any {
 
 // update asserts statements about a new subject.
 func (w *workload) update(n uint64) benchRequest {
-	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.patches("add", n)})
+	body, err := rpcBody("knowledge/update", map[string]any{"mutations": w.patches(client.Add, n)})
 	if err != nil {
 		panic(err) // strings
 	}
@@ -126,14 +144,10 @@ func (w *workload) update(n uint64) benchRequest {
 const patchesPerUpdate = 10
 
 // patches are those of the nth request.
-func (w *workload) patches(op string, n uint64) (patches []any) {
+func (w *workload) patches(make func(subject, predicate string, object client.Node) client.Patch, n uint64) (patches []client.Patch) {
 	for i := range patchesPerUpdate {
-		patches = append(patches, map[string]any{"op": op, "statement": map[string]any{
-			"subject":   map[string]any{"id": fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n)},
-			"predicate": map[string]any{"id": fmt.Sprintf("urn:koine:bench:p%d", i)},
-			"object":    map[string]any{"value": fmt.Sprintf("value %d of %d", i, n)},
-			"graph":     w.graph,
-		}})
+		subject, predicate := fmt.Sprintf("urn:koine:bench:%s:%d", w.run, n), fmt.Sprintf("urn:koine:bench:p%d", i)
+		patches = append(patches, make(subject, predicate, client.Text(fmt.Sprintf("value %d of %d", i, n))).In(w.graph))
 	}
 	return patches
 }

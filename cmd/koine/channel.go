@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"koine/client"
 )
 
 // channelCommand talks in the channels of a server.
@@ -35,51 +37,21 @@ Examples (with koine serve --demo):
   koine channel history --to ann --as bob`
 }
 
-// wireChannel is what of a channel is shown.
-type wireChannel struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Visibility string `json:"visibility"`
-	CreatedAt  int64  `json:"createdAt"`
-	ClosedAt   int64  `json:"closedAt"`
-	Members    []struct {
-		PrincipalID string `json:"principalId"`
-		Role        string `json:"role"`
-	} `json:"members"`
-}
-
 // channelPage is the largest that a server gives.
 const channelPage = 200
 
-// maxNamedPages bounds how many pages are looked through for a name.
-const maxNamedPages = 50
-
-// pages asks page after page of a list, until fn has enough.
-func (s *onServer) pages(ctx context.Context, method string, params map[string]any, fn func(raw json.RawMessage) (more bool, err error)) error {
-	for {
-		var page struct {
-			NextPageToken string `json:"nextPageToken"`
-		}
-		raw, err := s.ask(ctx, method, params, &page)
-		if err != nil {
-			return err
-		}
-		if more, err := fn(raw); err != nil || !more || page.NextPageToken == "" {
-			return err
-		}
-		params["pageToken"] = page.NextPageToken
-	}
-}
+// maxNamed bounds how many channels are looked through for a name.
+const maxNamed = 50 * channelPage
 
 // find gives the id of a channel that is named by it, or by its name in a scope or,
 // without one, anywhere.
-func (s *onServer) find(ctx context.Context, scope, text string) (id string, err error) {
+func find(ctx context.Context, server *client.Client, scope, text string) (id string, err error) {
 	if _, err := uuid.Parse(text); err == nil || strings.HasPrefix(text, "chan:") {
 		return text, nil
 	}
-	found, err := s.named(ctx, scope, text)
+	found, err := named(ctx, server, scope, text)
 	if err == nil && len(found) == 0 && scope == "" {
-		found, err = s.namedInScopes(ctx, text)
+		found, err = namedInScopes(ctx, server, text)
 	}
 	switch {
 	case err != nil:
@@ -94,26 +66,20 @@ func (s *onServer) find(ctx context.Context, scope, text string) (id string, err
 
 // named are the ids of the channels of a scope, or of those that are listed without
 // one, that have the name.
-func (s *onServer) named(ctx context.Context, scope, name string) (found []string, err error) {
-	params := map[string]any{"pageSize": channelPage}
-	if scope != "" {
-		params["scopeId"] = scope
-	}
+func named(ctx context.Context, server *client.Client, scope, name string) (found []string, err error) {
 	looked := 0
-	err = s.pages(ctx, "channels/list", params, func(raw json.RawMessage) (bool, error) {
-		var page struct{ Channels []wireChannel }
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return false, err
+	for c, err := range server.ListChannels(ctx, client.ChannelFilter{Scope: scope, PageSize: channelPage}) {
+		if err != nil {
+			return nil, err
 		}
-		for _, c := range page.Channels {
-			if c.Name == name {
-				found = append(found, c.ID)
-			}
+		if c.Name == name {
+			found = append(found, c.ID)
 		}
-		looked++
-		return looked < maxNamedPages, nil
-	})
-	return found, err
+		if looked++; looked == maxNamed {
+			break
+		}
+	}
+	return found, nil
 }
 
 // createChannel makes a channel.
@@ -132,46 +98,46 @@ type createChannel struct {
 
 // Run prints the id.
 func (c *createChannel) Run(ctx context.Context, t terminal) error {
-	params := map[string]any{"name": c.Name}
-	if c.Public {
-		params["visibility"] = "public"
+	wish, err := c.wish()
+	if err != nil {
+		return usageError{err}
 	}
-	if c.Scope != "" {
-		params["scopeId"] = c.Scope
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
 	}
-	if c.MembersBy != "" {
-		if c.Scope == "" {
-			return usageError{errors.New("--members-by is for a channel in a scope: say --scope too")}
-		}
-		params["memberPolicy"] = c.MembersBy
-	}
-	var members []map[string]string
-	for _, text := range c.Member {
-		agent, role, said := strings.Cut(text, "=")
-		m := map[string]string{"principalId": agent}
-		if said {
-			m["role"] = role
-		}
-		members = append(members, m)
-	}
-	params["members"] = members
-	if c.Metadata != "" {
-		metadata := json.RawMessage(c.Metadata)
-		if !json.Valid(metadata) {
-			return usageError{errors.New("--metadata is no JSON")}
-		}
-		params["metadata"] = metadata
-	}
-	var answer struct{ Channel wireChannel }
-	raw, err := c.ask(ctx, "channels/create", params, &answer)
+	made, err := server.CreateChannel(ctx, wish)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(t.out, raw, true)
+		return printJSON(t.out, fmt.Appendf(nil, `{"channel":%s}`, made.Raw), true)
 	}
-	_, err = fmt.Fprintln(t.out, answer.Channel.ID)
+	_, err = fmt.Fprintln(t.out, made.ID)
 	return err
+}
+
+func (c *createChannel) wish() (client.NewChannel, error) {
+	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy}
+	if c.Public {
+		wish.Visibility = "public"
+	}
+	if c.MembersBy != "" && c.Scope == "" {
+		return wish, errors.New("--members-by is for a channel in a scope: say --scope too")
+	}
+	for _, text := range c.Member {
+		agent, role, _ := strings.Cut(text, "=")
+		wish.Members = append(wish.Members, client.Member{Agent: agent, Role: role})
+	}
+	if c.Metadata == "" {
+		return wish, nil
+	}
+	metadata := json.NewDecoder(strings.NewReader(c.Metadata))
+	metadata.UseNumber() // numbers keep all their digits
+	if err := metadata.Decode(&wish.Metadata); err != nil || metadata.More() {
+		return wish, errors.New("--metadata is no JSON object")
+	}
+	return wish, nil
 }
 
 // listChannels lists channels.
@@ -190,49 +156,39 @@ func (listChannels) Help() string {
 
 // Run prints a line for each.
 func (c *listChannels) Run(ctx context.Context, t terminal) error {
-	params := map[string]any{"pageSize": channelPage}
-	if c.Visibility != "" {
-		params["visibility"] = c.Visibility
-	}
-	if c.Member != "" {
-		params["memberId"] = c.Member
-	}
-	if c.Scope != "" {
-		params["scopeId"] = c.Scope
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
 	}
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME")
 	}
-	err := c.pages(ctx, "channels/list", params, func(raw json.RawMessage) (bool, error) {
-		var page struct{ Channels []json.RawMessage }
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return false, err
+	filter := client.ChannelFilter{Visibility: c.Visibility, Member: c.Member, Scope: c.Scope, PageSize: channelPage}
+	for one, err := range server.ListChannels(ctx, filter) {
+		if err == nil && c.JSON {
+			err = printJSON(t.out, one.Raw, true)
 		}
-		for _, raw := range page.Channels {
-			if c.JSON {
-				if err := printJSON(t.out, raw, true); err != nil {
-					return false, err
-				}
-				continue
-			}
-			var one wireChannel
-			if err := json.Unmarshal(raw, &one); err != nil {
-				return false, err
-			}
-			members := "-" // they are not shown: every channel has an owner
-			if n := len(one.Members); n > 0 {
-				members = strconv.Itoa(n)
-			}
-			status := "open"
-			if one.ClosedAt != 0 {
-				status = "closed"
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, status, members, atMilli(one.CreatedAt), printable(one.Name))
+		if err != nil {
+			return errors.Join(err, table.Flush())
 		}
-		return true, nil
-	})
-	return errors.Join(err, table.Flush())
+		if !c.JSON {
+			fmt.Fprintln(table, channelRow(one))
+		}
+	}
+	return table.Flush()
+}
+
+func channelRow(c *client.Channel) string {
+	members := "-" // they are not shown: every channel has an owner
+	if n := len(c.Members); n > 0 {
+		members = strconv.Itoa(n)
+	}
+	status := "open"
+	if c.ClosedAt != 0 {
+		status = "closed"
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, status, members, atMilli(c.CreatedAt), printable(c.Name))
 }
 
 // atMilli is a time as lists show it.

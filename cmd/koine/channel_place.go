@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"koine/channels"
+	"koine/client"
 	"koine/kg"
 )
 
@@ -15,29 +16,27 @@ type channelPlace struct {
 	To    string `help:"The channel of yourself and this agent." placeholder:"AGENT"`
 }
 
-// findIn gives the id of the channel that is named so, or of that with --to.
-func (s *onServer) findIn(ctx context.Context, in channelPlace, text string) (id string, err error) {
+// find gives the id of the channel that is named so, or of that with --to.
+func (in channelPlace) find(ctx context.Context, server *client.Client, text string) (id string, err error) {
 	switch {
 	case in.To != "" && text != "":
 		return "", usageError{errors.New("--to says which channel: leave the other out")}
 	case in.To != "" && in.Scope != "":
 		return "", usageError{errors.New("the channel of two agents is in no scope: leave --scope or --to out")}
 	case in.To != "":
-		return s.direct(ctx, in.To)
+		return direct(ctx, server, in.To)
 	case text == "":
 		return "", usageError{errors.New("say which: a channel, or --to an agent")}
 	}
-	return s.find(ctx, in.Scope, text)
+	return find(ctx, server, in.Scope, text)
 }
 
 // direct is the id of the channel of the caller and another agent.
-func (s *onServer) direct(ctx context.Context, other string) (id string, err error) {
+func direct(ctx context.Context, server *client.Client, other string) (id string, err error) {
 	var answer struct {
 		Me struct{ ActingFor string }
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := newClient(s.URL, s.as).graphql(ctx, `{ me { actingFor } }`, nil, &answer); err != nil {
+	if err := server.GraphQL(ctx, `{ me { actingFor } }`, nil, &answer); err != nil {
 		return "", err
 	}
 	self := kg.CanonicalAgent(answer.Me.ActingFor)
@@ -51,8 +50,8 @@ func (s *onServer) direct(ctx context.Context, other string) (id string, err err
 const maxNamedScopes = 200
 
 // namedInScopes are the ids of the channels in scopes that have the name.
-func (s *onServer) namedInScopes(ctx context.Context, name string) (found []string, err error) {
-	scopes, err := s.scopes(ctx)
+func namedInScopes(ctx context.Context, server *client.Client, name string) (found []string, err error) {
+	scopes, err := scopesOf(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +59,8 @@ func (s *onServer) namedInScopes(ctx context.Context, name string) (found []stri
 		if i == maxNamedScopes {
 			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: say by --scope in which one %q is", maxNamedScopes, name), exitRefused}
 		}
-		in, err := s.named(ctx, scope, name)
-		var refused *rpcError
-		if errors.As(err, &refused) && refused.Data.Reason == string(kg.CodeScopeNotFound) {
+		in, err := named(ctx, server, scope, name)
+		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {
 			continue // access to it went meanwhile
 		}
 		if err != nil {
@@ -73,13 +71,10 @@ func (s *onServer) namedInScopes(ctx context.Context, name string) (found []stri
 	return found, nil
 }
 
-// scopes are those that the caller has access to, up to one more than are looked
+// scopesOf are those that the caller has access to, up to one more than are looked
 // through.
-func (s *onServer) scopes(ctx context.Context) (ids []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	client, after := newClient(s.URL, s.as), any(nil)
-	for {
+func scopesOf(ctx context.Context, server *client.Client) (ids []string, err error) {
+	for after := any(nil); ; {
 		var answer struct {
 			Scopes struct {
 				Nodes    []struct{ ID string }
@@ -90,7 +85,7 @@ func (s *onServer) scopes(ctx context.Context) (ids []string, err error) {
 			}
 		}
 		const query = `query($after: Cursor) { scopes(first: 200, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`
-		if err := client.graphql(ctx, query, map[string]any{"after": after}, &answer); err != nil {
+		if err := server.GraphQL(ctx, query, map[string]any{"after": after}, &answer); err != nil {
 			return nil, err
 		}
 		for _, one := range answer.Scopes.Nodes {
@@ -105,11 +100,9 @@ func (s *onServer) scopes(ctx context.Context) (ids []string, err error) {
 
 // sequenceOf tells which message of its channel the id names: its sequence, or the
 // id where it cannot be read.
-func (s *onServer) sequenceOf(ctx context.Context, id string) string {
+func sequenceOf(ctx context.Context, server *client.Client, id string) string {
 	var answer struct{ Message struct{ Sequence int64 } }
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := newClient(s.URL, s.as).graphql(ctx, `query($id: ID!) { message(id: $id) { sequence } }`, map[string]any{"id": id}, &answer)
+	err := server.GraphQL(ctx, `query($id: ID!) { message(id: $id) { sequence } }`, map[string]any{"id": id}, &answer)
 	if err != nil || answer.Message.Sequence == 0 {
 		return id
 	}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
-	"koine/internal/sse"
+	"koine/client"
 )
 
 // tailChannel prints what is said, as it is said.
@@ -30,48 +28,30 @@ Examples:
 
 // Run prints messages until it is interrupted or has seen enough.
 func (c *tailChannel) Run(ctx context.Context, t terminal) error {
-	id, err := c.findIn(ctx, c.channelPlace, c.Channel)
+	if c.Since != nil && *c.Since < 0 {
+		return usageError{errors.New("--since is not negative")}
+	}
+	server, err := c.openStream(ctx, t)
 	if err != nil {
 		return err
 	}
-	last, err := c.begin(ctx, id)
+	id, err := c.find(ctx, server, c.Channel)
 	if err != nil {
 		return err
 	}
-	options, err := c.follow(t, "channels/stream", map[string]any{"channelId": id, "sinceSequence": last})
+	last, err := c.begin(ctx, server, id)
 	if err != nil {
 		return err
 	}
 	seen := 0
-	for event, err := range sse.Subscribe(ctx, options) {
+	for m, err := range server.Stream(ctx, id, client.StreamOptions{Since: last}) {
 		if err != nil {
 			return c.ended(ctx, t, last, err)
 		}
-		if len(event.Data) == 0 {
-			continue
-		}
-		result, err := rpcResult(event.Data)
-		var refused *rpcError
-		if errors.As(err, &refused) && (passing(refused.Data.Reason) || refused.Data.Reason == "RESYNC") {
-			t.sayf("%s; going on", refused.Message)
-			continue
-		}
-		if err != nil {
-			return c.ended(ctx, t, last, err)
-		}
-		var envelope struct {
-			Kind  string          `json:"kind"`
-			Event json.RawMessage `json:"event"`
-		}
-		if err := json.Unmarshal(result, &envelope); err != nil {
-			return fmt.Errorf("the server's event: %w", err)
-		}
-		if envelope.Kind != "messageEvent" { // of a newer server
-			continue
-		}
-		if last, err = c.printMessage(ctx, t, envelope.Event, c.JSON); err != nil {
+		if err := printMessage(ctx, t, server, m, c.JSON); err != nil {
 			return err
 		}
+		last = m.Sequence
 		if seen++; c.Count > 0 && seen >= c.Count {
 			return nil
 		}
@@ -88,18 +68,16 @@ func (c *tailChannel) ended(ctx context.Context, t terminal, last int64, err err
 }
 
 // begin is the sequence behind which it begins. Without one that was said it asks
-// for the newest: were the connection lost before anything was said, it would not
-// know where it was.
-func (c *tailChannel) begin(ctx context.Context, id string) (int64, error) {
+// for the newest: the last line tells where to go on, also if nothing is said.
+func (c *tailChannel) begin(ctx context.Context, server *client.Client, id string) (int64, error) {
 	if c.Since != nil {
-		if *c.Since < 0 {
-			return 0, usageError{errors.New("--since is not negative")}
-		}
 		return *c.Since, nil
 	}
-	var newest struct{ Events []message }
-	if _, err := c.ask(ctx, "channels/history", map[string]any{"channelId": id, "order": "desc", "pageSize": 1}, &newest); err != nil || len(newest.Events) == 0 {
-		return 0, err
+	for m, err := range server.History(ctx, id, client.HistoryFilter{Newest: true, PageSize: 1}) {
+		if err != nil {
+			return 0, err
+		}
+		return m.Sequence, nil
 	}
-	return newest.Events[0].Sequence, nil
+	return 0, nil
 }

@@ -93,7 +93,11 @@ func (c *checkCommand) repair(ctx context.Context, t terminal, log *slog.Logger)
 }
 
 func (c *checkCommand) remote(ctx context.Context) (*kg.CheckReport, error) {
-	response, err := c.client().do(ctx, http.MethodPost, checkPath, nil, nil)
+	server, err := c.server().openForLong(ctx)
+	if err != nil {
+		return nil, err
+	}
+	response, err := server.Do(ctx, http.MethodPost, checkPath, nil, nil)
 	if err != nil {
 		return nil, err
 	}

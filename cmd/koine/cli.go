@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -104,7 +103,7 @@ func complain(t terminal, err error, command *kong.Context) int {
 		t.sayf("koine: interrupted")
 		return code
 	}
-	t.sayf("koine: %s", strings.TrimSpace(err.Error()))
+	t.sayf("koine: %s", told(err))
 	var e *kg.Error
 	if errors.As(err, &e) && e.Hint != "" {
 		t.sayf("%s", e.Hint)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 
+	"koine/client"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -40,7 +42,8 @@ func exitCode(err error) int {
 	var usage usageError
 	var own exitError
 	var syntax *rdf.SyntaxError
-	var refused *rpcError
+	var refused *client.Error
+	var called *url.Error
 	var network *net.OpError // not net.Error, which every system error satisfies
 	switch {
 	case err == nil:
@@ -49,11 +52,15 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &own):
 		return own.code
+	case errors.As(err, &refused) && !isRefusal(refused):
+		return exitFailure
 	case errors.As(err, &syntax), errors.As(err, &refused):
 		return exitRefused
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &network):
+	case errors.As(err, &called) && called.Timeout():
+		return exitFailure
+	case errors.As(err, &network), errors.As(err, &called):
 		return exitUnreachable
 	}
 	return exitCodeOf(kg.CodeOf(err))

@@ -188,7 +188,11 @@ func (c *exportCommand) download(ctx context.Context, out io.Writer, f rdf.Forma
 		query.Set("minCertainty", strconv.FormatFloat(c.MinCertainty, 'g', -1, 64))
 	}
 	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
-	response, err := c.client().do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	server, err := c.server().openForLong(ctx)
+	if err != nil {
+		return err
+	}
+	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
 	if err != nil {
 		return err
 	}

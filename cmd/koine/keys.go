@@ -1,20 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"koine/client"
 	"koine/internal/auth"
 	"koine/kg"
 )
@@ -65,13 +63,13 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 			return err
 		}
 		return sayKey(t, wireOf(&made.Key), made.Secret)
-	}, func(ctx context.Context, client *client) error {
+	}, func(ctx context.Context, server *client.Client) error {
 		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": wish.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
 		if s := int64(c.Life / time.Second); s > 0 {
 			input["lifetimeSeconds"] = s
 		}
 		var answer struct{ Made madeKey }
-		err := client.graphql(ctx, `mutation($input: CreateApiKeyInput!) { made: createApiKey(input: $input) { key `+keyFields+` secret } }`, map[string]any{"input": input}, &answer)
+		err := server.GraphQL(ctx, `mutation($input: CreateApiKeyInput!) { made: createApiKey(input: $input) { key `+keyFields+` secret } }`, map[string]any{"input": input}, &answer)
 		if err != nil {
 			return err
 		}
@@ -99,7 +97,7 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, l
 			out[i] = wireOf(&list[i])
 		}
 		return c.print(t, out)
-	}, func(ctx context.Context, client *client) error {
+	}, func(ctx context.Context, server *client.Client) error {
 		var all []wireKey
 		variables := map[string]any{"ended": c.Ended}
 		if c.Agent != "" {
@@ -107,7 +105,7 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, l
 		}
 		for {
 			var answer struct{ Keys []wireKey }
-			err := client.graphql(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, ended: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
+			err := server.GraphQL(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, ended: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
 			if err != nil {
 				return err
 			}
@@ -158,13 +156,13 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		}
 		t.sayf("%s is good until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
 		return sayKey(t, wireOf(&made.Key), made.Secret)
-	}, func(ctx context.Context, client *client) error {
+	}, func(ctx context.Context, server *client.Client) error {
 		input := map[string]any{"id": c.ID}
 		if s := int64(c.Overlap / time.Second); s > 0 {
 			input["overlapSeconds"] = s
 		}
 		var answer struct{ Made madeKey }
-		err := client.graphql(ctx, `mutation($input: RotateApiKeyInput!) { made: rotateApiKey(input: $input) { key `+keyFields+` secret replaced `+keyFields+` } }`, map[string]any{"input": input}, &answer)
+		err := server.GraphQL(ctx, `mutation($input: RotateApiKeyInput!) { made: rotateApiKey(input: $input) { key `+keyFields+` secret replaced `+keyFields+` } }`, map[string]any{"input": input}, &answer)
 		if err != nil {
 			return err
 		}
@@ -184,22 +182,24 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
 		_, err := keys.Revoke(ctx, m, c.ID)
 		return err
-	}, func(ctx context.Context, client *client) error {
-		return client.graphql(ctx, `mutation($id: ID!) { revokeApiKey(id: $id) { id } }`, map[string]any{"id": c.ID}, new(json.RawMessage))
+	}, func(ctx context.Context, server *client.Client) error {
+		return server.GraphQL(ctx, `mutation($id: ID!) { revokeApiKey(id: $id) { id } }`, map[string]any{"id": c.ID}, nil)
 	})
 }
 
 // run works on the data directory, which is made if create is set, or on the
 // server.
-func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, create bool, here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client) error) error {
+func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, create bool, here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
 	offline, err := t.offline(command)
 	if err != nil {
 		return err
 	}
 	if !offline {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		return there(ctx, t.client())
+		server, err := t.server().open(ctx)
+		if err != nil {
+			return err
+		}
+		return there(ctx, server)
 	}
 	store, err := t.open(log, create, kg.Options{ReserveBytes: 1})
 	if err != nil {
@@ -246,44 +246,4 @@ func sayKey(t terminal, k wireKey, secret string) error {
 	t.sayf("Key %s of %s. It is shown this once:", k.ID, k.Agent)
 	_, err := fmt.Fprintln(t.out, secret)
 	return err
-}
-
-// graphql runs an operation on /graphql and reads its data.
-func (c *client) graphql(ctx context.Context, query string, variables map[string]any, data any) error {
-	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-	if err != nil {
-		return err
-	}
-	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
-	response, err := c.do(ctx, http.MethodPost, "/graphql", header, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	var answer struct {
-		Data   json.RawMessage `json:"data"`
-		Errors []graphqlError  `json:"errors"`
-	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&answer); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
-	}
-	if len(answer.Errors) > 0 {
-		return answer.Errors[0].error()
-	}
-	return json.Unmarshal(answer.Data, data)
-}
-
-type graphqlError struct {
-	Message    string `json:"message"`
-	Extensions struct {
-		Code  string `json:"code"`
-		Field string `json:"field"`
-		Hint  string `json:"hint"`
-	} `json:"extensions"`
-}
-
-func (e *graphqlError) error() error {
-	out := &rpcError{Message: e.Message}
-	out.Data.Reason, out.Data.Field, out.Data.Hint = e.Extensions.Code, e.Extensions.Field, e.Extensions.Hint
-	return out
 }

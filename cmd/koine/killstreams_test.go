@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -273,7 +274,7 @@ func (l *listening) read(response *http.Response, h *heard) error {
 			return err
 		}
 		if e.Error != nil {
-			if !passing(e.Error.Data.Reason) || e.Error.Data.Position != fmt.Sprint(h.last.Load()) {
+			if !slices.Contains([]string{"SERVER_SHUTDOWN", "SLOW_CONSUMER"}, e.Error.Data.Reason) || e.Error.Data.Position != fmt.Sprint(h.last.Load()) {
 				return fmt.Errorf("behind %d the stream ends with %s", h.last.Load(), data)
 			}
 			continue

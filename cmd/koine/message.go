@@ -7,27 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
+
+	"koine/client"
 )
 
-// message is what of a message is shown.
-type message struct {
-	ID        string            `json:"id"`
-	Channel   string            `json:"channelId"`
-	Sequence  int64             `json:"sequence"`
-	Timestamp int64             `json:"timestamp"`
-	Author    string            `json:"author"`
-	Parts     []json.RawMessage `json:"parts"`
-	Type      string            `json:"messageType"`
-	Recipient string            `json:"recipient"`
-	Withheld  string            `json:"withheld"`
-	Retracts  string            `json:"retracts"`
-}
-
-// line is the message for people: number, time, author, and what was said. Lines
+// messageLine is a message for people: number, time, author, and what was said. Lines
 // of a text behind its first are indented.
-func (m *message) line() string {
+func messageLine(m *client.Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s  %s", m.Sequence, atMilli(m.Timestamp), m.Author)
 	if m.Type != "" {
@@ -82,19 +71,15 @@ func printable(text string) string {
 }
 
 // printMessage prints a message as people, or as programs read it.
-func (s *onServer) printMessage(ctx context.Context, t terminal, raw json.RawMessage, asJSON bool) (sequence int64, err error) {
-	var m message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return 0, fmt.Errorf("the server's message: %w", err)
-	}
+func printMessage(ctx context.Context, t terminal, server *client.Client, m *client.Message, asJSON bool) error {
 	if asJSON {
-		return m.Sequence, printJSON(t.out, raw, true)
+		return printJSON(t.out, m.Raw, true)
 	}
 	if m.Retracts != "" {
-		m.Retracts = s.sequenceOf(ctx, m.Retracts)
+		m.Retracts = sequenceOf(ctx, server, m.Retracts)
 	}
-	_, err = fmt.Fprintln(t.out, m.line())
-	return m.Sequence, err
+	_, err := fmt.Fprintln(t.out, messageLine(m))
+	return err
 }
 
 // channelHistory prints what was said.
@@ -118,53 +103,41 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if c.Last > 0 && c.Count > 0 {
 		return usageError{errors.New("--last and --count exclude each other")}
 	}
-	id, err := c.findIn(ctx, c.channelPlace, c.Channel)
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := c.find(ctx, server, c.Channel)
 	if err != nil {
 		return err
 	}
 	most := max(c.Last, c.Count) // 0 for all
-	params := map[string]any{"channelId": id, "pageSize": channelPage}
+	filter := client.HistoryFilter{Since: c.Since, Before: c.Before, Authors: c.Author, Newest: c.Last > 0, PageSize: channelPage}
 	if most > 0 {
-		params["pageSize"] = min(most, channelPage)
+		filter.PageSize = min(most, channelPage)
 	}
-	if c.Since > 0 {
-		params["sinceSequence"] = c.Since
-	}
-	if c.Before > 0 {
-		params["beforeSequence"] = c.Before
-	}
-	if len(c.Author) > 0 {
-		params["authorIds"] = c.Author
-	}
-	if c.Last > 0 {
-		params["order"] = "desc"
-	}
-	var last []json.RawMessage // of --last, the newest first
-	printed := 0
-	err = c.pages(ctx, "channels/history", params, func(raw json.RawMessage) (bool, error) {
-		var page struct{ Events []json.RawMessage }
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return false, err
+	var last []*client.Message // of --last, the newest first
+	seen := 0
+	for m, err := range server.History(ctx, id, filter) {
+		if err == nil && c.Last == 0 {
+			err = printMessage(ctx, t, server, m, c.JSON)
 		}
-		for _, event := range page.Events {
-			if most > 0 && printed == most {
-				return false, nil
-			}
-			printed++
-			if c.Last > 0 {
-				last = append(last, event)
-				continue
-			}
-			if _, err := c.printMessage(ctx, t, event, c.JSON); err != nil {
-				return false, err
-			}
+		if err != nil {
+			return err
 		}
-		return most == 0 || printed < most, nil
-	})
-	for i := len(last) - 1; i >= 0 && err == nil; i-- {
-		_, err = c.printMessage(ctx, t, last[i], c.JSON)
+		if c.Last > 0 {
+			last = append(last, m)
+		}
+		if seen++; seen == most {
+			break
+		}
 	}
-	return err
+	for _, m := range slices.Backward(last) {
+		if err := printMessage(ctx, t, server, m, c.JSON); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // publishMessage says something.
@@ -202,101 +175,105 @@ Examples:
 
 // Run publishes the message.
 func (c *publishMessage) Run(ctx context.Context, t terminal) error {
-	params, err := c.params(ctx, t)
+	if err := c.check(); err != nil {
+		return usageError{err}
+	}
+	server, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Event               message
-		Replayed            bool
-		StatementsAffected  int
-		VerificationStatus  string
-		VerificationDetails string
-		ProposalID          string
+	p, err := c.publication(ctx, t, server)
+	if err != nil {
+		return err
 	}
-	raw, err := c.ask(ctx, "channels/publish", params, &answer)
+	made, err := server.Publish(ctx, p)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(t.out, raw, true)
+		return printJSON(t.out, made.Raw, true)
 	}
-	if answer.Replayed {
+	if made.Replayed {
 		t.sayf("It was published before; nothing is new.")
 	}
-	if s := answer.VerificationStatus; s != "" {
-		text := fmt.Sprintf("facts: %s, %d affected", s, answer.StatementsAffected)
-		if answer.Replayed {
-			text = "facts: " + s
-		}
-		if answer.ProposalID != "" {
-			text = fmt.Sprintf("facts: %s as proposal %s", s, answer.ProposalID)
-		}
-		if answer.VerificationDetails != "" {
-			text += "\n" + answer.VerificationDetails
-		}
-		t.sayf("%s", printable(text))
+	if made.VerificationStatus != "" {
+		t.sayf("%s", printable(factsLine(made)))
 	}
-	line := fmt.Sprintf("%d  %s", answer.Event.Sequence, answer.Event.ID)
+	line := fmt.Sprintf("%d  %s", made.Message.Sequence, made.Message.ID)
 	if c.To != "" {
-		line += "  " + answer.Event.Channel
+		line += "  " + made.Message.ChannelID
 	}
 	_, err = fmt.Fprintln(t.out, line)
 	return err
 }
 
-func (c *publishMessage) params(ctx context.Context, t terminal) (map[string]any, error) {
-	params, text := map[string]any{}, c.Text
-	if c.Answers != "" {
-		if c.Type != "" && c.Type != "response" {
-			return nil, usageError{fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)}
-		}
-		c.Type = "response"
+// factsLine says what became of the facts that came with a message.
+func factsLine(p *client.Published) string {
+	text := fmt.Sprintf("facts: %s, %d affected", p.VerificationStatus, p.StatementsAffected)
+	if p.Replayed {
+		text = "facts: " + p.VerificationStatus
 	}
+	if p.ProposalID != "" {
+		text = fmt.Sprintf("facts: %s as proposal %s", p.VerificationStatus, p.ProposalID)
+	}
+	if p.VerificationDetails != "" {
+		text += "\n" + p.VerificationDetails
+	}
+	return text
+}
+
+// check refuses flags that do not go together.
+func (c *publishMessage) check() error {
 	switch {
-	case c.To != "" && text != "":
-		return nil, usageError{errors.New("--to says where: leave the channel out, and put the text into quotes")}
+	case c.Answers != "" && c.Type != "" && c.Type != "response":
+		return fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)
+	case c.To != "" && c.Text != "":
+		return errors.New("--to says where: leave the channel out, and put the text into quotes")
 	case c.To != "" && c.Scope != "":
-		return nil, usageError{errors.New("the channel of two agents is in no scope: leave --scope or --to out")}
-	case c.To != "":
-		params["to"], text = c.To, c.Channel
-	case c.Channel == "":
-		return nil, usageError{errors.New("say where: a channel, or --to an agent")}
-	default:
-		id, err := c.find(ctx, c.Scope, c.Channel)
-		if err != nil {
-			return nil, err
-		}
-		params["channelId"] = id
+		return errors.New("the channel of two agents is in no scope: leave --scope or --to out")
+	case c.To == "" && c.Channel == "":
+		return errors.New("say where: a channel, or --to an agent")
 	}
-	parts, err := c.parts(t, text)
+	return nil
+}
+
+func (c *publishMessage) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
+	p = client.Publication{
+		To: c.To, IdempotencyKey: c.Once, Type: c.Type, Recipient: c.Recipient, CorrelationID: c.Answers,
+		ReplyToID: c.ReplyTo, ThreadID: c.Thread, Tags: c.Tag, Justification: c.Why,
+	}
+	if c.Answers != "" {
+		p.Type = "response"
+	}
+	text := c.Text
+	if c.To != "" {
+		text = c.Channel
+	} else if p.Channel, err = find(ctx, server, c.Scope, c.Channel); err != nil {
+		return p, err
+	}
+	if p.Parts, err = c.parts(t, text); err != nil {
+		return p, err
+	}
+	if c.Facts != "" {
+		p.Patches, err = factsIn(c.Facts)
+	}
+	return p, err
+}
+
+// factsIn are the patches in a file.
+func factsIn(file string) (patches []client.Patch, err error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	params["parts"] = parts
-	for _, m := range []struct{ name, value string }{
-		{"idempotencyKey", c.Once}, {"messageType", c.Type}, {"recipient", c.Recipient}, {"correlationId", c.Answers},
-		{"replyToId", c.ReplyTo}, {"threadId", c.Thread}, {"justification", c.Why},
-	} {
-		if m.value != "" {
-			params[m.name] = m.value
-		}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, usageError{fmt.Errorf("%s is no JSON array of patches: %w", file, err)}
 	}
-	if len(c.Tag) > 0 {
-		params["tags"] = c.Tag
+	for _, raw := range list {
+		patches = append(patches, client.RawPatch(raw))
 	}
-	if c.Facts != "" {
-		text, err := os.ReadFile(c.Facts)
-		if err != nil {
-			return nil, err
-		}
-		var patches []json.RawMessage
-		if err := json.Unmarshal(text, &patches); err != nil {
-			return nil, usageError{fmt.Errorf("%s is no JSON array of patches: %w", c.Facts, err)}
-		}
-		params["patches"] = patches
-	}
-	return params, nil
+	return patches, nil
 }
 
 // parts are the text, unless there is data only, and the data.
@@ -305,13 +282,13 @@ func (c *publishMessage) parts(t terminal, text string) (parts []any, err error)
 		if text, err = textOf(t, text, ""); err != nil {
 			return nil, err
 		}
-		parts = append(parts, map[string]string{"type": "text", "text": strings.TrimSuffix(text, "\n")})
+		parts = append(parts, client.TextPart(strings.TrimSuffix(text, "\n")))
 	}
 	for _, data := range c.Data {
 		if !json.Valid([]byte(data)) {
 			return nil, usageError{errors.New("--data is no JSON: " + data)}
 		}
-		parts = append(parts, map[string]any{"type": "data", "data": json.RawMessage(data)})
+		parts = append(parts, client.DataPart(json.RawMessage(data)))
 	}
 	return parts, nil
 }

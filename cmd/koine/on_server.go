@@ -1,15 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
-	"koine/internal/sse"
+	"koine/client"
 )
 
 // onServer says which server, and as whom.
@@ -18,59 +18,64 @@ type onServer struct {
 	as
 }
 
-// ask makes a call and reads its result; raw is the result as it came.
-func (s *onServer) ask(ctx context.Context, method string, params map[string]any, result any) (raw json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if raw, err = newClient(s.URL, s.as).call(ctx, method, params); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
-	}
-	return raw, nil
+// patience is how long a server may think before it answers.
+const patience = 60 * time.Second
+
+// maxAnswerBytes bounds what is read of one answer; exports stream.
+const maxAnswerBytes = client.MaxAnswerBytes
+
+// open reaches the server, for short requests.
+func (s *onServer) open(ctx context.Context) (*client.Client, error) {
+	return s.reach(ctx, patience, nil)
 }
 
-// follow asks for a stream, which is asked for again behind what came when the
+// openForLong reaches it for what it answers when it is done.
+func (s *onServer) openForLong(ctx context.Context) (*client.Client, error) {
+	return s.reach(ctx, 0, nil)
+}
+
+// openStream reaches it for a stream, which is asked for again behind what came when the
 // connection is lost.
-func (s *onServer) follow(t terminal, method string, params map[string]any) (sse.ClientOptions, error) {
-	body, err := rpcBody(method, params)
-	if err != nil {
-		return sse.ClientOptions{}, err
+func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
+	return s.reach(ctx, patience, func(cause error, wait time.Duration) {
+		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
+	})
+}
+
+func (s *onServer) reach(ctx context.Context, patience time.Duration, lost func(error, time.Duration)) (*client.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true // exports pass it through as they want
+	transport.ResponseHeaderTimeout = patience
+	c, err := client.Open(ctx, s.address(), client.Options{
+		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: &http.Client{Transport: transport},
+		Retry: client.Retry{FailFirst: true, Retrying: lost},
+	})
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.Is(err, client.Invalid):
+		return nil, usageError{err}
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, new(*url.Error)):
+		return nil, s.unreachable(err)
 	}
-	server := newClient(s.URL, s.as)
-	header := server.header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Accept", "text/event-stream")
-	header["Last-Event-Id"] = []string{""} // asks for ids
-	return sse.ClientOptions{
-		Request: sse.NewRequest(http.MethodPost, server.base+"/a2a", header, body),
-		Refused: func(_ *http.Response, body []byte) error {
-			_, err := rpcResult(body)
-			return err
-		},
-		FailFirst: true,
-		Retrying: func(cause error, wait time.Duration) {
-			t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
-		},
-	}, nil
+	return nil, err
+}
+
+func (s *onServer) address() string { return cmp.Or(s.URL, defaultURL) }
+
+func userAgent() string { return "koine/" + versionText() }
+
+// unreachable is the error of a server that does not answer.
+func (s *onServer) unreachable(err error) error {
+	return exitError{fmt.Errorf("no server answers at %s: %w\nIs it running? Start one with: koine serve --demo", s.address(), err), exitUnreachable}
 }
 
 // lost is what the error means that ended a stream.
 func (s *onServer) lost(err error) error {
-	var refused *sse.ResponseError
-	if errors.As(err, &refused) {
-		var own *rpcError
-		if errors.As(refused.Err, &own) {
-			return own
-		}
-		return exitError{err, exitFailure}
-	}
-	if errors.Is(err, sse.ErrEventTooLarge) || errors.As(err, new(*rpcError)) {
+	if errors.As(err, new(*client.Error)) {
 		return err
 	}
-	if parse := (*url.Error)(nil); errors.As(err, &parse) && parse.Op == "parse" {
-		return usageError{err}
-	}
-	return newClient(s.URL, s.as).unreachable(err)
+	return s.unreachable(err)
 }

@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"strconv"
 	"strings"
+	"time"
+
+	"koine/client"
 )
 
 // queryCommand runs a GraphQL query through knowledge/query.
 type queryCommand struct {
 	Query string `arg:"" optional:"" help:"GraphQL; - or nothing reads standard input."`
 	File  string `short:"f" help:"Read the query from this file." placeholder:"FILE" type:"path"`
-	URL   string `help:"The server (default ${url})." placeholder:"URL"`
-	as
+	onServer
 	Var           map[string]string `help:"A variable, as JSON; what is no JSON is a string. May be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
 	Operation     string            `help:"Which operation, if the document has several." placeholder:"NAME"`
 	At            string            `help:"Read as of this revision or time." placeholder:"REVISION"`
@@ -44,69 +46,43 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	result, err := newClient(c.URL, c.as).call(ctx, "knowledge/query", c.params(text))
+	server, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Data          json.RawMessage `json:"data"`
-		QueryMetadata struct {
-			remarks
-			Errors json.RawMessage `json:"errors"`
-		} `json:"queryMetadata"`
-	}
-	if err := json.Unmarshal(result, &answer); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
-	}
-	printed := answer.Data
-	if c.Full {
-		printed = result
-	}
-	if err := printJSON(t.out, printed, c.Compact); err != nil {
+	var data json.RawMessage
+	meta, err := server.Query(ctx, c.query(text), &data)
+	if meta == nil {
 		return err
 	}
-	answer.QueryMetadata.say(t)
-	if errs := answer.QueryMetadata.Errors; len(errs) > 0 && !bytes.Equal(errs, []byte("[]")) {
-		e := &rpcError{Message: "the answer has errors"}
-		e.Data.Errors = errs
-		return e
+	if c.Full {
+		data = fmt.Appendf(nil, `{"data":%s,"queryMetadata":%s}`, data, meta.Raw)
 	}
-	return nil
+	if err := printJSON(t.out, data, c.Compact); err != nil {
+		return err
+	}
+	sayRemarks(t, meta)
+	return err
 }
 
-func (c *queryCommand) params(text string) map[string]any {
-	p := map[string]any{"query": text}
-	if len(c.Var) > 0 {
-		variables := map[string]any{}
-		for name, value := range c.Var {
-			variables[name] = jsonOrText(value)
-		}
-		p["variables"] = variables
+// maxAge is as old as anything can be.
+const maxAge = math.MaxInt64 / time.Second
+
+func (c *queryCommand) query(text string) client.Query {
+	return client.Query{
+		Text: text, Operation: c.Operation, Variables: variables(c.Var),
+		RequiredCertainty: c.MinCertainty, MaxAge: min(time.Duration(c.MaxAgeSeconds), maxAge-1) * time.Second,
+		At: c.At, MinRevision: c.MinRevision,
 	}
-	if c.Operation != "" {
-		p["operationName"] = c.Operation
+}
+
+// variables are those that flags say, as JSON.
+func variables(flags map[string]string) map[string]any {
+	out := map[string]any{}
+	for name, value := range flags {
+		out[name] = jsonOrText(value)
 	}
-	if c.MinCertainty != 0 {
-		p["requiredCertainty"] = c.MinCertainty
-	}
-	if c.MaxAgeSeconds != 0 {
-		p["maxAgeSeconds"] = c.MaxAgeSeconds
-	}
-	own := map[string]any{}
-	if n, err := strconv.ParseUint(c.At, 10, 64); err == nil {
-		own["at"] = n
-	} else if c.At != "" {
-		own["at"] = c.At
-	}
-	if c.MinRevision != 0 {
-		own["minRevision"] = c.MinRevision
-	}
-	if len(own) > 0 {
-		p["metadata"] = map[string]any{"koine": own}
-	}
-	return p
+	return out
 }
 
 // textOf is the argument, a file's content, or standard input.

@@ -3,44 +3,32 @@ package main
 import (
 	"fmt"
 	"strings"
-)
 
-// remarks are what a server says of an answer beside the data: that lists in it
-// are shorter than they could be, and names in the query that nothing has.
-type remarks struct {
-	Truncated []struct {
-		Path   fieldPath `json:"path"`
-		Reason string    `json:"reason"`
-		Cursor string    `json:"cursor"`
-	} `json:"truncated"`
-	Hints []struct {
-		Path    fieldPath `json:"path"`
-		Message string    `json:"message"`
-		Nearest []string  `json:"nearest"`
-	} `json:"hints"`
-}
+	"koine/client"
+)
 
 // maxCutsTold bounds how many of the places where an answer was cut are named.
 const maxCutsTold = 10
 
-// say tells them to the person, away from the data.
-func (r *remarks) say(t terminal) {
-	for _, cut := range r.Truncated[:min(len(r.Truncated), maxCutsTold)] {
+// sayRemarks tells the person, away from the data, what a server says of it: that lists
+// are shorter than they could be, and names in the query that nothing has.
+func sayRemarks(t terminal, m *client.QueryMetadata) {
+	for _, cut := range m.Truncated[:min(len(m.Truncated), maxCutsTold)] {
 		more := ""
 		if cut.Cursor != "" {
 			more = fmt.Sprintf("; go on with after: %q", cut.Cursor)
 		}
-		t.sayf("truncated: %s, by the budget's %s%s", cut.Path, strings.ToLower(cut.Reason), more)
+		t.sayf("truncated: %s, by the budget's %s%s", fieldPath(cut.Path), strings.ToLower(cut.Reason), more)
 	}
-	if more := len(r.Truncated) - maxCutsTold; more > 0 {
+	if more := len(m.Truncated) - maxCutsTold; more > 0 {
 		t.sayf("truncated: %d more lists", more)
 	}
-	for _, hint := range r.Hints {
+	for _, hint := range m.Hints {
 		meant := ""
 		if len(hint.Nearest) > 0 {
 			meant = "; meant " + strings.Join(hint.Nearest, " or ") + "?"
 		}
-		t.sayf("hint: %s: %s%s", hint.Path, hint.Message, meant)
+		t.sayf("hint: %s: %s%s", fieldPath(hint.Path), hint.Message, meant)
 	}
 }
 

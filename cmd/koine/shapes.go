@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/client"
 	"koine/internal/shapes"
 	"koine/kg"
 )
@@ -151,7 +152,11 @@ func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slo
 		return nil, err
 	}
 	if !offline {
-		return &shapesRemote{ctx, t.client()}, nil
+		server, err := t.server().open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &shapesRemote{ctx, server}, nil
 	}
 	store, err := t.open(log, false, kg.Options{})
 	if err != nil {
@@ -260,26 +265,18 @@ func (h *shapesHere) report(shape string, first int) (shapesReport, error) {
 // shapesRemote asks a server.
 type shapesRemote struct {
 	ctx    context.Context
-	client *client
+	server *client.Client
 }
 
 func (*shapesRemote) close() error { return nil }
 
 // graphql runs an operation and decodes its one field.
 func (r *shapesRemote) graphql(query string, variables map[string]any, field string, into any) error {
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	result, err := r.client.call(ctx, "knowledge/query", map[string]any{"query": query, "variables": variables})
-	if err != nil {
+	var data map[string]json.RawMessage
+	if err := r.server.GraphQL(r.ctx, query, variables, &data); err != nil {
 		return err
 	}
-	var answer struct {
-		Data map[string]json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(result, &answer); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
-	}
-	return json.Unmarshal(answer.Data[field], into)
+	return json.Unmarshal(data[field], into)
 }
 
 // shapesChange is the answer to both mutations.

@@ -40,7 +40,8 @@ func (t *target) offline(command *kong.Context) (bool, error) {
 	return t.Data != "" && t.URL == "", nil
 }
 
-func (t *target) client() *client { return newClient(t.URL, t.as) }
+// server is the running server that it is.
+func (t *target) server() *onServer { return &onServer{URL: t.URL, as: t.as} }
 
 // open opens the data directory. Unless create is set it must be there.
 func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"koine/client"
 )
 
 // updateCommand changes statements through knowledge/update.
@@ -28,8 +30,7 @@ func (updateCommand) Help() string {
 
 // updateFlags are common to all updates.
 type updateFlags struct {
-	URL string `help:"The server (default ${url})." placeholder:"URL"`
-	as
+	onServer
 	Why              string `help:"The reason, kept in the history." placeholder:"TEXT"`
 	IdempotencyKey   string `help:"Makes it safe to send the same update again." placeholder:"KEY"`
 	ExpectedRevision uint64 `help:"Refuse if the subject changed after this revision." placeholder:"REVISION"`
@@ -95,47 +96,31 @@ type statementUpdate struct {
 	Source    string  `help:"With remove: withdraw only this agent's assertion; without, everybody's go. Otherwise: whose assertion it is." placeholder:"AGENT"`
 }
 
-type updateStatement struct {
-	Subject    map[string]any `json:"subject"`
-	Predicate  map[string]any `json:"predicate"`
-	Object     map[string]any `json:"object"`
-	Graph      string         `json:"graph,omitempty"`
-	Certainty  *float64       `json:"certainty,omitempty"`
-	Provenance map[string]any `json:"provenance,omitempty"`
-}
-
 func (c *statementUpdate) run(ctx context.Context, t terminal, op string) error {
-	s := updateStatement{
-		Subject: map[string]any{"id": c.Subject}, Predicate: map[string]any{"id": c.Predicate},
-		Object: c.object(), Graph: c.Graph,
-	}
+	patch := client.Patch{Op: op, Statement: client.Statement{
+		Subject: client.Resource(c.Subject), Predicate: client.Resource(c.Predicate), Object: c.object(), Graph: c.Graph,
+	}}
 	if c.Certainty != -1 {
-		s.Certainty = &c.Certainty
+		patch = patch.Certain(c.Certainty)
 	}
 	if c.Source != "" {
-		s.Provenance = map[string]any{"sourceAgentId": c.Source}
+		patch = patch.From(c.Source)
 	}
-	return c.send(ctx, t, []any{map[string]any{"op": op, "statement": s}})
+	return c.send(ctx, t, []client.Patch{patch})
 }
 
 // looksLikeID matches absolute IRIs and prefix:name, which hold no white space.
 var looksLikeID = regexp.MustCompile(`^(<[^<>\s]+>|_:[^\s]+|[A-Za-z][A-Za-z0-9+._-]*:[^\s]+)$`)
 
-func (c *statementUpdate) object() map[string]any {
-	o := map[string]any{}
-	if c.Type != "" {
-		o["type"] = c.Type
-	}
-	if c.Language != "" {
-		o["language"] = c.Language
-	}
+func (c *statementUpdate) object() client.Node {
+	o := client.Node{Type: c.Type, Language: c.Language}
 	switch raw := json.RawMessage(c.Object); {
 	case !c.Text && c.Language == "" && looksLikeID.MatchString(c.Object) && !strings.HasPrefix(c.Type, "xsd:"):
-		o["id"] = strings.Trim(c.Object, "<>")
+		o.ID = strings.Trim(c.Object, "<>")
 	case !c.Text && c.Language == "" && json.Valid(raw) && !strings.ContainsAny(c.Object[:1], `{["n`):
-		o["value"] = raw
+		o.Value = raw
 	default:
-		o["value"] = c.Object
+		o.Value = c.Object
 	}
 	return o
 }
@@ -152,53 +137,48 @@ func (c *applyUpdate) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	var mutations []any
-	if err := json.Unmarshal([]byte(text), &mutations); err != nil {
-		var document struct {
-			Mutations []any `json:"mutations"`
-		}
-		if err := json.Unmarshal([]byte(text), &document); err != nil || document.Mutations == nil {
-			return exitError{errors.New("the patches are neither a JSON array nor an object with mutations"), exitRefused}
-		}
-		mutations = document.Mutations
-	}
-	return c.send(ctx, t, mutations)
-}
-
-// send makes the update and says what came of it.
-func (c *updateFlags) send(ctx context.Context, t terminal, mutations []any) error {
-	own := map[string]any{}
-	if c.IdempotencyKey != "" {
-		own["idempotencyKey"] = c.IdempotencyKey
-	}
-	if c.ExpectedRevision != 0 {
-		own["expectedRevision"] = c.ExpectedRevision
-	}
-	if c.DryRun {
-		own["dryRun"] = true
-	}
-	params := map[string]any{"mutations": mutations, "metadata": map[string]any{"koine": own}}
-	if c.Why != "" {
-		params["justification"] = c.Why
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	result, err := newClient(c.URL, c.as).call(ctx, "knowledge/update", params)
+	patches, err := patchesIn([]byte(text))
 	if err != nil {
 		return err
 	}
-	if err := printJSON(t.out, result, false); err != nil {
+	return c.send(ctx, t, patches)
+}
+
+// patchesIn are those of a document, which go to the server as they are.
+func patchesIn(document []byte) (patches []client.Patch, err error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(document, &list); err != nil {
+		var object struct {
+			Mutations []json.RawMessage `json:"mutations"`
+		}
+		if err := json.Unmarshal(document, &object); err != nil || object.Mutations == nil {
+			return nil, exitError{errors.New("the patches are neither a JSON array nor an object with mutations"), exitRefused}
+		}
+		list = object.Mutations
+	}
+	for _, raw := range list {
+		patches = append(patches, client.RawPatch(raw))
+	}
+	return patches, nil
+}
+
+// send makes the update and says what came of it.
+func (c *updateFlags) send(ctx context.Context, t terminal, patches []client.Patch) error {
+	server, err := c.open(ctx)
+	if err != nil {
 		return err
 	}
-	var answer struct {
-		Success            bool   `json:"success"`
-		VerificationStatus string `json:"verificationStatus"`
+	result, err := server.Update(ctx, client.Update{
+		Patches: patches, Justification: c.Why, IdempotencyKey: c.IdempotencyKey, Once: true, ExpectedRevision: c.ExpectedRevision, DryRun: c.DryRun,
+	})
+	if result == nil {
+		return err
 	}
-	if err := json.Unmarshal(result, &answer); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+	if err := printJSON(t.out, result.Raw, false); err != nil {
+		return err
 	}
-	if !answer.Success {
-		return exitError{fmt.Errorf("the update was refused: %s", answer.VerificationStatus), exitRefused}
+	if !result.Success {
+		return exitError{fmt.Errorf("the update was refused: %s", result.VerificationStatus), exitRefused}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"koine/client"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -30,9 +31,13 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
 	}
+	server, err := c.server().openForLong(ctx)
+	if err != nil {
+		return err
+	}
 	for _, s := range sources {
 		query.Set("justification", justification(c.Why, s.name))
-		if err := c.send(ctx, t, s, query); err != nil {
+		if err := c.send(ctx, t, server, s, query); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -47,7 +52,7 @@ func expand(registry *kg.Prefixes, text string) string {
 	return text
 }
 
-func (c *loadCommand) send(ctx context.Context, t terminal, s *source, query url.Values) error {
+func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Client, s *source, query url.Values) error {
 	raw, err := s.raw(t, "sending "+s.name)
 	if err != nil {
 		return err
@@ -58,7 +63,7 @@ func (c *loadCommand) send(ctx context.Context, t terminal, s *source, query url
 		header.Set("Content-Encoding", "gzip")
 	}
 	began := time.Now()
-	response, err := c.client().do(ctx, http.MethodPost, "/data?"+query.Encode(), header, in)
+	response, err := server.Do(ctx, http.MethodPost, "/data?"+query.Encode(), header, in)
 	s.progress.done()
 	if err != nil {
 		return err

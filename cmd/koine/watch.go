@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"koine/internal/sse"
+	"koine/client"
 )
 
 // watchCommand follows a subscription through knowledge/subscribe.
 type watchCommand struct {
 	Subscription string `arg:"" optional:"" help:"A GraphQL subscription. Without one: all changes, or those that the flags select."`
-	URL          string `help:"The server (default ${url})." placeholder:"URL"`
-	as
+	onServer
 	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position." default:"latest"`
 	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
 	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
@@ -28,7 +27,7 @@ type watchCommand struct {
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
-	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. End it with Ctrl-C; the last line tells the position to go on from with --from.
+	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. End it with Ctrl-C; the last line tells the position to go on from with --from.
 
 Examples (with koine serve --demo):
   koine watch
@@ -43,31 +42,30 @@ const allChanges = `subscription Watch($where: StatementFilter) { statementChang
 
 // Run prints events until it is interrupted or has seen enough.
 func (c *watchCommand) Run(ctx context.Context, t terminal) error {
-	options, err := c.options(t)
+	if err := c.check(); err != nil {
+		return usageError{err}
+	}
+	server, err := c.openStream(ctx, t)
 	if err != nil {
 		return err
 	}
 	position, seen := "", 0
-	for event, err := range sse.Subscribe(ctx, options) {
+	for change, err := range server.Subscribe(ctx, c.subscription()) {
 		if err != nil {
 			return c.ended(ctx, t, position, err)
 		}
-		if event.ID != "" {
-			position = event.ID
-		}
-		if len(event.Data) == 0 {
+		if change.Op == client.OpResync {
+			position = client.Snapshot // what was before it is of no use any more
+			t.sayf("The server cannot go on from there: what stands follows, from its beginning.")
+			if c.JSON {
+				fmt.Fprintln(t.out, `{"op":"resync"}`)
+			}
 			continue
 		}
-		result, err := rpcResult(event.Data)
-		var refused *rpcError
-		if errors.As(err, &refused) && passing(refused.Data.Reason) {
-			t.sayf("%s; going on", refused.Message)
-			continue
+		if at := change.Metadata.Position; at != "" {
+			position = at
 		}
-		if err != nil {
-			return c.ended(ctx, t, position, err)
-		}
-		if err := c.print(t, result); err != nil {
+		if err := c.print(t, change.Raw); err != nil {
 			return err
 		}
 		if seen++; c.Count > 0 && seen >= c.Count {
@@ -77,10 +75,6 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// passing tells which last words of a stream are no reason to stop: the client
-// connects again and goes on.
-func passing(reason string) bool { return reason == "SERVER_SHUTDOWN" || reason == "SLOW_CONSUMER" }
-
 func (c *watchCommand) ended(ctx context.Context, t terminal, position string, err error) error {
 	if position != "" {
 		t.sayf("Go on with --from %s", position)
@@ -88,32 +82,24 @@ func (c *watchCommand) ended(ctx context.Context, t terminal, position string, e
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
-	return (&onServer{URL: c.URL, as: c.as}).lost(err)
+	return c.lost(err)
 }
 
-func (c *watchCommand) options(t terminal) (sse.ClientOptions, error) {
-	params := map[string]any{"subscriptionQuery": c.Subscription, "metadata": map[string]any{"koine": map[string]any{"resume": c.From}}}
-	variables := map[string]any{}
-	for name, value := range c.Var {
-		variables[name] = jsonOrText(value)
-	}
-	if err := c.check(); err != nil {
-		return sse.ClientOptions{}, usageError{err}
-	}
+func (c *watchCommand) subscription() client.Subscription {
+	s := client.Subscription{Query: c.Subscription, From: c.From, Variables: variables(c.Var)}
 	switch {
 	case c.Entity != "":
-		params["subscriptionQuery"] = entityChanges
-		if c.From == "snapshot" {
-			params["subscriptionQuery"] = entityStanding
-			variables["far"] = c.Depth > 0
+		s.Query = entityChanges
+		if c.From == client.Snapshot {
+			s.Query = entityStanding
+			s.Variables["far"] = c.Depth > 0
 		}
-		variables["iri"], variables["depth"] = c.Entity, c.Depth
+		s.Variables["iri"], s.Variables["depth"] = c.Entity, c.Depth
 	case c.Subscription == "":
-		params["subscriptionQuery"] = allChanges
-		variables["where"] = c.where()
+		s.Query = allChanges
+		s.Variables["where"] = c.where()
 	}
-	params["variables"] = variables
-	return (&onServer{URL: c.URL, as: c.as}).follow(t, "knowledge/subscribe", params)
+	return s
 }
 
 // check refuses flags that do not go together.

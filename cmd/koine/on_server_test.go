@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// acting is a server that has a card and then answers what it is told to: the first
+// answer, then the second, and so on. One that begins with "data:" or "id:" is a stream,
+// one with a number has that status.
+func acting(t *testing.T, card string, answers ...string) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, card)
+			return
+		}
+		if len(answers) == 0 {
+			t.Errorf("asked once too often: %s", r.URL)
+			return
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		var status int
+		switch _, err := fmt.Sscanf(answer, "%d ", &status); {
+		case err == nil:
+			w.WriteHeader(status)
+			answer = answer[4:]
+		case strings.HasPrefix(answer, "data:"), strings.HasPrefix(answer, "id:"):
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const actingCard = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true}}`
+
+// What a server answers decides what the program says and ends with.
+func TestAnswersOfServers(t *testing.T) {
+	t.Setenv("KOINE_KEY", "")
+	rpc := func(data string) string {
+		return `{"jsonrpc": "2.0", "id": 1, "error": {"code": -32010, "message": "Query failed", "data": ` + data + `}}`
+	}
+	for name, c := range map[string]struct {
+		card   string
+		answer string
+		code   int
+		said   string
+	}{
+		"an answer":      {"", `{"result": {"data": {"revision": 7}, "queryMetadata": {}}}`, exitOK, ""},
+		"part of one":    {"", `{"result": {"data": {"a": null}, "queryMetadata": {"errors": [{"message": "gone", "path": ["a", 0], "extensions": {"code": "NOT_FOUND"}}]}}}`, exitRefused, "koine: the answer has errors\n  a.0: gone (NOT_FOUND)\n"},
+		"a refusal":      {"", rpc(`{"reason": "INVALID", "field": "query", "detail": "is empty", "hint": "Say something."}`), exitRefused, "koine: Query failed: query: is empty (INVALID)\nSay something.\n"},
+		"several":        {"", rpc(`{"reason": "INVALID", "errors": [{"message": "one", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: Query failed\n  x: one\n  two (TIMEOUT) (INVALID)\n"},
+		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a header."}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nPut a key or a token into KOINE_KEY.\n"},
+		"a proxy":        {"", "502 <html>", exitFailure, "koine: the server answered 502 Bad Gateway: <html>\n"},
+		"nonsense":       {"", "<html>", exitFailure, "koine: the server's answer is not JSON-RPC: "},
+		"another agent":  {`{"name": "parrot", "url": "http://x/rpc"}`, "", exitRefused, `does not announce the knowledge graph extension (CAPABILITY_MISSING)`},
+		"no agent":       {"hello", "", exitFailure, "has for an agent card is none\n"},
+		"one that moved": {"", "308 ", exitFailure, "koine: the server answered 308 Permanent Redirect\n"},
+	} {
+		if c.card == "" {
+			c.card = actingCard
+		}
+		var out, said strings.Builder
+		code := execute(t.Context(), []string{"query", "{ revision }", "--url", acting(t, c.card, c.answer)}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if code != c.code || !strings.Contains(said.String(), c.said) || (c.code == exitOK) != (said.String() == "") {
+			t.Errorf("%s: ends with %d and says %q, want %d and %q", name, code, said.String(), c.code, c.said)
+		}
+	}
+}
+
+// What the server can no longer tell in its order is told from its beginning, and said.
+func TestWatchGoesOnBehindAResync(t *testing.T) {
+	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
+	change := func(object, more string) string {
+		return `"result": {"op": "add", "statement": {"subject": {"id": "urn:s"}, "predicate": {"id": "urn:p"}, "object": {"value": ` + object + `}}, "changeMetadata": {"revision": 7, "source": "agent://s"` + more + `}}`
+	}
+	for _, asJSON := range []bool{false, true} {
+		url := acting(t, actingCard,
+			`{"result": {"data": {}, "queryMetadata": {"position": "now"}}}`,
+			event("p1", change("1", `, "position": "p1"`))+event("p1", `"error": {"code": -32012, "message": "what you may see has changed", "data": {"reason": "RESYNC"}}`),
+			event("p2", change("2", `, "position": "p2", "snapshot": true, "snapshotEnd": true`))+event("p3", change("3", `, "position": "p3"`)),
+			"403 "+`{"error": {"code": -32012, "message": "no more", "data": {"reason": "PERMISSION_DENIED"}}}`,
+		)
+		var out, said strings.Builder
+		args := []string{"watch", "--url", url}
+		want := "+ 7  urn:s  urn:p  1  by agent://s\n= 7  urn:s  urn:p  2  by agent://s\n+ 7  urn:s  urn:p  3  by agent://s\n"
+		if asJSON {
+			args = append(args, "--json")
+		}
+		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if asJSON {
+			if lines := strings.Split(out.String(), "\n"); len(lines) != 5 || lines[1] != `{"op":"resync"}` || !strings.Contains(lines[2], `"snapshotEnd":true`) {
+				t.Errorf("told\n%s", out.String())
+			}
+		} else if out.String() != want {
+			t.Errorf("told\n%s", out.String())
+		}
+		if code != exitRefused || !strings.Contains(said.String(), "what stands follows") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+			t.Errorf("ends with %d and says %s", code, said.String())
+		}
+	}
+}
