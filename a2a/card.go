@@ -222,7 +222,7 @@ func NewCard(o CardOptions, base string) Card {
 			}},
 		},
 		SecuritySchemes:   securitySchemes(o.Keys, o.Tokens),
-		DefaultInputModes: []string{"application/json"}, DefaultOutputModes: []string{"application/json"},
+		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"application/json"},
 		Skills: skills,
 	}
 	if o.Channels {

@@ -211,7 +211,7 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 		return nil, err
 	}
 	q := tasks.Query{
-		Context: p.Context, Handler: h.agent, Since: p.Since, First: p.First, After: p.After,
+		Context: p.Context, Handler: h.agent, Since: p.Since, ByStatus: true, First: p.First, After: p.After,
 		Reading: tasks.Reading{History: p.History, Artifacts: p.Artifacts},
 	}
 	if p.State != "" {

@@ -22,6 +22,7 @@ var (
 var coreErrors = []errorRow{
 	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusNotFound, http.StatusOK},
 	{kg.CodeTaskEnded, codeUnsupported, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeContentType, codeContentType, http.StatusUnsupportedMediaType, http.StatusOK},
 	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusNotFound, http.StatusOK},
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},

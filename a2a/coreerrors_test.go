@@ -32,6 +32,7 @@ func TestBaseErrorTable(t *testing.T) {
 	}{
 		{kg.CodeTaskNotFound, -32001, 200, 404, "", theirs, ""},
 		{kg.CodeTaskEnded, -32004, 200, 400, "UNSUPPORTED_OPERATION", theirs, "TASK_ENDED"},
+		{kg.CodeContentType, -32005, 200, 415, "CONTENT_TYPE_NOT_SUPPORTED", theirs, "CONTENT_TYPE"},
 		{kg.CodeAgentNotFound, -32602, 200, 404, "", ours, ""},
 		{kg.CodeInvalid, -32602, 200, 400, "", ours, ""},
 		{kg.CodeLimitExceeded, -32602, 200, 400, "", ours, ""},

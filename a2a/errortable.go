@@ -97,6 +97,7 @@ var errorTable = []errorRow{
 	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeTaskNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeTaskEnded, own, http.StatusConflict, http.StatusOK},
+	{kg.CodeContentType, own, http.StatusUnsupportedMediaType, http.StatusOK},
 	{kg.CodeAgentNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
 }
@@ -128,6 +129,7 @@ var channelErrors = []errorRow{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTaskNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTaskEnded, codeConflict, http.StatusConflict, http.StatusOK},
+	{kg.CodeContentType, codeInvalidParams, http.StatusUnsupportedMediaType, http.StatusOK},
 	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeScopeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},

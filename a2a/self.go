@@ -26,6 +26,20 @@ func (h *Handler) Self() tasks.Worker { return self{h} }
 
 type self struct{ h *Handler }
 
+// Takes refuses files: what is asked for is text, or data.
+func (self) Takes(m *tasks.Message) error {
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Raw != nil || p.URL != nil {
+			return errNoFiles().At(index("parts", i))
+		}
+	}
+	return m.OfTypes("text/*", "application/json", "application/graphql")
+}
+
+func errNoFiles() *kg.Error {
+	return kg.Errorf(kg.CodeContentType, "files are not taken: send data with a query or mutations, or text")
+}
+
 // Answer gives nothing: all that is asked of koine is a task, so that what came of it
 // is kept.
 func (self) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Message, error) {
@@ -63,7 +77,7 @@ func orderOf(p *tasks.Part) (*order, error) {
 	case p.Text != nil:
 		return searchFor(*p.Text)
 	case p.Data == nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "files are not taken: send data with a query or mutations, or text")
+		return nil, errNoFiles()
 	}
 	o := &order{params: map[string]json.RawMessage{}}
 	if kindOf(p.Data) != "an object" {

@@ -59,6 +59,7 @@ const (
 	CodeTaskNotFound        Code = "TASK_NOT_FOUND"       // absent, or not to be seen, said of a task
 	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change any more
 	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // nobody takes tasks under the name
+	CodeContentType         Code = "CONTENT_TYPE"         // of a kind that an agent can do nothing with
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

@@ -32,7 +32,7 @@ async function version1() {
   assert.equal(task.status.state, completed)
   assert.deepEqual(task.artifacts[0].parts[0].content.value, { key: 'value', count: 42 })
   const answer = await client.sendMessage(request('tck-message-response'))
-  assert.equal(answer.parts[0].content.value, 'Hello from TCK')
+  assert.equal(answer.parts[0].content.value, 'Direct message response')
   const events = await collect(client.sendMessageStream(request('tck-stream-artifact-chunked')))
   assert.deepEqual(events.map((e) => e.payload.$case), ['task', 'statusUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
   assert.equal((await client.getTask({ tenant: '', id: task.id })).status.state, completed)

@@ -27,6 +27,7 @@ var errorTable = []errorRow{
 	{kg.CodeTaskNotFound, http.StatusNotFound},
 	{kg.CodeNotFound, http.StatusNotFound},
 	{kg.CodeTaskEnded, http.StatusConflict},
+	{kg.CodeContentType, http.StatusUnsupportedMediaType},
 	{kg.CodeInvalid, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, http.StatusBadRequest},

@@ -1,7 +1,8 @@
 // Package conformance is the agent that the public A2A compatibility kit expects of
 // a server that it tests: what it does is chosen by the prefix of a message's id. It
 // stands in for koine's own behaviour (koine serve --conformance-agent), and is of no
-// other use.
+// other use. The kit sends the same ids again and again: messages to it are no
+// repetitions of each other (tasks.Options.Repeats).
 package conformance
 
 import (
@@ -9,44 +10,57 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"koine/internal/caller"
 	"koine/internal/tasks"
 )
 
+// DefaultDelay is how long what the kit wants to see at work is worked on.
+const DefaultDelay = 2 * time.Second
+
 // Agent is the agent.
-type Agent struct{}
+type Agent struct {
+	Delay time.Duration // 0 is DefaultDelay
+}
 
 var _ tasks.Worker = Agent{}
 
 const greeting = "Hello from TCK"
 
+// Takes refuses content of any type but text and JSON.
+func (Agent) Takes(m *tasks.Message) error { return m.OfTypes("text/*", "application/json") }
+
 // Answer answers what wants a message and no task.
 func (Agent) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
-	if !asks(m, "tck-message-response") && !asks(m, "tck-stream-002") {
-		return nil, nil
+	for _, prefix := range []string{"tck-message-response", "tck-stream-002"} {
+		if strings.HasPrefix(m.ID, prefix) {
+			return &tasks.Message{ID: m.ID + "-response", Role: tasks.Agent, Parts: part("Direct message response")}, nil
+		}
 	}
-	return &tasks.Message{ID: m.ID + "-response", Role: tasks.Agent, Parts: []tasks.Part{tasks.TextPart(greeting)}}, nil
+	return nil, nil
 }
-
-// asks tells whether a message is of the ids that begin so.
-func asks(m *tasks.Message, prefix string) bool { return strings.HasPrefix(m.ID, prefix) }
 
 // behaviours are in the order in which they are looked for.
 var behaviours = []struct {
 	prefix string
-	work   func(*tasks.Message) []tasks.Report
+	work   []step
 }{
 	{"tck-complete-task", completes},
-	{"tck-artifact-text", makes(tasks.TextPart(greeting))},
+	{"tck-delayed-complete", []step{reaches(tasks.Working), pause, says(tasks.Completed, "Done after delay")}},
+	{"test-resubscribe-message-id", []step{reaches(tasks.Working), pause, pause, reaches(tasks.Completed)}},
+	{"tck-artifact-text", makes(tasks.TextPart("Generated text content"))},
 	{"tck-artifact-file-url", makes(tasks.Part{URL: text("https://example.com/output.txt"), MediaType: "text/plain", Filename: "output.txt"})},
 	{"tck-artifact-file", makes(textFile)},
 	{"tck-artifact-data", makes(tasks.DataPart(json.RawMessage(`{"key":"value","count":42}`)))},
-	{"tck-input-required", comesTo(tasks.InputRequired)},
-	{"tck-reject-task", comesTo(tasks.Rejected)},
-	{"tck-stream-artifact-chunked", streams(part("chunk 1 "), part("chunk 2"))},
+	{"tck-input-required", []step{reaches(tasks.InputRequired)}},
+	{"tck-auth-required", []step{reaches(tasks.AuthRequired)}},
+	{"tck-reject-task", []step{says(tasks.Rejected, "rejected")}},
+	{"tck-stream-artifact-chunked", streams(part("chunk-1 "), part("chunk-2"))},
 	{"tck-stream-artifact-file", streams([]tasks.Part{textFile})},
 	{"tck-stream-artifact-text", streams(part("Streamed text content"))},
+	{"tck-stream-ordering-001", streams(part("Ordered output"))},
+	{"tck-stream-003", streams(part("Stream task lifecycle"))},
 	{"tck-stream-", streams(part("Stream hello from TCK"))},
 }
 
@@ -54,52 +68,19 @@ var textFile = tasks.Part{
 	Raw: text(base64.StdEncoding.EncodeToString([]byte(greeting))), MediaType: "text/plain", Filename: "output.txt",
 }
 
-func text(s string) *string { return &s }
-
-func part(s string) []tasks.Part { return []tasks.Part{tasks.TextPart(s)} }
-
 // Work does what the message's id asks for. What it does not know it completes.
-func (Agent) Work(ctx context.Context, j *tasks.Job) error {
+func (a Agent) Work(ctx context.Context, j *tasks.Job) error {
 	work := completes
 	for _, b := range behaviours {
-		if asks(&j.Message, b.prefix) {
+		if strings.HasPrefix(j.Message.ID, b.prefix) {
 			work = b.work
 			break
 		}
 	}
-	for _, r := range work(&j.Message) {
-		if err := j.Report(ctx, r); err != nil {
+	for _, do := range work {
+		if err := do(ctx, a, j); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func completes(*tasks.Message) []tasks.Report { return comesTo(tasks.Completed)(nil) }
-
-// comesTo says a word with a state.
-func comesTo(state tasks.State) func(*tasks.Message) []tasks.Report {
-	return func(*tasks.Message) []tasks.Report {
-		return []tasks.Report{{State: state, Message: &tasks.Message{Parts: part(greeting)}}}
-	}
-}
-
-// makes hands one artifact over, and completes.
-func makes(p tasks.Part) func(*tasks.Message) []tasks.Report {
-	return func(*tasks.Message) []tasks.Report {
-		a := tasks.Artifact{ID: "artifact-1", Parts: []tasks.Part{p}, Complete: true}
-		return []tasks.Report{{Artifacts: []tasks.Chunk{{Artifact: a}}, State: tasks.Completed}}
-	}
-}
-
-// streams works, hands an artifact over chunk by chunk, and completes.
-func streams(chunks ...[]tasks.Part) func(*tasks.Message) []tasks.Report {
-	return func(*tasks.Message) []tasks.Report {
-		out := []tasks.Report{{State: tasks.Working}}
-		for i, parts := range chunks {
-			a := tasks.Artifact{ID: "artifact-1", Parts: parts, Complete: i == len(chunks)-1}
-			out = append(out, tasks.Report{Artifacts: []tasks.Chunk{{Artifact: a, Append: i > 0}}})
-		}
-		return append(out, tasks.Report{State: tasks.Completed})
-	}
 }

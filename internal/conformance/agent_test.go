@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/internal/caller"
 	"koine/internal/conformance"
@@ -18,7 +19,7 @@ func TestBehaviours(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := tasks.New(tasks.Options{})
-	service.Handle(kg.System, conformance.Agent{})
+	service.Handle(kg.System, conformance.Agent{Delay: time.Millisecond})
 	if err := service.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
@@ -31,20 +32,23 @@ func TestBehaviours(t *testing.T) {
 	kit := caller.Caller{Principal: kg.Principal{ID: "agent://kit", Method: "key"}}
 	for id, want := range map[string]string{
 		"tck-complete-task":           "SUBMITTED, COMPLETED Hello from TCK",
-		"tck-artifact-text":           "SUBMITTED, chunk Hello from TCK last, COMPLETED",
+		"tck-delayed-complete":        "SUBMITTED, WORKING, COMPLETED Done after delay",
+		"test-resubscribe-message-id": "SUBMITTED, WORKING, COMPLETED",
+		"tck-artifact-text":           "SUBMITTED, chunk Generated text content last, COMPLETED",
 		"tck-artifact-file":           "SUBMITTED, chunk SGVsbG8gZnJvbSBUQ0s= output.txt text/plain last, COMPLETED",
 		"tck-artifact-file-url":       "SUBMITTED, chunk https://example.com/output.txt output.txt text/plain last, COMPLETED",
 		"tck-artifact-data":           `SUBMITTED, chunk {"key":"value","count":42} last, COMPLETED`,
-		"tck-message-response":        "answer Hello from TCK",
-		"tck-input-required":          "SUBMITTED, INPUT_REQUIRED Hello from TCK",
-		"tck-reject-task":             "SUBMITTED, REJECTED Hello from TCK",
+		"tck-message-response":        "answer Direct message response",
+		"tck-input-required":          "SUBMITTED, INPUT_REQUIRED",
+		"tck-auth-required":           "SUBMITTED, AUTH_REQUIRED",
+		"tck-reject-task":             "SUBMITTED, REJECTED rejected",
 		"tck-stream-001":              "SUBMITTED, WORKING, chunk Stream hello from TCK last, COMPLETED",
-		"tck-stream-002":              "answer Hello from TCK",
-		"tck-stream-003":              "SUBMITTED, WORKING, chunk Stream hello from TCK last, COMPLETED",
-		"tck-stream-ordering-001":     "SUBMITTED, WORKING, chunk Stream hello from TCK last, COMPLETED",
+		"tck-stream-002":              "answer Direct message response",
+		"tck-stream-003":              "SUBMITTED, WORKING, chunk Stream task lifecycle last, COMPLETED",
+		"tck-stream-ordering-001":     "SUBMITTED, WORKING, chunk Ordered output last, COMPLETED",
 		"tck-stream-artifact-text":    "SUBMITTED, WORKING, chunk Streamed text content last, COMPLETED",
 		"tck-stream-artifact-file":    "SUBMITTED, WORKING, chunk SGVsbG8gZnJvbSBUQ0s= output.txt text/plain last, COMPLETED",
-		"tck-stream-artifact-chunked": "SUBMITTED, WORKING, chunk chunk 1 , chunk chunk 2 more last, COMPLETED",
+		"tck-stream-artifact-chunked": "SUBMITTED, WORKING, chunk chunk-1 , chunk chunk-2 more last, COMPLETED",
 		"anything":                    "SUBMITTED, COMPLETED Hello from TCK",
 	} {
 		m := tasks.Message{ID: id + "-5f0c", Parts: []tasks.Part{tasks.TextPart("x")}}

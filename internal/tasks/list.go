@@ -23,6 +23,9 @@ type Query struct {
 	Parent           TaskID
 	// Since is the time of the last change that a task must have had, at least.
 	Since time.Time
+	// ByStatus takes the last status for the last change, in Since and in the order: what
+	// was said and handed over behind it does not count.
+	ByStatus bool
 	// First is how many, clamped to 1…MaxPage; 0 is DefaultPage. After is the Next of
 	// the page before.
 	First   int
@@ -109,7 +112,7 @@ func (s *Service) List(ctx context.Context, by caller.Caller, q Query) (*Page, e
 
 // bound is what a token of the list is good for.
 func (q *Query) bound(agent kg.AgentID) ([]byte, error) {
-	return json.Marshal([]any{"tasks", agent, q.Created, q.Handled, q.Context, q.Handler, q.States, q.Parent, q.Since.UnixMilli()})
+	return json.Marshal([]any{"tasks", agent, q.Created, q.Handled, q.Context, q.Handler, q.States, q.Parent, q.Since.UnixMilli(), q.ByStatus})
 }
 
 // find looks at all tasks that may be meant.
@@ -147,7 +150,11 @@ func (q *Query) find(s *kg.Snapshot, by caller.Caller, agent kg.AgentID) (out []
 			if !q.wants(taskOf(id, r)) {
 				continue
 			}
-			changed, err := lastChange(s, st.Graph, id)
+			of := propVersion
+			if q.ByStatus {
+				of = propStatus
+			}
+			changed, err := lastChange(s, st.Graph, id, of)
 			if err != nil {
 				return nil, err
 			}
@@ -158,13 +165,18 @@ func (q *Query) find(s *kg.Snapshot, by caller.Caller, agent kg.AgentID) (out []
 }
 
 func (q *Query) wants(t *Task) bool {
+	changed := t.Updated
+	if q.ByStatus {
+		changed = t.Status.Time
+	}
 	return (q.Context == "" || t.Context == q.Context) && (q.Handler == "" || t.Handler == q.Handler) && (q.Parent == "" || t.Parent == q.Parent) &&
-		(len(q.States) == 0 || slices.Contains(q.States, t.Status.State)) && !t.Updated.Before(q.Since)
+		(len(q.States) == 0 || slices.Contains(q.States, t.Status.State)) && !changed.Before(q.Since)
 }
 
-// lastChange is the commit that changed the task last.
-func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err error) {
-	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: records.Property(propVersion), Graph: graph}) {
+// lastChange is the commit that changed a property of the task last; the version
+// changes with all.
+func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID, of string) (at kg.Revision, err error) {
+	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: records.Property(of), Graph: graph}) {
 		if err != nil {
 			return 0, err
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"koine/internal/records"
@@ -30,6 +33,23 @@ func (m *Message) check() error {
 		}
 	}
 	return checkExtensions(m.Extensions)
+}
+
+// OfTypes refuses a message with a part of another media type than these, for an agent
+// that takes no others; "text/*" is all of text. A part that does not say is of any.
+func (m *Message) OfTypes(types ...string) error {
+	for i := range m.Parts {
+		of := m.Parts[i].MediaType
+		if of == "" {
+			continue
+		}
+		base, _, err := mime.ParseMediaType(of)
+		family, _, _ := strings.Cut(base, "/")
+		if err != nil || !slices.Contains(types, base) && !slices.Contains(types, family+"/*") {
+			return errContentType(fmt.Sprintf("parts[%d].mediaType", i), of)
+		}
+	}
+	return nil
 }
 
 func checkExtensions(list []string) error {

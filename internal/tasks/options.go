@@ -44,6 +44,8 @@ type Options struct {
 	Expiry time.Duration
 	// Clock is what Expiry goes by; nil is the time of day.
 	Clock func() time.Time
+	// Repeats makes a new task of a message that was sent before.
+	Repeats bool
 	// Logger is told of tasks that fail for reasons of ours. Nil is told nothing.
 	Logger *slog.Logger
 }

@@ -46,7 +46,7 @@ type Sent struct {
 // Send gives a message to its handler, with a new task or one that has not ended.
 //
 // Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for
-// a context that is not the task's; CodeLimitExceeded; CodeOverloaded.
+// a context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded.
 func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -61,6 +61,11 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent,
 		return nil, err
 	}
 	worker := s.worker(p.To)
+	if worker != nil {
+		if err := worker.Takes(m); err != nil {
+			return nil, err
+		}
+	}
 	if worker != nil && p.Task == "" && !p.AlwaysTask {
 		if answer, err := worker.Answer(ctx, by, m); answer != nil || err != nil {
 			return &Sent{Answer: answer}, err
@@ -122,7 +127,7 @@ func (p *Sending) once(agent kg.AgentID) (kg.Term, error) {
 func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID, p Sending) (*Sent, error) {
 	var once kg.Term
 	var err error
-	if p.Message.ID != "" {
+	if p.Message.ID != "" && !s.options.Repeats {
 		if once, err = p.once(agent); err != nil {
 			return nil, err
 		}

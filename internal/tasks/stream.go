@@ -92,7 +92,7 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 		return err
 	}
 	st.about = taskOf(st.id, r)
-	changed, err := lastChange(snapshot, st.graph, st.id)
+	changed, err := lastChange(snapshot, st.graph, st.id, propVersion)
 	if err != nil {
 		return err
 	}

@@ -354,6 +354,11 @@ func TestTheSameMessageTwice(t *testing.T) {
 		}
 	}
 	b.send(eve, tasks.Sending{Message: tasks.Message{ID: "m"}})
+	again := open(t, tasks.Options{Repeats: true}, nil)
+	once := again.send(ann, tasks.Sending{Message: tasks.Message{ID: "m"}})
+	if again.send(ann, tasks.Sending{Message: tasks.Message{ID: "m"}}).ID == once.ID {
+		t.Error("where messages repeat, the second went to the first task")
+	}
 	if a, b := b.send(ann, tasks.Sending{}).History[0].ID, b.send(ann, tasks.Sending{}).History[0].ID; a == "" || a == b {
 		t.Errorf("messages without an id have %q and %q", a, b)
 	}
@@ -399,8 +404,41 @@ func TestPagesOfTasks(t *testing.T) {
 	wants(t, "another's token", err, kg.CodeCursorForeign)
 }
 
+// What is handed over is a change, and no status: lists go by the one or the other.
+func TestTasksByTheirStatus(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	one, two := b.send(ann, tasks.Sending{}).ID, b.send(ann, tasks.Sending{}).ID
+	b.report(one, tasks.Report{State: tasks.Working})
+	status := b.report(two, tasks.Report{State: tasks.Working}).Status.Time
+	changed := b.report(one, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "x")}}).Updated
+	for !changed.After(status) { // the clock may not have gone on
+		changed = b.report(one, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, "x")}}).Updated
+	}
+	for name, row := range map[string]struct {
+		q    tasks.Query
+		want []tasks.TaskID
+	}{
+		"changed": {tasks.Query{}, []tasks.TaskID{one, two}}, "status": {tasks.Query{ByStatus: true}, []tasks.TaskID{two, one}},
+		"changed since": {tasks.Query{Since: changed}, []tasks.TaskID{one}}, "status since": {tasks.Query{Since: changed, ByStatus: true}, nil},
+	} {
+		page, err := b.List(t.Context(), as(ann), row.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []tasks.TaskID
+		for i := range page.Tasks {
+			got = append(got, page.Tasks[i].ID)
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
+		}
+	}
+}
+
 // echo is a worker that answers at once, works, or breaks, as it is told.
 type echo struct{ release chan struct{} }
+
+func (e echo) Takes(m *tasks.Message) error { return m.OfTypes("text/*", "application/json") }
 
 func (e echo) Answer(_ context.Context, _ caller.Caller, m *tasks.Message) (*tasks.Message, error) {
 	switch *m.Parts[0].Text {
@@ -463,6 +501,17 @@ func TestWorkers(t *testing.T) {
 	}
 	_, err := send("refuse")
 	wants(t, "what is refused", err, kg.CodeInvalid)
+	for of, taken := range map[string]bool{"": true, "text/markdown; charset=utf-8": true, "Application/JSON": true, "text": true, "image/png": false, "/": false} {
+		text := tasks.TextPart("answer")
+		text.MediaType = of
+		_, err := b.Send(t.Context(), as(ann), tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("answer"), text}}})
+		switch {
+		case !taken:
+			wants(t, of, err, kg.CodeContentType)
+		case err != nil:
+			t.Errorf("%q: %v", of, err)
+		}
+	}
 	for text, want := range map[string]string{
 		"do": "COMPLETED ", "break": "FAILED INTERNAL", "panic": "FAILED INTERNAL", "invalid": "FAILED INVALID", "ask": "INPUT_REQUIRED ",
 	} {

@@ -65,6 +65,8 @@ func TestTasksByTheThousand(t *testing.T) {
 // quick is a worker that is done at once.
 type quick struct{}
 
+func (quick) Takes(*tasks.Message) error { return nil }
+
 func (quick) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Message, error) {
 	return nil, nil
 }

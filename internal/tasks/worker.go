@@ -10,6 +10,9 @@ import (
 // Worker handles the tasks of an agent in this process. Its methods may be called
 // concurrently.
 type Worker interface {
+	// Takes refuses a message that the agent can do nothing with, be it for a new task or
+	// one that goes on: CodeContentType, mostly.
+	Takes(m *Message) error
 	// Answer may answer a message at once, without a task. It gives nil where a task
 	// is to be made; an error refuses the message.
 	Answer(ctx context.Context, by caller.Caller, m *Message) (*Message, error)

@@ -43,6 +43,7 @@ var errorTable = []errorRow{
 	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},
+	{kg.CodeContentType, codeRequest, http.StatusUnsupportedMediaType},
 	{kg.CodeCursorForeign, codeRequest, http.StatusBadRequest},
 	{kg.CodeCursorGone, codeRequest, http.StatusBadRequest},
 	{kg.CodePositionGone, codeRequest, http.StatusBadRequest},
