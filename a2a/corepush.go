@@ -16,9 +16,12 @@ func Notification(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
 		return appendJSON(nil, version03.Task(t))
 	}
 	v, object := version1, any(nil)
-	if e.Chunk != nil {
+	switch {
+	case e == nil:
+		object = v.Task(t)
+	case e.Chunk != nil:
 		object = v.Chunk(e.Chunk, base.Of(t))
-	} else {
+	default:
 		object = v.Status(e, base.Of(t))
 	}
 	return appendJSON(nil, v.Result(object))

@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"koine/a2a"
+	"koine/internal/tasks"
 )
 
 // notified is a web hook that hands over what comes to it.
@@ -147,4 +148,18 @@ func jsonReader(value any) io.Reader {
 		panic(err) // plain values always encode
 	}
 	return bytes.NewReader(raw)
+}
+
+// Where the log has no more what happened, the task is shown as it is, in both forms.
+func TestNotificationOfTheTaskAsItIs(t *testing.T) {
+	text := tasks.TextPart("sunny")
+	task := &tasks.Task{ID: "t", Context: "c", Status: tasks.Status{State: tasks.Completed}, Artifacts: []tasks.Artifact{{ID: "a", Parts: []tasks.Part{text}}}}
+	for form, want := range map[string]string{
+		"": `{"task":{"id":"t",`, "0.3": `{"kind":"task","id":"t",`,
+	} {
+		got, err := a2a.Notification(form, task, nil)
+		if err != nil || !bytes.HasPrefix(got, []byte(want)) || !bytes.Contains(got, []byte("sunny")) {
+			t.Errorf("%q: %s, %v", form, got, err)
+		}
+	}
 }

@@ -146,7 +146,7 @@ func (w *working) report(ctx context.Context, over chan struct{}) error {
 		default:
 		}
 		n := w.reported.Load() + 1
-		body := fmt.Sprintf(`{"state":"TASK_STATE_WORKING","artifacts":[{"artifactId":"%d","parts":[{"text":"<%d>"}],"append":%t}]}`, n/perArtifact, n, n > 1 && n%perArtifact != 0)
+		body := fmt.Sprintf(`{"state":"TASK_STATE_WORKING","message":{"parts":[{"text":"<%d>"}]},"artifacts":[{"artifactId":"%d","parts":[{"text":"<%d>"}],"append":%t}]}`, n, n/perArtifact, n, n > 1 && n%perArtifact != 0)
 		for there := false; !there; {
 			response, err := w.ask(ctx, "bot", http.MethodPost, path, body, "")
 			if err == nil {
@@ -307,7 +307,7 @@ func (f *taskFollower) take(id, data string) error {
 	if id == "" || id == f.last {
 		return fmt.Errorf("behind the event %s comes %s with the id %q", f.last, data, id)
 	}
-	want := fmt.Sprintf(`"<%d>"`, f.told/2+1)
+	of, number := `"artifact":`, fmt.Sprintf(`"<%d>"`, f.told/2+1)
 	switch first := f.last == ""; {
 	case first && strings.Contains(data, `"history":`):
 		close(f.begun)
@@ -316,12 +316,13 @@ func (f *taskFollower) take(id, data string) error {
 	case first:
 		return fmt.Errorf("the stream begins with %s", data)
 	case strings.Contains(data, "TASK_STATE_COMPLETED") || strings.Contains(data, `"completed"`):
-		want, f.ended = `"status":`, true
-	case f.told%2 == 1:
-		want = `"status":`
+		f.ended, number = true, ""
 	}
-	if !strings.Contains(data, want) {
-		return fmt.Errorf("event %d is %s, want one with %s", f.told+1, data, want)
+	if f.ended || f.told%2 == 1 {
+		of = `"status":`
+	}
+	if !strings.Contains(data, of) || !strings.Contains(data, number) {
+		return fmt.Errorf("event %d is %s, want the %s of %s", f.told+1, data, of, number)
 	}
 	f.told, f.last = f.told+1, id
 	return nil

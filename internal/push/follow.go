@@ -13,9 +13,30 @@ import (
 // changes are what is followed: tasks, and configurations.
 var changes = []kg.Pattern{tasks.Changes(), {Predicate: records.Property(propSet)}}
 
+// begin takes up the hooks, and watches the log from where they stand.
+func (s *Service) begin(ctx context.Context) (w *kg.Watcher, err error) {
+	for range takeUps {
+		var from kg.Position
+		if from, err = s.takeUp(ctx); err != nil {
+			return nil, err
+		}
+		w, err = s.store.Watch(s.ctx, kg.Filter{View: ownView, Patterns: changes}, from)
+		if kg.CodeOf(err) != kg.CodePositionGone { // else the log was cut meanwhile
+			return w, err
+		}
+	}
+	return nil, err
+}
+
+// takeUps is how often in a row hooks are taken up.
+const takeUps = 3
+
 // takeUp loads the hooks of tasks that go on, and says from where the log is to be
-// followed: from the first commit that one of them was not told of.
+// followed: from the first commit that one of them was not told of. Those that the log
+// has no more are told how their task is.
 func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
+	s.dropAll()
+	oldest := s.store.Oldest().Revision
 	snapshot, err := s.store.View(ctx, ownView)
 	if err != nil {
 		return from, err
@@ -34,11 +55,16 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 			continue
 		}
 		s.put(h)
-		if h.behind && h.at.Compare(from) < 0 {
-			from = kg.Position{Epoch: from.Epoch, Revision: h.at.Revision, Index: kg.EndOfCommit}
-			if h.at.Index != kg.EndOfCommit { // between two events of a commit
-				from.Revision--
-			}
+		next := h.at.Revision + 1
+		if h.at.Index != kg.EndOfCommit { // between two events of a commit
+			next--
+		}
+		switch {
+		case !h.behind:
+		case next <= oldest:
+			h.tell(next)
+		case next <= from.Revision:
+			from.Revision = next - 1
 		}
 	}
 	return from, nil
@@ -128,25 +154,24 @@ func (s *Service) drop(task tasks.TaskID, id string) {
 	}
 }
 
+// dropAll ends all hooks.
+func (s *Service) dropAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for task, hooks := range s.hooks {
+		for id := range hooks {
+			s.drop(task, id)
+		}
+	}
+}
+
 // followPause is how long following pauses that could not go on.
 const followPause = time.Second
 
-// watch watches from a position, or from the oldest there is where that is gone, as it
-// is in a restored store.
-func (s *Service) watch(from kg.Position) (*kg.Watcher, error) {
-	filter := kg.Filter{View: ownView, Patterns: changes}
-	w, err := s.store.Watch(s.ctx, filter, from)
-	if code := kg.CodeOf(err); code == kg.CodePositionGone || code == kg.CodeResync {
-		s.options.Logger.Warn("push notifications go on behind what the log no longer holds")
-		return s.store.Watch(s.ctx, filter, s.store.Oldest())
-	}
-	return w, err
-}
-
-// follow reads the log until Close.
-func (s *Service) follow(w *kg.Watcher, from kg.Position) {
+// follow reads the log until Close. Where it cannot go on, the hooks are taken up anew.
+func (s *Service) follow(w *kg.Watcher) {
 	for {
-		err := s.read(w, &from)
+		err := s.read(w)
 		if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
 			return
 		}
@@ -155,14 +180,15 @@ func (s *Service) follow(w *kg.Watcher, from kg.Position) {
 			if !webhook.Sleep(s.ctx, followPause) {
 				return
 			}
-			if w, err = s.watch(from); kg.CodeOf(err) == kg.CodeClosed {
+			s.keep(s.ctx)
+			if w, err = s.begin(s.ctx); kg.CodeOf(err) == kg.CodeClosed {
 				return
 			}
 		}
 	}
 }
 
-func (s *Service) read(w *kg.Watcher, from *kg.Position) error {
+func (s *Service) read(w *kg.Watcher) error {
 	defer w.Close()
 	for e, err := range w.Events() {
 		if err != nil {
@@ -171,7 +197,6 @@ func (s *Service) read(w *kg.Watcher, from *kg.Position) error {
 		if err := s.take(&e); err != nil {
 			return err
 		}
-		*from = e.Position
 	}
 	return s.ctx.Err()
 }

@@ -61,11 +61,14 @@ func (h *hook) next() (kg.Revision, bool) {
 	return h.pending[0], true
 }
 
-// told moves the hook on.
+// told moves the hook on; where it is already, it stays.
 func (h *hook) told(at kg.Position, done bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.at, h.done, h.dirty = at, h.done || done, true
+	if at.Compare(h.at) > 0 {
+		h.at = at
+	}
+	h.done, h.dirty = h.done || done, true
 	if at.Index == kg.EndOfCommit {
 		for len(h.pending) > 0 && h.pending[0] <= at.Revision {
 			h.pending = h.pending[1:]
@@ -98,6 +101,9 @@ func (h *hook) work() {
 func (h *hook) commit(r kg.Revision) error {
 	s := h.service
 	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
+	if kg.CodeOf(err) == kg.CodeRevisionGone {
+		return h.present()
+	}
 	if err != nil {
 		return err
 	}
@@ -136,12 +142,30 @@ func (h *hook) event(e *tasks.Event, whole bool) (err error) {
 			return err
 		}
 	}
+	return h.deliver(t, e, e.Position.Revision)
+}
+
+// present tells how the task is, where the log has no more what happened to it.
+func (h *hook) present() error {
+	t, err := h.service.tasks.Get(h.ctx, own(), h.task.ID, tasks.Whole)
+	if err != nil {
+		return err
+	}
+	if err := h.deliver(t, nil, t.Revision); err != nil {
+		return err
+	}
+	h.told(kg.Position{Revision: t.Revision, Index: kg.EndOfCommit}, t.Status.State.Ended())
+	return nil
+}
+
+// deliver sends a task, or an event of it, or gives it up. An error is not the hook's.
+func (h *hook) deliver(t *tasks.Task, e *tasks.Event, r kg.Revision) error {
 	body, err := h.service.options.Body(h.config.Form, t, e)
 	if err != nil {
 		return err
 	}
 	if err := h.send(body); err != nil && h.ctx.Err() == nil {
-		h.service.lost(h, "a push notification is given up", "revision", e.Position.Revision, "error", err)
+		h.service.lost(h, "a push notification is given up", "revision", r, "error", err)
 	}
 	return h.ctx.Err()
 }

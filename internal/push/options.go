@@ -24,7 +24,7 @@ const (
 type Options struct {
 	// Body writes an event in a form (Config.Form). t is the task as it is; nil where
 	// Whole says that the form does not want it, and then only its id and context are
-	// there.
+	// there. A nil e wants all of t: the log has no more what happened to it.
 	Body func(form string, t *tasks.Task, e *tasks.Event) ([]byte, error)
 	// Whole tells whether a form shows the task as it is: of one commit it is told once.
 	Whole func(form string) bool

@@ -59,7 +59,7 @@ func (l *lockedBuffer) String() string {
 
 // body is the state or the artifact.
 func body(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
-	if form == "whole" {
+	if form == "whole" || e == nil {
 		return fmt.Appendf(nil, "%s with %d", t.Status.State, len(t.Artifacts)), nil
 	}
 	if e.Chunk != nil {
@@ -321,6 +321,55 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	w.expect(t, "COMPLETED")
 	d.report(other, tasks.Rejected)
 	w.expect(t, "REJECTED")
+}
+
+// A hook that stands behind what the log still has, when it is taken up or while it is
+// told, is told the task as it is and then what comes.
+func TestBehindACutLog(t *testing.T) {
+	d := newDesk(t, push.Options{AllowPrivate: true})
+	called, let := make(chan struct{}), make(chan struct{})
+	w := newWebhook(t, func(n int, _ *http.Request) int {
+		if n == 2 {
+			close(called)
+			<-let
+		}
+		return 200
+	})
+	other := newWebhook(t, nil)
+	cut := func() {
+		t.Helper()
+		if err := d.store.CutLog(t.Context(), d.store.Head().Revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	task, quiet := d.give(push.Config{URL: w.URL}), d.give(push.Config{URL: w.URL + "/quiet"})
+	d.report(task, tasks.Working)
+	w.expect(t, "WORKING")
+	d.push.Close()
+	d.report(task, "", "a")
+	d.report(task, tasks.Working, "b")
+	d.tasks.Close()
+	cut()
+	if err := d.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.open(push.Options{AllowPrivate: true})
+	d.set(push.Config{Task: task.ID, ID: "other", URL: other.URL})
+	select {
+	case <-called:
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+	}
+	d.report(task, "", "c", "d") // while it is told how the task was
+	d.report(task, tasks.InputRequired)
+	other.expect(t, "artifact c", "artifact d", "INPUT_REQUIRED") // the log was read so far
+	cut()
+	close(let)
+	w.expect(t, "WORKING with 2", "INPUT_REQUIRED with 4")
+	d.report(task, tasks.Completed, "e")
+	w.expect(t, "artifact e", "COMPLETED")
+	d.report(quiet, tasks.Rejected)
+	w.expect(t, "REJECTED") // to which nothing had happened
 }
 
 // Who created the task sets and takes away, it and administrators see, and nobody

@@ -43,15 +43,11 @@ func New(o Options) *Service {
 // Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	from, err := s.takeUp(ctx)
+	w, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
-	w, err := s.watch(from)
-	if err != nil {
-		return err
-	}
-	s.done.Go(func() { s.follow(w, from) })
+	s.done.Go(func() { s.follow(w) })
 	s.done.Go(s.flush)
 	return nil
 }
