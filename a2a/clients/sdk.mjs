@@ -1,9 +1,12 @@
 // The official clients find the server by its card, and send, stream, get, list,
-// cancel and follow there. The server runs with --conformance-agent.
+// cancel and follow there, and are notified. The server runs with --conformance-agent
+// and --allow-private-webhooks.
 //
 //   node sdk.mjs http://127.0.0.1:8080
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { ClientFactory as Factory1 } from 'sdk-1.0/client'
 import { ClientFactory as Factory03 } from 'sdk-0.3/client'
 
@@ -13,6 +16,28 @@ async function collect(stream) {
   const events = []
   for await (const event of stream) events.push(event)
   return events
+}
+
+// webhook listens; next() is what comes to it next.
+async function webhook() {
+  const came = []
+  let wake = () => {}
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    response.end()
+    came.push({ body: JSON.parse(body), headers: request.headers })
+    wake()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${server.address().port}/hook`,
+    async next() {
+      while (came.length === 0) await new Promise((resolve) => { wake = resolve })
+      return came.shift()
+    },
+    close() { server.close(); server.closeAllConnections() },
+  }
 }
 
 async function version1() {
@@ -50,6 +75,31 @@ async function version1() {
   const done = await client.sendMessage(request('tck-complete-task', { taskId: more.id }))
   assert.equal(done.id, more.id)
   assert.equal(done.status.state, completed)
+
+  const hook = await webhook()
+  const config = { tenant: '', id: 'mine', taskId: '', url: hook.url, token: 'the token', authentication: { scheme: 'Bearer', credentials: 'key' } }
+  const along = await client.sendMessage({
+    ...request('tck-artifact-text'),
+    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: config, returnImmediately: false },
+  })
+  const first = await hook.next()
+  assert.equal(first.body.artifactUpdate.taskId, along.id)
+  assert.equal(first.headers.authorization, 'Bearer key')
+  assert.equal(first.headers['x-a2a-notification-token'], 'the token')
+  assert.equal((await hook.next()).body.statusUpdate.status.state, 'TASK_STATE_COMPLETED')
+  const watched = await client.sendMessage(request('tck-input-required'))
+  const made = await client.createTaskPushNotificationConfig({ ...config, taskId: watched.id })
+  assert.equal(made.url, hook.url)
+  const where = { tenant: '', taskId: watched.id, id: 'mine' }
+  assert.equal((await client.getTaskPushNotificationConfig(where)).token, 'the token')
+  const all = await client.listTaskPushNotificationConfig({ tenant: '', taskId: watched.id, pageSize: 0, pageToken: '' })
+  assert.deepEqual(all.configs.map((c) => c.id), ['mine'])
+  await client.cancelTask({ tenant: '', id: watched.id, metadata: {} })
+  const told = (await hook.next()).body.statusUpdate
+  assert.deepEqual([told.taskId, told.status.state], [watched.id, 'TASK_STATE_CANCELED'])
+  await client.deleteTaskPushNotificationConfig(where)
+  await assert.rejects(client.getTaskPushNotificationConfig(where), /TaskNotFound/)
+  hook.close()
 }
 
 async function version03() {
@@ -69,6 +119,22 @@ async function version03() {
   assert.equal((await client.cancelTask({ id: open.id })).status.state, 'canceled')
   await assert.rejects(client.cancelTask({ id: open.id }), /TaskNotCancelable/)
   await assert.rejects(client.getTask({ id: 'none' }), /TaskNotFound/)
+
+  const hook = await webhook()
+  const watched = await client.sendMessage(request('tck-input-required'))
+  const config = { url: hook.url, token: 'the token', authentication: { schemes: ['Bearer'], credentials: 'key' } }
+  const made = await client.setTaskPushNotificationConfig({ taskId: watched.id, pushNotificationConfig: config })
+  const where = { id: watched.id, pushNotificationConfigId: made.pushNotificationConfig.id }
+  assert.equal((await client.getTaskPushNotificationConfig(where)).pushNotificationConfig.url, hook.url)
+  assert.equal((await client.listTaskPushNotificationConfig({ id: watched.id })).length, 1)
+  await client.cancelTask({ id: watched.id })
+  const told = await hook.next()
+  assert.deepEqual([told.body.kind, told.body.id, told.body.status.state], ['task', watched.id, 'canceled'])
+  assert.equal(told.headers.authorization, 'Bearer key')
+  assert.equal(told.headers['x-a2a-notification-token'], 'the token')
+  await client.deleteTaskPushNotificationConfig(where)
+  await assert.rejects(client.getTaskPushNotificationConfig(where), /TaskNotFound/)
+  hook.close()
 }
 
 await version1()
