@@ -97,7 +97,8 @@ func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position)
 	return s.follow(ctx, by, s.inboxOf(by, agent), from, s.inbox(agent))
 }
 
-// StreamScope is StreamAll of the channels of a scope that the caller may read.
+// StreamScope is StreamAll of the channels of a scope that the caller may read, those of
+// an intent's tasks included: a task is within its intent.
 //
 // Errors: those of GetScope too.
 func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, from *kg.Position) (*Feed, error) {
@@ -107,9 +108,11 @@ func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, fro
 	}
 	reader := by.reader(agent)
 	of := selection{
-		list:     func() []ChannelID { return s.table.channelsOf(scope) },
-		has:      func(e *entry) bool { return e != nil && e.Scope == scope && e.as(reader).reads(agent) },
-		patterns: []kg.Pattern{{Predicate: propScope, Object: scope.Entity()}},
+		list: func() []ChannelID { return s.table.within(scope) },
+		has: func(e *entry) bool {
+			return e != nil && e.Scope != "" && (e.Scope == scope || e.scope.get().Parent == scope) && e.as(reader).reads(agent)
+		},
+		patterns: []kg.Pattern{{Predicate: propScope}}, // of any: tasks come later, too
 	}
 	return s.follow(ctx, by, of, from, func(*Message) bool { return true })
 }

@@ -230,12 +230,17 @@ func TestFeedMeetsLive(t *testing.T) {
 	following.Wait()
 }
 
-// A feed of a scope has what its reader may read there, channels that are made
-// later included, and nothing of elsewhere.
+// A feed of a scope has what its reader may read there and in its tasks, channels and
+// tasks that are made later included, and nothing of elsewhere; that of a task has
+// nothing of its intent.
 func TestStreamScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+	access := channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}
+	scope, other := s.scope(t, channels.ScopeDraft{Access: access}), s.scope(t, channels.ScopeDraft{Access: access})
+	task, hidden := s.scope(t, channels.ScopeDraft{Parent: scope.ID, Access: access}), s.scope(t, channels.ScopeDraft{Parent: scope.ID})
 	open, closed := s.makeIn(t, scope.ID, "open", channels.ByScope), s.makeIn(t, scope.ID, "closed", channels.Explicit)
+	inTask, inHidden := s.makeIn(t, task.ID, "open", channels.ByScope), s.makeIn(t, hidden.ID, "open", channels.ByScope)
+	inOther := s.makeIn(t, other.ID, "open", channels.ByScope)
 	elsewhere := s.make(t, channels.Private, "bob")
 	f, err := s.StreamScope(within(t), as("bob"), scope.ID, nil)
 	if err != nil {
@@ -243,15 +248,23 @@ func TestStreamScope(t *testing.T) {
 	}
 	want := []channels.MessageID{s.say(t, "ann", open.ID, "one").ID}
 	s.say(t, "ann", closed.ID, "not for bob")
-	s.say(t, "ann", elsewhere.ID, "not of the scope")
+	s.say(t, "ann", elsewhere.ID, "not of a scope")
+	s.say(t, "ann", inOther.ID, "of another")
+	s.say(t, "ann", inHidden.ID, "of a task that is not for bob")
+	ofTask := []channels.MessageID{s.say(t, "ann", inTask.ID, "of a task").ID}
+	want = append(want, ofTask...)
 	later := s.makeIn(t, scope.ID, "later", channels.ByScope)
 	want = append(want, s.say(t, "ann", later.ID, "two").ID, s.say(t, "ann", open.ID, "three").ID)
-	for _, from := range []*kg.Position{nil, {}} {
-		if from != nil {
-			if f, err = s.StreamScope(within(t), as("bob"), scope.ID, from); err != nil {
-				t.Fatal(err)
-			}
-		}
+	laterTask := s.scope(t, channels.ScopeDraft{Parent: scope.ID, Access: access})
+	first, err := s.PublishByName(within(t), as("ann"), laterTask.ID, "first", channels.Publication{Parts: text("of a later task")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, first.Message.ID)
+	ofTask = append(ofTask, s.say(t, "ann", inTask.ID, "the last of the task").ID)
+	want = append(want, ofTask[1])
+	check := func(f *channels.Feed, want []channels.MessageID) {
+		t.Helper()
 		defer f.Close()
 		var got []channels.MessageID
 		for d, err := range f.Messages() {
@@ -265,6 +278,14 @@ func TestStreamScope(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
+	}
+	check(f, want)
+	for id, want := range map[channels.ScopeID][]channels.MessageID{scope.ID: want, task.ID: ofTask} {
+		again, err := s.StreamScope(within(t), as("bob"), id, new(kg.Position))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(again, want)
 	}
 	_, err = s.StreamScope(within(t), as("eve"), scope.ID, nil)
 	_, absent := s.StreamScope(within(t), as("eve"), "no-such-scope", nil)

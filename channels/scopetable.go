@@ -150,6 +150,15 @@ func (t *table) channelsOf(id ScopeID) []ChannelID {
 	return nil
 }
 
+// within lists the channels of a scope and of its tasks, but for deleted ones.
+func (t *table) within(id ScopeID) []ChannelID {
+	list := t.channelsOf(id)
+	for _, task := range t.tasksOf(id) {
+		list = append(list, t.channelsOf(task)...)
+	}
+	return list
+}
+
 // countIn is how many channels the intent of the scope has with all of its tasks.
 func (t *table) countIn(id ScopeID) int {
 	if s := t.scopes.get(id); s != nil && s.Parent != "" {

@@ -1278,8 +1278,8 @@ type Subscription {
   ): MessageEvent
 
   """
-  The messages of all channels of a scope that you may read, those included that are made later, in the order in which
-  they were published. An error SCOPE_NOT_FOUND when there is no scope that you have access to.
+  The messages of all channels of a scope and of its tasks that you may read, those included that are made later, in the
+  order in which they were published. An error SCOPE_NOT_FOUND when there is no scope that you have access to.
   """
   scopeMessagePublished(
     "Which scope."
