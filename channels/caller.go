@@ -1,6 +1,9 @@
 package channels
 
-import "koine/kg"
+import (
+	"koine/internal/caller"
+	"koine/kg"
+)
 
 // Caller is who asks: the principal that was authenticated, and the agent that it
 // acts for. Members and authors are agents.
@@ -13,22 +16,15 @@ type Caller struct {
 }
 
 // agent is the agent that asks; an error where the principal may not act for it.
-func (c Caller) agent() (kg.AgentID, error) {
-	agent := c.Actor
-	if agent == "" {
-		agent = c.Principal.ID
-	}
-	agent = kg.CanonicalAgent(string(agent))
-	if agent == "" {
-		agent = kg.Anonymous
-	}
-	if err := agent.Valid(); err != nil {
-		return "", err
-	}
-	if !c.Principal.MayActFor(agent) {
-		return "", kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
-	}
-	return agent, nil
+func (c Caller) agent() (kg.AgentID, error) { return c.request().Agent() }
+
+// reader is the principal under whose eyes the agent reads its channels. Who acts
+// for another has no more rights there than that agent.
+func (c Caller) reader(agent kg.AgentID) kg.Principal { return c.request().Reader(agent) }
+
+// request is what of the caller is the same wherever it asks.
+func (c Caller) request() caller.Caller {
+	return caller.Caller{Principal: c.Principal, Actor: c.Actor}
 }
 
 // seenBy is the channel as it is for the caller.
@@ -45,15 +41,3 @@ func (e *entry) seenBy(by Caller) *entry {
 func (c Caller) meta(method string) kg.Meta {
 	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method}
 }
-
-// reader is the principal under whose eyes the agent reads its channels. Who acts
-// for another has no more rights there than that agent.
-func (c Caller) reader(agent kg.AgentID) kg.Principal {
-	if agent == c.Principal.ID {
-		return c.Principal
-	}
-	return kg.Principal{ID: agent, Method: actingMethod}
-}
-
-// actingMethod is the method of a principal that another one acts for.
-const actingMethod = "acting"

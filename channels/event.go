@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -150,7 +150,7 @@ func (e *entry) audit(tx *kg.Tx, m *Message, made *string) (n int, err error) {
 	if open {
 		data.Correlation, data.Parts, data.Metadata = m.Correlation, m.Parts, m.Metadata
 	}
-	raw, err := plainJSON(data)
+	raw, err := plainjson.Encode(data)
 	if err != nil {
 		return n, err
 	}
@@ -173,18 +173,9 @@ func contentHash(m *Message, salt string) (string, error) {
 	if salt != "" {
 		content = append(content, salt)
 	}
-	raw, err := plainJSON(content)
+	raw, err := plainjson.Encode(content)
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), err
-}
-
-// plainJSON is a value as JSON, in which texts stand as they were given.
-func plainJSON(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // ScopeEvents reads the events of a scope from a number on, up to n of them, in

@@ -1,11 +1,11 @@
 package channels
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
+	"koine/internal/plainjson"
 	"koine/internal/records"
 	"koine/kg"
 )
@@ -111,13 +111,11 @@ func (r *Revision) metadata(old []byte) ([]byte, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(members); err != nil {
+	raw, err := plainjson.Encode(members)
+	if err != nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "metadata is JSON").At("metadataPatch")
 	}
-	metadata, err := checkMetadata(b.Bytes())
+	metadata, err := checkMetadata(raw)
 	if err != nil {
 		return nil, kg.AsError(err).At("metadataPatch")
 	}

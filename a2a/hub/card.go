@@ -7,6 +7,7 @@ import (
 
 	"koine/a2a"
 	"koine/internal/agents"
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -80,7 +81,7 @@ func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
 	}
 	if len(g.Skills) == 0 {
 		for _, tag := range g.Capabilities {
-			card.Skills = append(card.Skills, plainJSON(map[string]any{"id": tag, "name": tag, "description": tag, "tags": []string{tag}}))
+			card.Skills = append(card.Skills, plainjson.MustEncode(map[string]any{"id": tag, "name": tag, "description": tag, "tags": []string{tag}}))
 		}
 	}
 	return card
@@ -97,5 +98,5 @@ func wholeSkill(raw json.RawMessage) json.RawMessage {
 			members[name] = value
 		}
 	}
-	return plainJSON(members)
+	return plainjson.MustEncode(members)
 }

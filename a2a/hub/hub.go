@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/courier"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -227,19 +227,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	return raw, nil
 }
 
-// plainJSON is a value as JSON, in which texts stand as they were given.
-func plainJSON(value any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		panic(err) // structs of ours, with JSON that was read or written by us
-	}
-	return bytes.TrimSpace(b.Bytes())
-}
-
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(plainJSON(value), '\n')) // the client may be gone
+	_, _ = w.Write(append(plainjson.MustEncode(value), '\n')) // the client may be gone
 }

@@ -8,6 +8,7 @@ import (
 
 	"koine/a2a/internal/v1"
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -44,7 +45,7 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 	// Who has its mailbox open is there.
 	ctx := caller.With(r.Context(), who)
 	out, err := h.deps.Streams.Open(ctx, sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
-		return sse.Event{Name: eventError, Data: plainJSON(wireFailure{h.endOf(ctx, reason)})}, true
+		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{h.endOf(ctx, reason)})}, true
 	}})
 	if err != nil {
 		return 0, nil, refusedStream(err)

@@ -7,6 +7,7 @@ import (
 
 	"koine/a2a/internal/v1"
 	"koine/internal/courier"
+	"koine/internal/plainjson"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -49,7 +50,7 @@ func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.
 
 // Letter is a letter as its agent gets it, in its mailbox and at its web hook
 // (courier.Options.Body).
-func Letter(l *tasks.Letter) ([]byte, error) { return plainJSON(v1.Letter(l)), nil }
+func Letter(l *tasks.Letter) ([]byte, error) { return plainjson.Encode(v1.Letter(l)) }
 
 // webhook is GET /agents/<id>/webhook.
 func (h *Handler) webhook(_ http.ResponseWriter, r *http.Request) (int, any, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -51,9 +52,9 @@ func (r *Record) card(presence string) json.RawMessage {
 	if c.Capabilities == nil {
 		c.Capabilities = []string{}
 	}
-	raw := plainJSON(c)
+	raw := plainjson.MustEncode(c)
 	if len(g.Rest) > 0 {
-		rest := plainJSON(g.Rest)
+		rest := plainjson.MustEncode(g.Rest)
 		raw = append(append(raw[:len(raw)-1], ','), rest[1:]...)
 	}
 	return raw

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"koine/internal/plainjson"
 	"koine/internal/records"
 	"koine/kg"
 )
@@ -91,7 +92,7 @@ func (r *Registration) Other() json.RawMessage {
 	if len(r.Rest) == 0 {
 		return nil
 	}
-	return plainJSON(r.Rest)
+	return plainjson.MustEncode(r.Rest)
 }
 
 // Can tells whether it is found by the capability.
@@ -194,20 +195,9 @@ func distinct(list []string) []string {
 
 // put states a value as JSON, and gives its size.
 func put(r records.Record, property string, value any) int {
-	raw := plainJSON(value)
+	raw := plainjson.MustEncode(value)
 	r[property] = []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	return len(raw)
-}
-
-// plainJSON is a value as JSON, in which texts stand as they were given.
-func plainJSON(value any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		panic(err) // texts, and JSON that was read
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 func checkLine(field, text string, most int) error {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"koine/internal/plainjson"
 	"koine/internal/records"
 	"koine/kg"
 )
@@ -93,7 +94,7 @@ func (e *edit) hand(c *Chunk) error {
 			return err
 		}
 	}
-	raw, err := plainJSON(stored)
+	raw, err := plainjson.Encode(stored)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (e *edit) describe(subject kg.Term, c *Chunk, new bool, r records.Record) e
 	r[propName], r[propText], r[propMetadata], r[propChunk] = someText(c.Name), someText(c.Description), someJSON(c.Metadata), nil
 	r[propExtensions] = nil
 	if len(c.Extensions) > 0 {
-		raw, err := plainJSON(c.Extensions)
+		raw, err := plainjson.Encode(c.Extensions)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"koine/internal/plainjson"
 	"koine/internal/records"
 	"koine/kg"
 )
@@ -142,7 +143,7 @@ func checkParts(field string, parts []Part) error {
 
 // record is the message as it is stored, but for its place.
 func (m *Message) record() (records.Record, error) {
-	parts, err := plainJSON(m.Parts)
+	parts, err := plainjson.Encode(m.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (m *Message) record() (records.Record, error) {
 	}
 	// Lists that have an order and are never asked for alone.
 	if len(m.Extensions) > 0 {
-		raw, err := plainJSON(m.Extensions)
+		raw, err := plainjson.Encode(m.Extensions)
 		if err != nil {
 			return nil, err
 		}
@@ -205,13 +206,4 @@ func someText(text string) []kg.Term {
 		return nil
 	}
 	return records.Values(text)
-}
-
-// plainJSON is a value as JSON, in which texts stand as they were given.
-func plainJSON(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSpace(b.Bytes()), err
 }

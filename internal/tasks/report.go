@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -114,7 +115,7 @@ func (r *Report) write(e *edit) error {
 		e.record[propMetadata] = someJSON(merged)
 	}
 	if r.Failure != nil {
-		raw, err := plainJSON(r.Failure)
+		raw, err := plainjson.Encode(r.Failure)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func merge(into, more json.RawMessage) (json.RawMessage, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	raw, err := plainJSON(members)
+	raw, err := plainjson.Encode(members)
 	if err == nil && len(raw) > MaxMetadataBytes {
 		err = errTooMuch("metadata", "at most %d bytes of metadata", MaxMetadataBytes)
 	}

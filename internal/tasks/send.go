@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/internal/records"
 	"koine/kg"
 )
@@ -119,7 +120,7 @@ func (p *Sending) check() error {
 // once is the same for the same message of the same agent.
 func (p *Sending) once(agent kg.AgentID) (kg.Term, error) {
 	m := p.Message
-	raw, err := plainJSON([]any{agent, p.To, p.Task, p.Context, p.Parent, p.User, p.Metadata, m.ID, m.Parts, m.Metadata, m.Extensions, m.References})
+	raw, err := plainjson.Encode([]any{agent, p.To, p.Task, p.Context, p.Parent, p.User, p.Metadata, m.ID, m.Parts, m.Metadata, m.Extensions, m.References})
 	sum := sha256.Sum256(raw)
 	return kg.String(hex.EncodeToString(sum[:])), err
 }

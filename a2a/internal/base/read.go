@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -86,12 +87,7 @@ func camelObject(raw []byte) ([]byte, error) {
 		}
 		out[name] = value
 	}
-	// As it was sent: no < becomes an escape.
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(out)
-	return b.Bytes(), err
+	return plainjson.Encode(out) // as it was sent: no < becomes an escape
 }
 
 func camelName(name string) string {

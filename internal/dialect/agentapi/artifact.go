@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"koine/internal/plainjson"
 	"koine/internal/tasks"
 )
 
@@ -66,6 +67,6 @@ func writeArtifact(a *tasks.Artifact) (out artifact, err error) {
 		return out, err
 	}
 	out.Type = typeMessage
-	out.Content, err = plainJSON(parts)
+	out.Content, err = plainjson.Encode(parts)
 	return out, err
 }

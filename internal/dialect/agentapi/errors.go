@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -102,7 +103,7 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 }
 
 func (e *wireError) with(d details) *wireError {
-	raw, err := plainJSON(d)
+	raw, err := plainjson.Encode(d)
 	if err != nil {
 		panic(err) // texts
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -171,7 +172,7 @@ func decode(raw []byte, into any) error {
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	body, err := plainJSON(value)
+	body, err := plainjson.Encode(value)
 	if err != nil {
 		panic(err) // structs of ours, with JSON that was read or written by us
 	}

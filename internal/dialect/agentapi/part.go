@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"koine/internal/plainjson"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -103,7 +104,7 @@ func writePart(p *tasks.Part) (out part, err error) {
 	switch {
 	case p.Text != nil:
 		out.Type = typeText
-		out.Content, err = plainJSON(*p.Text)
+		out.Content, err = plainjson.Encode(*p.Text)
 	case p.Data != nil:
 		out.Type, out.Content = p.Type, p.Data
 		if out.Type == "" {
@@ -111,16 +112,7 @@ func writePart(p *tasks.Part) (out part, err error) {
 		}
 	default:
 		out.Type = typeFile
-		out.Content, err = plainJSON(file{p.Raw, p.URL, p.MediaType, p.Filename})
+		out.Content, err = plainjson.Encode(file{p.Raw, p.URL, p.MediaType, p.Filename})
 	}
 	return out, err
-}
-
-// plainJSON is a value as JSON, in which texts stand as they were given.
-func plainJSON(value any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSpace(b.Bytes()), err
 }

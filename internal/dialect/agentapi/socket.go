@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -137,7 +138,7 @@ func (s *socket) tellOf(h *tasks.Happening) error {
 
 // write sends a frame. A client that does not take it in time is given up.
 func (s *socket) write(f *sentFrame) error {
-	raw, err := plainJSON(f)
+	raw, err := plainjson.Encode(f)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"koine/internal/caller"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -34,7 +35,7 @@ type update struct {
 // stream sends a message and tells what becomes of it, to the end.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.Sending) error {
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
-		data, err := plainJSON(wireFailure{h.endOf(who, reason)})
+		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
 	if err != nil {
@@ -161,6 +162,6 @@ func (h *Handler) eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, er
 }
 
 func eventOf(kind, id string, data any) (sse.Event, error) {
-	raw, err := plainJSON(data)
+	raw, err := plainjson.Encode(data)
 	return sse.Event{ID: id, Name: kind, Data: raw}, err
 }
