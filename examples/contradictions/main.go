@@ -1,16 +1,17 @@
 // Contradictions shows an agent that follows the graph and tells, as soon as they are
 // there, which statements cannot all hold.
 //
-//	koine serve --demo
+//	koine serve --demo             # in another terminal
 //	go run ./examples/contradictions
 //	koine update add lab:status rdf:type owl:FunctionalProperty
 //	koine update add finding:1 lab:status settled --as ann
 //	koine update add finding:1 lab:status doubtful --as bob
+//
+// KOINE_URL is the server, if it is another one, and KOINE_KEY the watcher's key.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -20,34 +21,75 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "http://127.0.0.1:8080", "the server")
-	count := flag.Int("count", 0, "end after so many contradictions; 0 goes on")
-	flag.Parse()
-	if err := run(context.Background(), *url, *count, os.Stdout); err != nil {
+	address, options := client.Environment()
+	if err := run(context.Background(), address, options, 0, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // asked says what is shown of contradictions; the number bounds how many at a time.
-const asked = `{ contradictions(first: 100) { nodes { reason statements { statement { id } assertions { source } } } } }`
+const asked = `{ contradictions(first: 100) { nodes { reason statements {
+	statement { id subject { id } predicate { id } object { id value } } assertions { source }
+} } } }`
 
 type contradictions struct {
-	Contradictions struct {
-		Nodes []struct {
-			Reason     string
-			Statements []struct {
-				Statement  struct{ ID string }
-				Assertions []struct{ Source string }
+	Contradictions struct{ Nodes []contradiction }
+}
+
+// contradiction is some statements that cannot all hold.
+type contradiction struct {
+	Reason     string
+	Statements []struct {
+		Statement struct {
+			ID        string
+			Subject   struct{ ID string }
+			Predicate struct{ ID string }
+			Object    struct { // one or the other
+				ID    string
+				Value any
 			}
 		}
+		Assertions []struct{ Source string }
 	}
 }
 
-func run(ctx context.Context, url string, count int, out io.Writer) error {
-	c, err := client.Open(ctx, url, client.Options{Agent: "watcher", Requires: []client.Capability{client.KnowledgeGraph}})
+// key is the same whenever the contradiction is found.
+func (c *contradiction) key() string {
+	key := c.Reason
+	for _, one := range c.Statements {
+		key += " " + one.Statement.ID
+	}
+	return key
+}
+
+// String is the contradiction for people.
+func (c *contradiction) String() string {
+	text := c.Reason
+	for _, one := range c.Statements {
+		s, by := one.Statement, ""
+		object := s.Object.Value
+		if s.Object.ID != "" {
+			object = s.Object.ID
+		}
+		for _, a := range one.Assertions {
+			by += " " + a.Source
+		}
+		text += fmt.Sprintf("\n  %s  %s  %v, says%s", s.Subject.ID, s.Predicate.ID, object, by)
+	}
+	return text
+}
+
+// run tells so many contradictions, or all that come if count is 0.
+func run(ctx context.Context, address string, options client.Options, count int, out io.Writer) error {
+	if options.Key == "" {
+		options.Agent = "watcher"
+	}
+	options.Requires = []client.Capability{client.KnowledgeGraph}
+	c, err := client.Open(ctx, address, options)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(out, "watching %s\n", c.Address())
 	told := map[string]bool{}
 	var looked uint64
 	// From a snapshot, so that what contradicts already is told too.
@@ -67,19 +109,11 @@ func run(ctx context.Context, url string, count int, out io.Writer) error {
 		}
 		looked = read.Revision
 		for _, one := range found.Contradictions.Nodes {
-			key := one.Reason
-			var sources []string
-			for _, side := range one.Statements {
-				key += " " + side.Statement.ID
-				for _, a := range side.Assertions {
-					sources = append(sources, a.Source)
-				}
-			}
-			if told[key] {
+			if told[one.key()] {
 				continue
 			}
-			told[key] = true
-			fmt.Fprintf(out, "%s (say %v)\n", one.Reason, sources)
+			told[one.key()] = true
+			fmt.Fprintln(out, one.String())
 			if len(told) == count {
 				return nil
 			}

@@ -18,7 +18,7 @@ func TestContradictions(t *testing.T) {
 	defer cancel()
 	var out strings.Builder
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, s.URL, 1, &out) }()
+	go func() { ended <- run(ctx, s.URL, client.Options{}, 1, &out) }()
 	c, err := client.Open(ctx, s.URL, client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestContradictions(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "agent://ann") || !strings.Contains(got, "agent://bob") {
+	if got := out.String(); strings.Count(got, "\n") != 4 || !strings.Contains(got, "  https://koine.example/demo/finding/1  https://koine.example/demo/status  doubtful, says agent://bob\n") || !strings.Contains(got, "agent://ann") || !strings.Contains(got, "agent://bob") {
 		t.Errorf("got %s", got)
 	}
 }

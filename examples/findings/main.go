@@ -2,13 +2,15 @@
 // makes of a finding; bob reads it in the graph, writes down what he thinks of it, and
 // answers. Both are in one program here; as two programs they would be the same.
 //
-//	koine serve --demo
+//	koine serve --demo             # in another terminal
 //	go run ./examples/findings
+//
+// KOINE_URL is the server, if it is another one, and KOINE_KEY a key that may act for
+// both.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -18,17 +20,23 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "http://127.0.0.1:8080", "the server")
-	flag.Parse()
-	if err := run(context.Background(), *url, os.Stdout); err != nil {
+	address, options := client.Environment()
+	if err := run(context.Background(), address, options, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, url string, out io.Writer) error {
+func run(ctx context.Context, address string, options client.Options, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ann, err := client.Open(ctx, url, client.Options{Agent: "ann", Requires: []client.Capability{client.KnowledgeGraph, client.Channels}})
+	options.Agent = "ann"
+	options.Requires = []client.Capability{client.KnowledgeGraph, client.Channels}
+	ann, err := client.Open(ctx, address, options)
+	if err != nil {
+		return err
+	}
+	options.Agent = "bob"
+	bob, err := client.Open(ctx, address, options)
 	if err != nil {
 		return err
 	}
@@ -36,17 +44,11 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- bob(ctx, url, channel.ID) }()
-
-	answered := make(chan error, 1)
-	go func() { answered <- ask(ctx, ann, channel.ID, out) }()
-	select {
-	case err := <-failed:
-		return err
-	case err := <-answered:
-		return err
-	}
+	// Whichever ends first: ann has her answer, or one of the two could not go on.
+	ended := make(chan error, 2)
+	go func() { ended <- answer(ctx, bob, channel.ID) }()
+	go func() { ended <- ask(ctx, ann, channel.ID, out) }()
+	return <-ended
 }
 
 // ask is what ann does.
@@ -73,12 +75,8 @@ func ask(ctx context.Context, ann *client.Client, channel string, out io.Writer)
 	return nil
 }
 
-// bob answers what he is asked, until the context ends.
-func bob(ctx context.Context, url, channel string) error {
-	bob, err := client.Open(ctx, url, client.Options{Agent: "bob"})
-	if err != nil {
-		return err
-	}
+// answer is what bob does, until the context ends.
+func answer(ctx context.Context, bob *client.Client, channel string) error {
 	for message, err := range bob.Stream(ctx, channel, client.StreamOptions{}) {
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/client"
 	"koine/internal/servertest"
 )
 
@@ -16,7 +17,7 @@ func TestFindings(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var out strings.Builder
-	if err := run(ctx, s.URL, &out); err != nil {
+	if err := run(ctx, s.URL, client.Options{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	const want = "agent://bob says: I doubt that \"Water in the crystal costs capacity\"\nWater in the crystal costs capacity: doubtful\n"

@@ -1,14 +1,17 @@
 // Librarian shows an agent without an address of its own: it registers with koine, takes
 // what it is asked from its mailbox, and reports what came of it. Anybody asks it with
-// any client of A2A, at /agents/librarian/a2a.
+// any client of A2A.
 //
-//	koine serve --demo
+//	koine serve --demo             # in another terminal
 //	go run ./examples/librarian
+//	curl -s http://127.0.0.1:8080/agents/librarian/a2a -H 'Content-Type: application/json' -d '{"jsonrpc": "2.0", "id": 1,
+//	  "method": "SendMessage", "params": {"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "finding:1"}]}}}'
+//
+// KOINE_URL is the server, if it is another one, and KOINE_KEY the librarian's key.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -18,17 +21,18 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "http://127.0.0.1:8080", "the server")
-	flag.Parse()
-	if err := run(context.Background(), *url, os.Stdout); err != nil {
+	address, options := client.Environment()
+	if err := run(context.Background(), address, options, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
 const name = "librarian"
 
-func run(ctx context.Context, url string, out io.Writer) error {
-	c, err := client.Open(ctx, url, client.Options{Agent: name, Requires: []client.Capability{client.KnowledgeGraph}})
+func run(ctx context.Context, address string, options client.Options, out io.Writer) error {
+	options.Agent = name
+	options.Requires = []client.Capability{client.KnowledgeGraph}
+	c, err := client.Open(ctx, address, options)
 	if err != nil {
 		return err
 	}
@@ -37,7 +41,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is at %s/agents/%s\n", name, url, name)
+	fmt.Fprintf(out, "%s is at %s/agents/%s\n", name, c.Address(), name)
 	for letter, err := range c.Mailbox(ctx, name) {
 		if err != nil {
 			return err

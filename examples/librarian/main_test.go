@@ -24,7 +24,7 @@ func TestLibrarian(t *testing.T) {
 	ready, out := io.Pipe()
 	working, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- run(working, s.URL, out) }()
+	go func() { ended <- run(working, s.URL, client.Options{}, out) }()
 	if _, err := ready.Read(make([]byte, 1000)); err != nil { // it is registered
 		t.Fatal(err)
 	}

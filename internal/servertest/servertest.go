@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -112,10 +113,50 @@ var (
 	buildErr error
 )
 
+// Demo is the address of a server with the demo's graph, the same for all examples of a
+// package, which have no testing.TB. It runs until Main ends.
+var Demo = sync.OnceValue(func() string {
+	demo = new(example)
+	return Start(demo, "--demo").URL
+})
+
+// demo stands for the test that starts the server of the examples.
+var demo *example
+
+type example struct {
+	testing.TB // for what is not below: nil
+	ends       []func()
+}
+
+func (e *example) Helper()            {}
+func (e *example) Cleanup(end func()) { e.ends = append(e.ends, end) }
+func (e *example) Fatal(args ...any)  { panic(fmt.Sprint(args...)) }
+func (e *example) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf(format, args...))
+}
+
+func (e *example) TempDir() string {
+	dir, err := os.MkdirTemp("", "koine-example-")
+	if err != nil {
+		panic(err)
+	}
+	e.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (e *example) end() {
+	for _, end := range slices.Backward(e.ends) {
+		end()
+	}
+}
+
 // Main is the TestMain of a package whose tests start servers: it takes away behind
-// them what was built.
+// them what was built, and ends the server of its examples.
 func Main(m *testing.M) {
 	code := m.Run()
+	if demo != nil {
+		demo.end()
+	}
 	if built != "" {
 		_ = os.RemoveAll(filepath.Dir(built))
 	}
