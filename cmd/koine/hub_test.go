@@ -269,3 +269,35 @@ func TestHubRefuses(t *testing.T) {
 	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(id: "`+keyID+`") { id } }`), keyID)
 	tells(t, last(), `"error":{"code":"UNAUTHENTICATED"`)
 }
+
+// What an agent says it takes is kept for it, whatever protocol asks for more.
+func TestLimitsOfAnAgent(t *testing.T) {
+	_, url := startServer(t)
+	register := func(limits string) {
+		t.Helper()
+		if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"limits":`+limits+`}`); status/100 != 2 || !strings.Contains(text, `"limits":`+limits) {
+			t.Fatalf("got %d %s", status, text)
+		}
+	}
+	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"limits":{"tasks":"many"}}`); status != http.StatusBadRequest || !strings.Contains(text, `"field":"limits.tasks"`) {
+		t.Errorf("got %d %s", status, text)
+	}
+	refused := func(core, code, rest string, status int) {
+		t.Helper()
+		tells(t, sendTo(t, url, "bot", "ann", "one more", atOnce), `"code":`+core, `"reason":"`+code+`"`)
+		got, text := ask(t, http.MethodPost, url+"/rest/agents/bot/messages", "ann", `{"message":[{"type":"text","content":"one more"}]}`)
+		if got != status || !strings.Contains(text, `"code":"`+rest+`"`) || !strings.Contains(text, `"reason":"`+code+`"`) {
+			t.Errorf("got %d %s", got, text)
+		}
+		tells(t, askGraphQL(t, url, "ann", `mutation { sendMessage(input: {to: "bot", parts: [{text: "one more"}]}) { task { id } } }`), code)
+	}
+	register(`{"tasks":1,"own":9007199254740993}`)
+	tells(t, sendTo(t, url, "bot", "ann", "1", atOnce), `"TASK_STATE_SUBMITTED"`)
+	refused("-31105", "OVERLOADED", "UNAVAILABLE", http.StatusTooManyRequests)
+	register(`{"messageBytes":5}`)
+	tells(t, sendTo(t, url, "bot", "ann", "12345", atOnce), `"TASK_STATE_SUBMITTED"`)
+	refused("-32602", "LIMIT_EXCEEDED", "INVALID_REQUEST", http.StatusBadRequest)
+	register(`{"messagesPerMinute":1}`)
+	tells(t, sendTo(t, url, "bot", "ann", "2", atOnce), `"TASK_STATE_SUBMITTED"`)
+	refused("-31105", "RATE_LIMITED", "RATE_LIMITED", http.StatusTooManyRequests)
+}

@@ -11,11 +11,15 @@ import (
 	"koine/internal/push"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
+	"koine/kg"
 )
 
 // tasks keeps the tasks of a store, once it is loaded. Agents on record take them.
 func (c *serveCommand) tasks(log *slog.Logger, who *identity) *tasks.Service {
-	return tasks.New(tasks.Options{Known: who.knows, Repeats: c.ConformanceAgent, Logger: log})
+	return tasks.New(tasks.Options{
+		Known: who.knows, Limits: func(id kg.AgentID) tasks.Limits { return tasks.Limits(who.agents.Limits(id)) },
+		Repeats: c.ConformanceAgent, Logger: log,
+	})
 }
 
 // pushFlags are about web hooks.

@@ -157,6 +157,9 @@ func (r *Registration) record() (records.Record, error) {
 		propDescription: someText(r.Description), propVersion: someText(r.Version), propDuty: someText(r.Role), propEndpoint: someText(r.Endpoint),
 		propCapability: records.Values(distinct(r.Capabilities)...), propSkillTag: records.Values(tags...), propSkills: nil, propRest: nil,
 	}
+	if _, err := limitsOf(r.Limits); err != nil {
+		return nil, err
+	}
 	size := 0
 	if len(r.Skills) > 0 {
 		size += put(out, propSkills, r.Skills)

@@ -32,6 +32,7 @@ type Registry struct {
 type standing struct {
 	status     Status
 	registered bool
+	limits     Limits
 }
 
 // queueLength bounds the agents that wait for their record. One that finds no
@@ -45,7 +46,7 @@ func NewRegistry(log *slog.Logger) *Registry {
 	}
 	g := &Registry{Changed: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.table = records.NewTable(Graph, "", g.set, propStatus, propRegistered)
+	g.table = records.NewTable(Graph, "", g.set, propStatus, propRegistered, propLimits)
 	return g
 }
 
@@ -70,7 +71,8 @@ func (g *Registry) Close() {
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
 func (g *Registry) set(subject kg.Term, r records.Record) {
-	id, now := kg.AgentID(subject.Value()), standing{Status(r.Text(propStatus)), r[propRegistered] != nil}
+	limits, _ := limitsOf(rawOf(r, propLimits)) // as it was written
+	id, now := kg.AgentID(subject.Value()), standing{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
 	if now.status == "" {
 		g.status.Delete(id)
 	} else {
@@ -94,6 +96,9 @@ func (g *Registry) Takes(id kg.AgentID) bool {
 	now := g.of(id)
 	return now.registered && now.status == Active
 }
+
+// Limits are how much the agent takes, as it said.
+func (g *Registry) Limits(id kg.AgentID) Limits { return g.of(id).limits }
 
 func (g *Registry) of(id kg.AgentID) (now standing) {
 	if found, ok := g.status.Load(id); ok {

@@ -114,6 +114,7 @@ func (e *edit) become(state State, said *Message) error {
 	e.task.Status = Status{State: state, Message: said, Time: status.At}
 	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	if state.Ended() {
+		e.record[propOpen] = nil
 		return e.clearMail()
 	}
 	return nil

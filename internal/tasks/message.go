@@ -105,14 +105,12 @@ func checkParts(field string, parts []Part) error {
 	case len(parts) > MaxParts:
 		return errTooMuch(field, "at most %d parts", MaxParts)
 	}
-	size := 0
 	for i := range parts {
 		p, at := &parts[i], fmt.Sprintf("%s[%d]", field, i)
 		contents := 0
 		for _, text := range []*string{p.Text, p.Raw, p.URL} {
 			if text != nil {
 				contents++
-				size += len(*text)
 				if !utf8.ValidString(*text) {
 					return kg.Errorf(kg.CodeInvalid, "it is no text").At(at)
 				}
@@ -120,7 +118,6 @@ func checkParts(field string, parts []Part) error {
 		}
 		if p.Data != nil {
 			contents++
-			size += len(p.Data)
 		}
 		if contents != 1 {
 			return kg.Errorf(kg.CodeInvalid, "a part is one of text, raw, url and data").At(at)
@@ -133,12 +130,25 @@ func checkParts(field string, parts []Part) error {
 		if err := checkMetadata(at+".metadata", p.Metadata); err != nil {
 			return err
 		}
-		size += len(p.Metadata)
 	}
-	if size > MaxMessageBytes {
+	if size := sizeOf(parts); size > MaxMessageBytes {
 		return errTooMuch(field, "%d bytes of content are more than the %d of one message or chunk", size, MaxMessageBytes)
 	}
 	return nil
+}
+
+// sizeOf is how many bytes of content there are.
+func sizeOf(parts []Part) (size int) {
+	for i := range parts {
+		p := &parts[i]
+		for _, text := range []*string{p.Text, p.Raw, p.URL} {
+			if text != nil {
+				size += len(*text)
+			}
+		}
+		size += len(p.Data) + len(p.Metadata)
+	}
+	return size
 }
 
 // record is the message as it is stored, but for its place.

@@ -37,12 +37,15 @@ type Options struct {
 	// Known tells whether there is an agent that takes tasks; nil knows none but those
 	// of Handle.
 	Known func(kg.AgentID) bool
+	// Limits are how much an agent takes; nil has none. It is asked in updates, and is not
+	// to block.
+	Limits func(kg.AgentID) Limits
 	// MaxWorking bounds the tasks that handlers in this process work on at a time,
 	// MaxQueued those that wait for it.
 	MaxWorking, MaxQueued int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
-	// Clock is what Expiry goes by; nil is the time of day.
+	// Clock is what Expiry and Limits go by; nil is the time of day.
 	Clock func() time.Time
 	// Repeats makes a new task of a message that was sent before.
 	Repeats bool
@@ -53,6 +56,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Known == nil {
 		o.Known = func(kg.AgentID) bool { return false }
+	}
+	if o.Limits == nil {
+		o.Limits = func(kg.AgentID) Limits { return Limits{} }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -47,7 +47,8 @@ type Sent struct {
 // Send gives a message to its handler, with a new task or one that has not ended.
 //
 // Errors: CodeAgentNotFound; CodeTaskNotFound; CodeTaskEnded; CodeInvalid, also for
-// a context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded.
+// a context that is not the task's; CodeContentType; CodeLimitExceeded; CodeOverloaded
+// and CodeRateLimited, also for what is more than the agent takes (Options.Limits).
 func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent, error) {
 	agent, err := by.Agent()
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	}
 	var id TaskID
 	var made *Task // nil where the message goes on with a task
-	replayed, number := false, 0
+	replayed, counted, number := false, false, 0
 	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
 		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
 		if !once.IsZero() {
@@ -155,6 +156,12 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		m := p.Message
 		e, err := p.edit(tx, by.Reader(agent), TaskID(fresh))
 		if err != nil {
+			return err
+		}
+		if p.Task == "" && s.worker(p.To) == nil && !s.options.Known(p.To) { // it has left meanwhile
+			return errNoAgent()
+		}
+		if err := s.admit(e, &m, p.Task == "", &counted); err != nil {
 			return err
 		}
 		if err := e.take(&m, once); err != nil {
@@ -223,7 +230,7 @@ func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
 	class, of := records.Class(taskClass)
 	e.record = records.Record{
-		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))},
+		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
 		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
 	}
 	return e, e.become(Submitted, nil)

@@ -19,6 +19,7 @@ type Service struct {
 	workers  sync.Map // kg.AgentID → Worker
 	desk     *desk
 	dispatch *dispatch
+	paces    paces
 }
 
 // New makes a service.

@@ -27,6 +27,7 @@ const (
 	propCreated  = "taskCreatedAt"
 	propUpdated  = "taskUpdatedAt"
 	propVersion  = "taskVersion"
+	propOpen     = "taskOpen" // names the handler until the task ends
 	// propOnce is the hash of creator, message id and content of what made or went on
 	// with the task.
 	propOnce = "taskOnce"
