@@ -75,7 +75,7 @@ type Client struct {
 
 // Open asks the agent at the address for its card, and refuses with
 // CapabilityMissing if that lacks what is required. An address without a scheme is
-// http; one that is none is Invalid.
+// http; one that is none is Invalid. It asks once: that nobody is there is told at once.
 //
 // All requests go to the host of the address. Of what the card says of addresses
 // only the path is believed, so that a credential is not led elsewhere.

@@ -85,9 +85,9 @@ func TestResync(t *testing.T) {
 		"id: p4\n\n", // a snapshot of nothing
 		change("p5", "z")+told("", failed("UNAUTHENTICATED")),
 	)
-	var got []string
+	var got, moved []string
 	var last error
-	for change, err := range open(t, url, "").Subscribe(bounded(t), client.Subscription{}) {
+	for change, err := range open(t, url, "").Subscribe(bounded(t), client.Subscription{Moved: func(from string) { moved = append(moved, from) }}) {
 		if last = err; err == nil {
 			got = append(got, string(change.Op)+change.Statement.Subject.ID)
 		}
@@ -96,6 +96,9 @@ func TestResync(t *testing.T) {
 		t.Error(last)
 	}
 	if text := strings.Join(got, " "); text != "addx resync adda resync adda addb addy resync addz" {
+		t.Error(text)
+	}
+	if text := strings.Join(moved, " "); text != "now p1 snapshot p2 p3 snapshot p4 p5" {
 		t.Error(text)
 	}
 	if text := strings.Join(*asked, " "); text != "now0/ now0/p1 snapshot0/ snapshot0/ snapshot0/p3 snapshot0/ snapshot0/p4" {

@@ -26,6 +26,10 @@ type Subscription struct {
 	// From is Latest, Earliest, Snapshot, or the position of a change, a query or
 	// an update: it begins behind that. "" is Latest.
 	From string
+	// Moved, if set, is told what From would be to go on here: behind each change, when
+	// the loop comes back for the next one, and now and then while nothing changes.
+	// Whoever keeps it goes on after a restart without a gap. It must not block.
+	Moved func(from string)
 	// RequiredCertainty, 0 to 1, leaves out what is less certain.
 	RequiredCertainty float64
 	TaskID            string
@@ -102,6 +106,7 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 				return
 			}
 			f.from = at.Metadata.Position
+			f.moved(f.from)
 		}
 		for {
 			err := f.run(ctx)
@@ -122,6 +127,7 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 				return
 			}
 			f.from = Snapshot
+			f.moved(f.from)
 			if !yield(&Change{Op: OpResync}, nil) {
 				return
 			}
@@ -151,6 +157,7 @@ func (f *following) run(ctx context.Context) error {
 		f.told = true
 		if e.result == nil {
 			f.snapshot = 0 // a position ends a snapshot of nothing
+			f.moved(e.position)
 			continue
 		}
 		change, err := readChange(e.result)
@@ -164,8 +171,16 @@ func (f *following) run(ctx context.Context) error {
 		if !f.yield(change, nil) {
 			return nil
 		}
+		f.moved(change.Metadata.Position)
 	}
 	return nil
+}
+
+// moved tells where it is. Within a snapshot that is nowhere.
+func (f *following) moved(from string) {
+	if from != "" && f.subscription.Moved != nil {
+		f.subscription.Moved(from)
+	}
 }
 
 // cutShort tells whether the change begins a snapshot anew that a lost connection

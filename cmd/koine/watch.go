@@ -50,20 +50,18 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	position, seen := "", 0
-	for change, err := range server.Subscribe(ctx, c.subscription()) {
+	subscription := c.subscription()
+	subscription.Moved = func(from string) { position = from }
+	for change, err := range server.Subscribe(ctx, subscription) {
 		if err != nil {
 			return c.ended(ctx, t, position, err)
 		}
 		if change.Op == client.OpResync {
-			position = client.Snapshot // what was before it is of no use any more
 			t.sayf("The server cannot go on from there: what stands follows, from its beginning.")
 			if c.JSON {
 				fmt.Fprintln(t.out, `{"op":"resync"}`)
 			}
 			continue
-		}
-		if at := change.Metadata.Position; at != "" {
-			position = at
 		}
 		if err := c.print(t, change.Raw); err != nil {
 			return err
