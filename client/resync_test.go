@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/client"
 )
@@ -43,6 +44,9 @@ func scripted(t *testing.T, answers ...string) (url string, asked *[]string) {
 			answer := answers[0]
 			answers = answers[1:]
 			w.Header().Set("Content-Type", "text/event-stream")
+			if answer == "busy" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
 			if strings.HasPrefix(answer, "{") {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
@@ -134,5 +138,47 @@ func TestPositionGone(t *testing.T) {
 	}
 	if text := strings.Join(*asked, " "); text != "p00/ 0/ 2/ 2/3" {
 		t.Error(text)
+	}
+}
+
+// Where a person waits for it, a first stream that fails is told at once; one that was
+// there is connected again, also behind a resync.
+func TestFailFirst(t *testing.T) {
+	first := client.Retry{FailFirst: true, MinWait: time.Millisecond, MaxWait: time.Millisecond}
+	change := told("p1", `"result": {"op": "add", "changeMetadata": {"position": "p1"}}`)
+	message := told("1", `"result": {"kind": "messageEvent", "event": {"sequence": 1}}`)
+	for _, row := range []struct {
+		answers       []string
+		changes, asks int // that are told, and made
+	}{
+		{[]string{"busy", change}, 0, 1},
+		{[]string{change, "busy", change}, 2, 4},
+		{[]string{change + told("", failed("RESYNC")), "busy", change}, 3, 4}, // one of them the resync
+	} {
+		url, asked := scripted(t, append(row.answers, "{"+failed("PERMISSION_DENIED")+"}")...)
+		c, err := client.Open(t.Context(), url, client.Options{Retry: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := 0
+		for _, err := range c.Subscribe(bounded(t), client.Subscription{From: "p0"}) {
+			if err == nil {
+				changes++
+			}
+		}
+		if changes != row.changes || len(*asked) != row.asks {
+			t.Errorf("%d changes after %d requests, want %d after %d", changes, len(*asked), row.changes, row.asks)
+		}
+	}
+	url, asked := scripted(t, message+told("", failed("RESYNC")), "busy", "{"+failed("PERMISSION_DENIED")+"}")
+	c, err := client.Open(t.Context(), url, client.Options{Retry: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for _, last = range c.Stream(bounded(t), "x", client.StreamOptions{}) {
+	}
+	if !errors.Is(last, client.PermissionDenied) || len(*asked) != 3 {
+		t.Errorf("%v after %d requests", last, len(*asked))
 	}
 }
