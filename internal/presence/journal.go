@@ -32,7 +32,7 @@ func (t *Tracker) Load(ctx context.Context, store *kg.Store) error {
 	return nil
 }
 
-// followed is that agents get records, and that they deregister.
+// followed is that agents get records, register and deregister.
 var followed = []kg.Pattern{
 	{Predicate: kg.IRI(kg.RDFType), Object: agents.Class, Graph: agents.Graph},
 	{Predicate: agents.Registered, Graph: agents.Graph},
@@ -47,7 +47,9 @@ func (t *Tracker) registered(_ kg.Revision, facts []records.Fact) {
 		switch {
 		case f.Predicate != agents.Registered:
 			t.Registered(agent, f.Stands)
-		case !f.Stands:
+		case f.Stands:
+			t.Returned(agent)
+		default:
 			t.Forgotten(agent)
 		}
 	}

@@ -220,4 +220,26 @@ func TestDeregistered(t *testing.T) {
 			t.Errorf("it came back: %q", lines)
 		}
 	}
+	// With a connection open it is there, which is written when it registers again.
+	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.tracker.Connected(ann)()
+	s.awaits(t, presence.Online)
+	if err := d.Deregister(t.Context(), who, ann); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []presence.Status{presence.Busy, presence.Online} {
+		if _, err := s.tracker.Heartbeat(t.Context(), bob, status); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitsOf(t, bob, status)
+	}
+	if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Of(ann).Status != presence.Online {
+		t.Errorf("with a connection it is %s, the graph says %q", s.tracker.Of(ann).Status, lines)
+	}
+	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(t, presence.Online)
 }

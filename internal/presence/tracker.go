@@ -37,6 +37,7 @@ type entry struct {
 	written time.Time // when it was told
 	writing bool      // it is being told right now
 	dropped bool      // what is being told is not to be there any more
+	left    bool      // it deregistered, and nothing came of it since: it is not written
 	at      time.Time // when to look at it; the zero time for not in upcoming
 }
 
@@ -76,6 +77,7 @@ func (t *Tracker) Connected(agent kg.AgentID) (release func()) {
 		return func() {}
 	}
 	t.came(e, now)
+	e.left = false
 	e.connections++
 	t.look(e, now)
 	return sync.OnceFunc(func() { t.disconnected(e) })
@@ -122,6 +124,7 @@ func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) 
 		return never, t.full()
 	}
 	t.came(e, now)
+	e.left = false
 	e.beat = now.Add(t.options.Validity)
 	switch says {
 	case Online:
@@ -202,9 +205,10 @@ func (t *Tracker) Registered(agent kg.AgentID, has bool) {
 	}
 }
 
-// Forgotten says that what was written down of the agent is there no more, and that its
-// heartbeats count no more. One that has a connection is there all the same, and that is
-// written down again.
+// Forgotten says that the agent deregistered: what was written down of it is there no
+// more, and its heartbeats count no more. One that has a connection is there all the same,
+// but that is not written down before something new is heard of it: that it connects,
+// sends a heartbeat, or registers again (Returned).
 func (t *Tracker) Forgotten(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,8 +219,21 @@ func (t *Tracker) Forgotten(agent kg.AgentID) {
 	now := time.Now()
 	t.look(e, now)
 	e.beat, e.linger, e.stated = earlier(e.beat, now), earlier(e.linger, now), ""
-	e.told, e.dropped = never, e.writing
+	e.told, e.dropped, e.left = never, e.writing, true
 	t.look(e, now)
+}
+
+// Returned says that the agent registered: connections that it has are written down, also
+// where it deregistered before.
+func (t *Tracker) Returned(agent kg.AgentID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.tracked[agent]; e != nil {
+		now := time.Now()
+		t.look(e, now)
+		e.left = false
+		t.look(e, now)
+	}
 }
 
 // drops tells whether what is being told of the agent is not to be written.
@@ -299,7 +316,9 @@ func (t *Tracker) plan(e *entry, now time.Time) {
 }
 
 // lasting tells whether what the agent is gets written.
-func (t *Tracker) lasting(e *entry) bool { return t.known[e.agent] || !e.told.Since.IsZero() }
+func (t *Tracker) lasting(e *entry) bool {
+	return t.known[e.agent] && !e.left || !e.told.Since.IsZero()
+}
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {

@@ -2,6 +2,7 @@ package presence_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -370,6 +371,57 @@ func TestMaxTracked(t *testing.T) {
 		b.beat(t, "agent://chen", "")
 		if got := tracker.Of("agent://chen"); got.Status != presence.Online {
 			t.Errorf("in the place of another: %v", got)
+		}
+	})
+}
+
+// Who deregisters with a connection open is there, and nothing of it is written, however
+// long that goes on, until it says something new: connects, sends a heartbeat, or
+// registers again.
+func TestDeregisteredWithAConnection(t *testing.T) {
+	for name, comes := range map[string]func(*presence.Tracker) (leave func()){
+		"connects":  func(tr *presence.Tracker) func() { return tr.Connected(ann) },
+		"heartbeat": func(tr *presence.Tracker) func() { _, _ = tr.Heartbeat(t.Context(), ann, ""); return func() {} },
+		"registers": func(tr *presence.Tracker) func() { tr.Returned(ann); return func() {} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr, b := start(t, presence.Options{}, ann)
+			defer tr.Close()
+			release := tr.Connected(ann)
+			time.Sleep(10 * time.Second)
+			b.wants(t, name+": it is there", "1s: ann ONLINE since 0s")
+			tr.Forgotten(ann)
+			tr.Acted(ann)
+			time.Sleep(10 * time.Minute) // it becomes idle, too
+			b.wants(t, name+": it deregistered")
+			if got := tr.Of(ann).Status; got != presence.Idle {
+				t.Errorf("%s: with a connection it is %s", name, got)
+			}
+			leave := comes(tr)
+			time.Sleep(time.Minute)
+			if got := b.written(); len(got) == 0 || !strings.Contains(got[0], "ann ") {
+				t.Errorf("%s: written was %q", name, got)
+			}
+			leave()
+			release()
+			time.Sleep(10 * time.Minute)
+			if got := b.written(); len(got) != 1 || !strings.Contains(got[0], "ann OFFLINE") {
+				t.Errorf("%s: when it has left, written was %q", name, got)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tr, b := start(t, presence.Options{}, ann)
+		defer tr.Close()
+		release := tr.Connected(ann)
+		time.Sleep(10 * time.Second)
+		b.written()
+		tr.Forgotten(ann)
+		release()
+		time.Sleep(10 * time.Minute)
+		b.wants(t, "it leaves without a word")
+		if got := tr.Of(ann).Status; got != presence.Offline {
+			t.Errorf("it is %s", got)
 		}
 	})
 }
