@@ -397,3 +397,22 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 		t.Errorf("the marker is at %d, %v", n, err)
 	}
 }
+
+// A channel's receipts are written at most once a second, however fast they come.
+func TestReceiptsAreASecondApart(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	const times = 3
+	c := s.make(t, channels.Private, "bob")
+	for range times {
+		s.say(t, "ann", c.ID, "read this")
+	}
+	start := time.Now()
+	for n := range int64(times) {
+		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: n + 1, State: channels.IsRead}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(start); took < (times-1)*time.Second {
+		t.Errorf("%d commits in %v", times, took)
+	}
+}

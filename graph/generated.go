@@ -1135,9 +1135,9 @@ type Mutation {
 
   """
   Publishes a request and collects the responses to it until each of its recipients has responded or the time is up.
-  It is for a role (` + "`" + `recipient: "role:critic"` + "`" + `): all whose record has it and who may read the channel are its
-  recipients. Such roles are those of keys and tokens, not those of members, and there is none for everybody in a
-  channel. One operation waits for a minute at the most.
+  It is for an agent, or for a role (` + "`" + `recipient: "role:critic"` + "`" + `): all whose record has it, who take part in the channel
+  and may publish there are its recipients. Such roles are those of keys and tokens, not those of members, and there is
+  none for everybody in a channel. One operation waits for a minute at the most.
   """
   askAll(
     "What, of whom, and how long to wait."

@@ -20,7 +20,8 @@ var anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{
 // What docs/graphql.md shows is what happens: each operation in it is sent to a
 // demo server, in their order, and what stands below it is the answer (of a
 // subscription the first event), without the revision and position that every
-// answer has. With UPDATE_README=1 the answers are written into it.
+// answer has. An operation that begins with a line "# asked by NAME" is that agent's.
+// With UPDATE_README=1 the answers are written into it.
 func TestGuide(t *testing.T) {
 	const path = "../../docs/graphql.md"
 	text, err := os.ReadFile(path)
@@ -62,6 +63,9 @@ func TestGuide(t *testing.T) {
 // exchanges are an operation and its answer.
 var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n([^`]*)```")
 
+// askedBy is the line that says whose an operation is.
+var askedBy = regexp.MustCompile(`^# asked by (\w+)\n`)
+
 func askGuide(t *testing.T, url, query string) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
@@ -74,7 +78,10 @@ func askGuide(t *testing.T, url, query string) string {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream;q=0.5")
-	live := strings.HasPrefix(query, "subscription")
+	if by := askedBy.FindStringSubmatch(query); by != nil {
+		req.Header.Set("X-Agent-ID", by[1])
+	}
+	live := strings.HasPrefix(askedBy.ReplaceAllString(query, ""), "subscription")
 	if live {
 		req.Header.Set("Accept", "text/event-stream")
 	}
