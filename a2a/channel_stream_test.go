@@ -200,6 +200,25 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 	}
 }
 
+// A stream ends behind the last message of a channel that is closed, whether it follows
+// then or is asked for later, and says that nothing more comes.
+func TestStreamOfAClosedChannel(t *testing.T) {
+	s := newTestServer(t)
+	id := s.channel(t, `{}`)
+	live := s.follow(t, "ann", id, `,"sinceSequence":0`)
+	s.say(t, "ann", id, "one")
+	live.expectBlocks("id: 1\n" + messageBlock(1, "one"))
+	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, channels.ChannelID(id), ""); err != nil {
+		t.Fatal(err)
+	}
+	end := lastBlock(-31103, "the channel is closed", `"reason":"CHANNEL_CLOSED","domain":"koine","field":"channelId","position":"1"`)
+	live.expectEnd(end)
+	later := s.follow(t, "ann", id, `,"sinceSequence":0`)
+	later.expectBlocks("id: 1\n" + messageBlock(1, "one"))
+	later.expectEnd(end)
+}
+
 // When the log is cut before a stream of a channel has told what it had, the stream
 // ends with RESYNC and where it is. Messages stay when the log goes: who comes back
 // with the id of the last, or asks for what is behind it, misses none.
