@@ -38,8 +38,8 @@ type Options struct {
 	// UserAgent says which program asks; "" is that of this package.
 	UserAgent string
 	// HTTP sends the requests: for certificates of one's own, a proxy, or bounds on
-	// connections. Its Timeout must be 0, or it ends each stream: the context says how
-	// long a call may take. Redirections are not followed. Without one there is a
+	// connections. A Timeout of it ends streams too; better, the context says how long
+	// a call may take. Redirections are not followed. Without one there is a
 	// client of its own.
 	HTTP *http.Client
 	// Retry says how often and how patiently something is tried again.

@@ -55,8 +55,7 @@ func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error)
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression = true
+	transport := newTransport()
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{
 		client: server, base: server.Address(), header: c.header(), http: &http.Client{Transport: transport}, entities: c.Entity, graph: c.Graph,

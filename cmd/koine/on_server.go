@@ -18,7 +18,7 @@ type onServer struct {
 	as
 }
 
-// patience is how long a server may think before it answers.
+// patience is how long a short request may take, and a stream until it begins.
 const patience = 60 * time.Second
 
 // maxAnswerBytes bounds what is read of one answer; exports stream.
@@ -26,29 +26,33 @@ const maxAnswerBytes = client.MaxAnswerBytes
 
 // open reaches the server, for short requests.
 func (s *onServer) open(ctx context.Context) (*client.Client, error) {
-	return s.reach(ctx, patience, nil)
+	return s.reach(ctx, &http.Client{Transport: newTransport(), Timeout: patience}, nil)
 }
 
-// openForLong reaches it for what it answers when it is done.
+// openForLong reaches it for what takes as long as it takes.
 func (s *onServer) openForLong(ctx context.Context) (*client.Client, error) {
-	return s.reach(ctx, 0, nil)
+	return s.reach(ctx, &http.Client{Transport: newTransport()}, nil)
 }
 
 // openStream reaches it for a stream, which is asked for again behind what came when the
 // connection is lost.
 func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
-	return s.reach(ctx, patience, func(cause error, wait time.Duration) {
+	transport := newTransport()
+	transport.ResponseHeaderTimeout = patience
+	return s.reach(ctx, &http.Client{Transport: transport}, func(cause error, wait time.Duration) {
 		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
 	})
 }
 
-func (s *onServer) reach(ctx context.Context, patience time.Duration, lost func(error, time.Duration)) (*client.Client, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression = true // exports pass it through as they want
-	transport.ResponseHeaderTimeout = patience
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true // exports pass it through as they want
+	return t
+}
+
+func (s *onServer) reach(ctx context.Context, over *http.Client, lost func(error, time.Duration)) (*client.Client, error) {
 	c, err := client.Open(ctx, s.address(), client.Options{
-		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: &http.Client{Transport: transport},
-		Retry: client.Retry{FailFirst: true, Retrying: lost},
+		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: over, Retry: client.Retry{FailFirst: true, Retrying: lost},
 	})
 	switch {
 	case err == nil:

@@ -62,13 +62,13 @@ func ask(ctx context.Context, ann *client.Client, channel string, out io.Writer)
 	fmt.Fprintf(out, "%s says: %s\n", answer.Author, answer.Text())
 	// What bob wrote down is in the graph, for everybody.
 	var read struct {
-		Entity struct {
+		Entity *struct {
 			Label  string
 			Status any `json:"value"`
 		}
 	}
 	_, err = ann.Query(ctx, client.Query{Text: `{ entity(iri: "finding:1") { label value(predicate: "lab:status") } }`}, &read)
-	if err != nil {
+	if err != nil || read.Entity == nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %v\n", read.Entity.Label, read.Entity.Status)
