@@ -121,18 +121,19 @@ func readCall[T any](c *call, read func([]byte) (T, error)) (out T, err error) {
 	return read(params)
 }
 
-func (h *Handler) sending(s *base.Send) (tasks.Sending, error) {
-	out := tasks.Sending{To: h.agent, Message: s.Message, Task: s.Task, Context: s.Context}
-	return out, h.along(&out, s.Push)
+// sending reads what is sent, and makes of it what the domain is to send.
+func (h *Handler) sending(v version, c *call) (*base.Send, tasks.Sending, error) {
+	p, err := readCall(c, v.ReadSend)
+	if err != nil {
+		return nil, tasks.Sending{}, err
+	}
+	out := tasks.Sending{To: h.agent, Message: p.Message, Task: p.Task, Context: p.Context}
+	return p, out, h.along(&out, p.Push)
 }
 
 // sendMessage is SendMessage and message/send.
 func (h *Handler) sendMessage(ctx context.Context, v version, c *call) (any, error) {
-	p, err := readCall(c, v.ReadSend)
-	if err != nil {
-		return nil, err
-	}
-	sending, err := h.sending(p)
+	p, sending, err := h.sending(v, c)
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +231,7 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 
 // streamMessage is SendStreamingMessage and message/stream.
 func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening, error) {
-	p, err := readCall(c, v.ReadSend)
-	if err != nil {
-		return nil, err
-	}
-	sending, err := h.sending(p)
+	p, sending, err := h.sending(v, c)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var (
 // coreErrors is the table of base A2A (A2A 1.0, section 5.4). What A2A has no code
 // for is about the params, or internal; or it is who may do what, for which A2A wants
 // codes of the server's own.
-var coreErrors = []errorRow{
+var coreErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusNotFound, http.StatusOK},
 	{kg.CodeTaskEnded, codeUnsupported, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeContentType, codeContentType, http.StatusUnsupportedMediaType, http.StatusOK},
@@ -38,15 +38,7 @@ var coreErrors = []errorRow{
 	{kg.CodeUnauthenticated, codeUnauthenticated, http.StatusUnauthorized, http.StatusUnauthorized},
 	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
-}
+})
 
 var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusBadRequest, http.StatusOK}},
 	slices.DeleteFunc(slices.Clone(coreErrors), func(row errorRow) bool { return row.code == kg.CodeTaskEnded }))

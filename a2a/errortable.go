@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"koine/internal/caller"
@@ -54,8 +55,21 @@ type errorRow struct {
 	unary  int
 }
 
+// storeErrors are rows of every table: that a reader cannot go on, and that the store
+// cannot, or not now.
+var storeErrors = []errorRow{
+	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
+	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
+}
+
 // errorTable is that of knowledge/*. A code without a row is an internal error.
-var errorTable = []errorRow{
+var errorTable = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
@@ -85,27 +99,19 @@ var errorTable = []errorRow{
 	{kg.CodeRevisionGone, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeCursorForeign, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeCursorGone, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
 	{kg.CodeTaskNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeTaskEnded, own, http.StatusConflict, http.StatusOK},
 	{kg.CodeContentType, own, http.StatusUnsupportedMediaType, http.StatusOK},
 	{kg.CodeAgentNotFound, own, http.StatusNotFound, http.StatusOK},
 	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
-}
+})
 
 // channelErrors is that of channels/* (channels extension, section 9; WIRE §2 and
 // §7). Its RateLimitError has HTTP 200, but for streams: a stream that is not
 // established is never that.
-var channelErrors = []errorRow{
+var channelErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
 	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
 	{kg.CodeSourceForbidden, codePermissionDenied, http.StatusForbidden, http.StatusOK},
@@ -142,15 +148,7 @@ var channelErrors = []errorRow{
 	{kg.CodeRevisionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
-}
+})
 
 // defaultRetryAfter is when to come back to a server that is overloaded and
 // does not say.

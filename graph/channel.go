@@ -78,45 +78,32 @@ func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l cha
 	if err != nil {
 		return nil, err
 	}
-	if l.PageSize, err = r.channelPage(first); err != nil {
-		return nil, err
+	list := func(size int, token string) ([]*channels.Channel, string, error) {
+		l.PageSize, l.PageToken = size, token
+		return service.List(ctx, by, l)
 	}
-	l.PageToken = string(deref(after))
-	list, next, err := service.List(ctx, by, l)
-	if err != nil {
-		return nil, asAsked(err)
-	}
-	out := &ChannelConnection{Nodes: make([]Channel, len(list)), PageInfo: tokenPage(after, next)}
-	for i, c := range list {
-		out.Nodes[i] = Channel{c}
-		if err := r.charge(sizeOfChannel(c)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	nodes, page, err := channelNodes(r, first, after, list, func(c *channels.Channel) Channel { return Channel{c} }, sizeOfChannel)
+	return &ChannelConnection{Nodes: nodes, PageInfo: page}, err
 }
 
 func sizeOfChannel(c *channels.Channel) int { return len(c.Metadata) + 64*len(c.Members) }
 
-// channelPage is the size of a page of channels or messages.
-func (r *run) channelPage(first *int) (int, error) {
-	limits := r.engine.limits
-	limits.PageSize = min(limits.PageSize, channels.MaxPage)
-	if first != nil && *first < 1 {
-		return 0, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
+// channelNodes reads a page of what package channels lists.
+func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size int, token string) ([]D, string, error), node func(D) N, size func(D) int) ([]N, *PageInfo, error) {
+	n, err := r.channelPage(first)
+	if err != nil {
+		return nil, nil, err
 	}
-	return limits.pageSize(first, DefaultPageSize)
+	page, next, err := list(n, string(deref(after)))
+	if err != nil {
+		return nil, nil, asAsked(err)
+	}
+	nodes, err := nodesOf(r, page, node, size)
+	return nodes, tokenPage(after, next), err
 }
 
-// tokenPage is what is known of a page that only its end is marked of.
-func tokenPage(after *Cursor, next string) *PageInfo {
-	p := &PageInfo{HasNextPage: next != "", HasPreviousPage: after != nil}
-	if next != "" {
-		end := Cursor(next)
-		p.EndCursor = &end
-	}
-	return p
-}
+// channelPage is the size of a page of channels or messages.
+func (r *run) channelPage(first *int) (int, error) { return r.domainPage(first, channels.MaxPage) }
 
 // inDomain is a word of the schema's enums as the domain writes it, and inSchema
 // the other way round.

@@ -46,22 +46,12 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l chann
 	if err != nil {
 		return nil, err
 	}
-	if l.PageSize, err = r.channelPage(first); err != nil {
-		return nil, err
+	list := func(size int, token string) ([]*channels.Scope, string, error) {
+		l.PageSize, l.PageToken = size, token
+		return service.ListScopes(ctx, by, l)
 	}
-	l.PageToken = string(deref(after))
-	list, next, err := service.ListScopes(ctx, by, l)
-	if err != nil {
-		return nil, asAsked(err)
-	}
-	out := &ScopeConnection{Nodes: make([]Scope, len(list)), PageInfo: tokenPage(after, next)}
-	for i, s := range list {
-		out.Nodes[i] = Scope{s}
-		if err := r.charge(sizeOfScope(s)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	nodes, page, err := channelNodes(r, first, after, list, func(s *channels.Scope) Scope { return Scope{s} }, sizeOfScope)
+	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
 }
 
 // ID of the scope.

@@ -43,14 +43,9 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 			next = strconv.FormatInt(last, 10)
 		}
 	}
-	out := &ScopeEventConnection{Nodes: make([]ScopeEvent, len(list)), PageInfo: tokenPage(after, next)}
-	for i, e := range list {
-		out.Nodes[i] = ScopeEvent{e}
-		if err := r.charge(len(e.Data)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	size := func(e *channels.ScopeEvent) int { return len(e.Data) }
+	nodes, err := nodesOf(r, list, func(e *channels.ScopeEvent) ScopeEvent { return ScopeEvent{e} }, size)
+	return &ScopeEventConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }
 
 // eventsBehind is the number behind which a page begins.

@@ -37,25 +37,13 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	if err != nil {
 		return nil, err
 	}
-	out := &TaskConnection{Nodes: make([]Task, len(page.Tasks)), PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}
-	for i := range page.Tasks {
-		out.Nodes[i] = Task{of: &page.Tasks[i]}
-		if err := r.charge(sizeOfTask(&page.Tasks[i])); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	size := func(t tasks.Task) int { return sizeOfTask(&t) }
+	nodes, err := nodesOf(r, page.Tasks, func(t tasks.Task) Task { return Task{of: &t} }, size)
+	return &TaskConnection{Nodes: nodes, PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}, err
 }
 
 // taskPage is the size of a page of tasks or their messages.
-func (r *run) taskPage(first *int) (int, error) {
-	if first != nil && *first < 1 {
-		return 0, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
-	}
-	limits := r.engine.limits
-	limits.PageSize = min(limits.PageSize, tasks.MaxPage)
-	return limits.pageSize(first, DefaultPageSize)
-}
+func (r *run) taskPage(first *int) (int, error) { return r.domainPage(first, tasks.MaxPage) }
 
 // Subtasks reads the parts of the task.
 func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskConnection, error) {
@@ -88,12 +76,7 @@ func (t *Task) Messages(ctx context.Context, first *int, after *Cursor) (*TaskMe
 	if behind+n < t.of.Messages {
 		next = strconv.Itoa(behind + n)
 	}
-	out := &TaskMessageConnection{Nodes: make([]TaskMessage, len(list)), PageInfo: tokenPage(after, next)}
-	for i := range list {
-		out.Nodes[i] = TaskMessage{&list[i]}
-		if err := r.charge(sizeOfParts(list[i].Parts) + len(list[i].Metadata)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	size := func(m tasks.Message) int { return sizeOfParts(m.Parts) + len(m.Metadata) }
+	nodes, err := nodesOf(r, list, func(m tasks.Message) TaskMessage { return TaskMessage{&m} }, size)
+	return &TaskMessageConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"koine/internal/plainjson"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -119,4 +120,23 @@ func HistoryOf(length *int) (int, error) {
 		return 0, kg.Errorf(kg.CodeInvalid, "cannot be negative").At("historyLength")
 	}
 	return *length, nil
+}
+
+// Required is the error of a member that is not there.
+func Required(field string) *kg.Error { return kg.Errorf(kg.CodeInvalid, "is required").At(field) }
+
+// ReadTask reads the params that name a task, which are the same in both versions.
+func ReadTask(params []byte) (*TaskRef, error) {
+	var p struct {
+		ID            tasks.TaskID `json:"id"`
+		HistoryLength *int         `json:"historyLength"`
+	}
+	if err := Decode(params, &p); err != nil {
+		return nil, err
+	}
+	if p.ID == "" {
+		return nil, Required("id")
+	}
+	history, err := HistoryOf(p.HistoryLength)
+	return &TaskRef{ID: p.ID, History: history}, err
 }

@@ -28,35 +28,12 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	if err := base.Decode(params, &p); err != nil {
 		return nil, err
 	}
-	if p.Message == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("message")
-	}
-	m, err := p.Message.read()
-	if err != nil {
-		return nil, err
-	}
-	history, err := base.HistoryOf(p.Configuration.HistoryLength)
-	return &base.Send{
-		Message: m, Task: p.Message.Task, Context: p.Message.Context, Wait: p.Configuration.Blocking == nil || *p.Configuration.Blocking,
-		History: history, Metadata: base.Some(p.Metadata), Push: p.Configuration.Push.read(),
-	}, err
+	c := &p.Configuration
+	return form.Sending(p.Message, c.HistoryLength, c.Blocking == nil || *c.Blocking, p.Metadata, c.Push.read())
 }
 
 // ReadTask reads TaskQueryParams, and TaskIdParams.
-func (Codec) ReadTask(params []byte) (*base.TaskRef, error) {
-	var p struct {
-		ID            tasks.TaskID `json:"id"`
-		HistoryLength *int         `json:"historyLength"`
-	}
-	if err := base.Decode(params, &p); err != nil {
-		return nil, err
-	}
-	if p.ID == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("id")
-	}
-	history, err := base.HistoryOf(p.HistoryLength)
-	return &base.TaskRef{ID: p.ID, History: history}, err
-}
+func (Codec) ReadTask(params []byte) (*base.TaskRef, error) { return base.ReadTask(params) }
 
 // ReadList refuses: 0.3 lists no tasks.
 func (Codec) ReadList([]byte) (*base.List, error) {
@@ -64,20 +41,20 @@ func (Codec) ReadList([]byte) (*base.List, error) {
 }
 
 // Task is a Task.
-func (Codec) Task(t *tasks.Task) any { return writeTask(t) }
+func (Codec) Task(t *tasks.Task) any { return form.Task(t) }
 
 // Message is a Message.
-func (Codec) Message(m *tasks.Message, of base.About) any { return writeMessage(m, of) }
+func (Codec) Message(m *tasks.Message, of base.About) any { return form.Message(m, of) }
 
 // Status is a TaskStatusUpdateEvent. It is the final one where the stream ends behind
 // it.
 func (Codec) Status(e *tasks.Event, of base.About) any {
-	return &statusUpdate{"status-update", of.Task, of.Context, writeStatus(e.Status, e.Failure, of), e.Status.State.Rests()}
+	return &statusUpdate{"status-update", of.Task, of.Context, form.Status(e.Status, e.Failure, of), e.Status.State.Rests()}
 }
 
 // Chunk is a TaskArtifactUpdateEvent.
 func (Codec) Chunk(c *tasks.Chunk, of base.About) any {
-	return &artifactUpdate{"artifact-update", of.Task, of.Context, writeArtifact(&c.Artifact), c.Append, c.Complete}
+	return &artifactUpdate{"artifact-update", of.Task, of.Context, form.Artifact(&c.Artifact), c.Append, c.Complete}
 }
 
 // Result is the object itself, which has its kind.

@@ -6,7 +6,6 @@ import (
 	"koine/a2a/internal/base"
 	"koine/internal/push"
 	"koine/internal/tasks"
-	"koine/kg"
 )
 
 // Form is that of push notifications: the Task as it is.
@@ -61,9 +60,9 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 	}
 	switch {
 	case p.Task == "":
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+		return nil, base.Required("taskId")
 	case p.Config == nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("pushNotificationConfig")
+		return nil, base.Required("pushNotificationConfig")
 	}
 	out := p.Config.read()
 	out.Task = p.Task
@@ -80,7 +79,7 @@ func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 		return nil, err
 	}
 	if p.Task == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("id")
+		return nil, base.Required("id")
 	}
 	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
 }

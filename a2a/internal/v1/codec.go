@@ -2,7 +2,6 @@ package v1
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"koine/a2a/internal/base"
@@ -29,35 +28,12 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 	if err := base.Decode(params, &p); err != nil {
 		return nil, err
 	}
-	if p.Message == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("message")
-	}
-	m, err := p.Message.read()
-	if err != nil {
-		return nil, err
-	}
-	history, err := base.HistoryOf(p.Configuration.HistoryLength)
-	return &base.Send{
-		Message: m, Task: p.Message.Task, Context: p.Message.Context, Wait: !p.Configuration.ReturnImmediately,
-		History: history, Metadata: base.Some(p.Metadata), Push: p.Configuration.Push.read(),
-	}, err
+	c := &p.Configuration
+	return form.Sending(p.Message, c.HistoryLength, !c.ReturnImmediately, p.Metadata, c.Push.read())
 }
 
 // ReadTask reads a GetTaskRequest, and those like it.
-func (Codec) ReadTask(params []byte) (*base.TaskRef, error) {
-	var p struct {
-		ID            tasks.TaskID `json:"id"`
-		HistoryLength *int         `json:"historyLength"`
-	}
-	if err := base.Decode(params, &p); err != nil {
-		return nil, err
-	}
-	if p.ID == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("id")
-	}
-	history, err := base.HistoryOf(p.HistoryLength)
-	return &base.TaskRef{ID: p.ID, History: history}, err
-}
+func (Codec) ReadTask(params []byte) (*base.TaskRef, error) { return base.ReadTask(params) }
 
 // ReadList reads a ListTasksRequest.
 func (Codec) ReadList(params []byte) (*base.List, error) {
@@ -82,7 +58,7 @@ func (Codec) ReadList(params []byte) (*base.List, error) {
 		out.History = 0
 	}
 	if out.State, err = readState(p.Status); err != nil {
-		return nil, err
+		return nil, kg.AsError(err).At("status")
 	}
 	if p.PageSize != nil {
 		if out.First = *p.PageSize; out.First < 1 || out.First > tasks.MaxPage {
@@ -98,30 +74,31 @@ func (Codec) ReadList(params []byte) (*base.List, error) {
 }
 
 func readState(text string) (tasks.State, error) {
-	if text == "" || text == statePrefix+"UNSPECIFIED" {
+	if text == "" || text == "TASK_STATE_UNSPECIFIED" {
 		return "", nil
 	}
-	state, ok := strings.CutPrefix(text, statePrefix)
-	if !ok || !tasks.State(state).Known() {
-		return "", kg.Errorf(kg.CodeInvalid, "is no state of a task").At("status")
+	for state, name := range form.States {
+		if name == text {
+			return state, nil
+		}
 	}
-	return tasks.State(state), nil
+	return "", kg.Errorf(kg.CodeInvalid, "is no state of a task")
 }
 
 // Task is a Task.
-func (Codec) Task(t *tasks.Task) any { return writeTask(t) }
+func (Codec) Task(t *tasks.Task) any { return form.Task(t) }
 
 // Message is a Message.
-func (Codec) Message(m *tasks.Message, of base.About) any { return writeMessage(m, of) }
+func (Codec) Message(m *tasks.Message, of base.About) any { return form.Message(m, of) }
 
 // Status is a TaskStatusUpdateEvent.
 func (Codec) Status(e *tasks.Event, of base.About) any {
-	return &statusUpdate{of.Task, of.Context, writeStatus(e.Status, e.Failure, of)}
+	return &statusUpdate{of.Task, of.Context, form.Status(e.Status, e.Failure, of)}
 }
 
 // Chunk is a TaskArtifactUpdateEvent.
 func (Codec) Chunk(c *tasks.Chunk, of base.About) any {
-	return &artifactUpdate{of.Task, of.Context, writeArtifact(&c.Artifact), c.Append, c.Complete}
+	return &artifactUpdate{of.Task, of.Context, form.Artifact(&c.Artifact), c.Append, c.Complete}
 }
 
 // Result is a SendMessageResponse or a StreamResponse.

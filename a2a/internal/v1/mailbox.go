@@ -20,7 +20,7 @@ type letter struct {
 
 // Letter is a letter: its id, who asks, the task as it is, and the message that waits.
 func Letter(l *tasks.Letter) any {
-	return &letter{l.ID(), string(l.Task.Creator), writeTask(l.Task), writeMessage(&l.Message, base.Of(l.Task))}
+	return &letter{l.ID(), string(l.Task.Creator), form.Task(l.Task), form.Message(&l.Message, base.Of(l.Task))}
 }
 
 // ReadReport reads what an agent says of a task: an object with a state, a message, a
@@ -50,18 +50,27 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		return nil, kg.AsError(err).At("state")
 	}
 	if m := p.Message; m != nil {
-		if m.Role != "" && m.Role != roles[tasks.Agent] {
-			return nil, kg.Errorf(kg.CodeInvalid, "who reports is %s", roles[tasks.Agent]).At("message.role")
+		if m.Role != "" && m.Role != form.Roles[tasks.Agent] {
+			return nil, kg.Errorf(kg.CodeInvalid, "who reports is %s", form.Roles[tasks.Agent]).At("message.role")
 		}
-		out.Message = &tasks.Message{ID: m.ID, Metadata: base.Some(m.Metadata), Extensions: m.Extensions, References: m.References, Parts: readParts(m.Parts)}
+		said, err := form.Said(m)
+		if err != nil {
+			return nil, err
+		}
+		out.Message = &said
 	}
 	for i := range p.Artifacts {
 		a := &p.Artifacts[i]
+		at := "artifacts[" + strconv.Itoa(i) + "]"
 		if a.ID == "" {
-			return nil, kg.Errorf(kg.CodeInvalid, "is required").At("artifacts[" + strconv.Itoa(i) + "].artifactId")
+			return nil, base.Required(at + ".artifactId")
+		}
+		parts, err := form.Parts(at+".parts", a.Parts)
+		if err != nil {
+			return nil, err
 		}
 		out.Artifacts = append(out.Artifacts, tasks.Chunk{Append: a.Append, Artifact: tasks.Artifact{
-			ID: a.ID, Name: a.Name, Description: a.Description, Parts: readParts(a.Parts), Metadata: base.Some(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
+			ID: a.ID, Name: a.Name, Description: a.Description, Parts: parts, Metadata: base.Some(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
 		}})
 	}
 	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil {

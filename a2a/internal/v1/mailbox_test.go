@@ -29,4 +29,7 @@ func TestReadReport(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
+	if _, err := v1.ReadReport([]byte(`{"state":"DONE"}`)); kg.AsError(err).Field != "state" {
+		t.Errorf("a state that is none: %v", err)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"koine/a2a/internal/base"
 	"koine/internal/push"
 	"koine/internal/tasks"
-	"koine/kg"
 )
 
 // Form is that of push notifications: a StreamResponse.
@@ -44,7 +43,7 @@ func (Codec) ReadPush(params []byte) (*push.Config, error) {
 		return nil, err
 	}
 	if p.Task == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+		return nil, base.Required("taskId")
 	}
 	return p.read(), nil
 }
@@ -60,7 +59,7 @@ func (Codec) ReadPushRef(params []byte) (*base.PushRef, error) {
 		return nil, err
 	}
 	if p.Task == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "is required").At("taskId")
+		return nil, base.Required("taskId")
 	}
 	return &base.PushRef{Task: p.Task, ID: p.ID}, nil
 }
