@@ -266,9 +266,7 @@ func TestStreamGoesOnBehindAnyEvent(t *testing.T) {
 	b.start()
 	read := func(from kg.Position) (out []string, positions []kg.Position) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		st, err := b.FollowFrom(ctx, as(ann), task.ID, from)
+		st, err := b.FollowFrom(t.Context(), as(ann), task.ID, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -564,8 +562,8 @@ func TestInterruptedTasks(t *testing.T) {
 	at := b.send(ann, tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("wait")}}})
 	asks := b.send(ann, tasks.Sending{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("ask")}}})
 	others := b.send(ann, tasks.Sending{})
-	for b.get(as(ann), asks.ID).Status.State != tasks.InputRequired {
-		time.Sleep(time.Millisecond)
+	if _, err := b.Wait(t.Context(), as(ann), asks, tasks.Reading{}); err != nil {
+		t.Fatal(err)
 	}
 	b.stop()
 	b.start()
