@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"sync/atomic"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -26,8 +25,8 @@ type taskSource struct {
 func (s *taskSource) Events() iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		if s.stream.Task != nil {
-			at := s.stream.Position()
-			s.current = tasks.Event{Position: at}
+			at, t := s.stream.Position(), s.stream.Task
+			s.current = tasks.Event{Position: at, Time: t.Updated, By: t.Creator, Version: t.Version}
 			if !yield(s.event(), nil) {
 				return
 			}
@@ -52,19 +51,13 @@ var taskVersion = kg.IRI(kg.OwnVocabulary + "taskVersion")
 
 // event tells of what happens by a statement of the task's record.
 func (s *taskSource) event() operation.Event {
-	t, at, by, when := s.stream.About(), s.current.Position, s.stream.About().Handler, time.Time{}
-	switch e := &s.current; {
-	case e.Message != nil:
-		by, when = e.Message.Author, e.Message.Time
-	case e.Status != nil:
-		when = e.Status.Time
-	}
+	t, e := s.stream.About(), &s.current
 	changed := kg.Statement{
-		Quad:       kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(t.Version), Graph: t.Graph()},
-		Assertions: []kg.Assertion{{Source: by, Time: when, Revision: at.Revision}},
+		Quad:       kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(e.Version), Graph: t.Graph()},
+		Assertions: []kg.Assertion{{Source: e.By, Time: e.Time, Revision: e.Position.Revision}},
 	}
-	commit := &kg.Commit{Revision: at.Revision, Time: when, Principal: by, Actor: by, TaskID: string(t.ID)}
-	return operation.Event{Changes: []kg.Event{{Op: kg.Replace, Statement: changed, Commit: commit, Position: at}}, Position: at}
+	commit := &kg.Commit{Revision: e.Position.Revision, Time: e.Time, Principal: e.By, Actor: e.By, TaskID: string(t.ID)}
+	return operation.Event{Changes: []kg.Event{{Op: kg.Replace, Statement: changed, Commit: commit, Position: e.Position}}, Position: e.Position}
 }
 
 // Position is behind the last event that is out, the zero Position while there is no

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// anyUUID is an id that the server makes: in an operation it is that of what was made
-// by one before.
-var anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+// anyMade is an id or a position that the server makes: in an operation it is that of
+// what was made by one before.
+var anyMade = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\bA[0-9A-Za-z_-]{38}\b`)
 
 // What docs/graphql.md shows is what happens: each operation in it is sent to a
 // demo server, in their order, and what stands below it is the answer (of a
@@ -29,18 +29,18 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, url := startServer(t, "--demo")
-	n, made := 0, map[string]string{} // ids by those that are shown
+	n, made := 0, map[string]string{} // ids and positions by those that are shown
 	updated := exchanges.ReplaceAllStringFunc(string(text), func(block string) string {
 		n++
 		parts := exchanges.FindStringSubmatch(block)
-		query := anyUUID.ReplaceAllStringFunc(parts[1], func(id string) string {
+		query := anyMade.ReplaceAllStringFunc(parts[1], func(id string) string {
 			if known := made[id]; known != "" {
 				return known
 			}
 			return id
 		})
 		answer := askGuide(t, url, query)
-		shown, now := anyUUID.FindAllString(parts[2], -1), anyUUID.FindAllString(answer, -1)
+		shown, now := anyMade.FindAllString(parts[2], -1), anyMade.FindAllString(answer, -1)
 		for i := range min(len(shown), len(now)) {
 			made[shown[i]] = now[i]
 		}

@@ -14,9 +14,16 @@ import (
 // the commit.
 func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	said := added(c, id, graph)
+	version := int64(0)
+	for _, about := range said {
+		if about.subject == id.Entity() {
+			version = integer(about.record, propVersion)
+		}
+	}
 	var out []Event
 	tell := func(e Event) {
 		e.Position = kg.Position{Revision: c.Revision, Index: uint32(len(out))}
+		e.Time, e.By, e.Version = c.Time, c.Actor, version
 		out = append(out, e)
 	}
 	for _, about := range said {

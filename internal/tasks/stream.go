@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"iter"
+	"time"
 
 	"koine/internal/caller"
 	"koine/internal/records"
@@ -14,6 +15,9 @@ import (
 type Event struct {
 	// Position is behind the event: a stream goes on from there.
 	Position kg.Position
+	Time     time.Time
+	By       kg.AgentID // who did it
+	Version  int64      // of the task from then on
 	Status   *Status
 	Failure  *Failure // with a Status, where the handler said why
 	Chunk    *Chunk
