@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,10 @@ func TestAudit(t *testing.T) {
 		})
 	}
 	done.Wait()
+	newest, _, err := s.History(within(t), as("bob"), ids[0], channels.HistoryQuery{Descending: true, PageSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const events = 8 * each
 	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, channels.MaxEvents)
 	if err != nil || len(page) != events {
@@ -59,6 +64,9 @@ func TestAudit(t *testing.T) {
 	}
 	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events-3); err != nil || check.Verified != 4 || check.Head != previous {
 		t.Errorf("verified from near the end: %+v, %v", check, err)
+	}
+	if c, err := s.store.Commit(within(t), kg.SystemPrincipal(), newest[0].Revision); err != nil || !slices.ContainsFunc(c.Changes, func(ch kg.Change) bool { return ch.Quad.Graph == intent.ID.EventsGraph() }) {
+		t.Errorf("the commit of a message has no event: %v", err)
 	}
 	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events+5)
 	wantCode(t, "from behind the end", err, kg.CodeInvalid)

@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -192,4 +193,101 @@ func TestExpiryOfWhatComesLater(t *testing.T) {
 	}
 	clock.step(24 * time.Hour)
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 0 })
+}
+
+// What has expired is told by nothing that reads messages, from its time on and before
+// anything is written: not by pages, streams that begin or are open, feeds, inboxes,
+// the message itself, or replies to another.
+func TestExpiredIsNeverDelivered(t *testing.T) {
+	clock := startClock()
+	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, intent.ID, "room", channels.ByScope, "bob")
+	type told func() (*channels.Message, error, bool)
+	tellers := map[string]told{}
+	follow := func(name string) {
+		t.Helper()
+		stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
+		if name == "a stream that begins" {
+			stream.Close()
+			stream, err = s.Stream(within(t), as("bob"), c.ID, at(2))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, stop := iter.Pull2(stream.Messages())
+		t.Cleanup(func() { stop(); stream.Close() })
+		tellers[name] = next
+	}
+	feed := func(name string, f *channels.Feed, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, stop := iter.Pull2(f.Messages())
+		t.Cleanup(func() { stop(); f.Close() })
+		tellers[name] = func() (*channels.Message, error, bool) {
+			d, err, more := next()
+			return d.Message, err, more
+		}
+	}
+	follow("a stream")
+	all, err := s.StreamAll(within(t), as("bob"), nil)
+	feed("a feed", all, err)
+	scope, err := s.StreamScope(within(t), as("bob"), intent.ID, nil)
+	feed("that of a scope", scope, err)
+	inbox, err := s.StreamInbox(within(t), as("bob"), nil)
+	feed("an inbox", inbox, err)
+	for range 2 { // each reads what stands, and then what comes
+		m := s.say(t, "ann", c.ID, "read this")
+		for name, next := range tellers {
+			if told, err, _ := next(); err != nil || told.ID != m.ID {
+				t.Fatalf("%s: told %+v, %v", name, told, err)
+			}
+		}
+	}
+	position := s.store.Head()
+	m := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob", ReplyTo: s.only(t, c.ID, 1), Tags: []string{"secret"}, ExpiresAt: clock.now().Add(time.Minute)})
+	clock.step(time.Minute)
+	follow("a stream that begins")
+	back, err := s.StreamInbox(within(t), as("bob"), &position)
+	feed("an inbox that goes on", back, err)
+	one := func(list []*channels.Message, err error) told {
+		return func() (*channels.Message, error, bool) {
+			if err != nil || len(list) != 1 {
+				return nil, fmt.Errorf("%d messages, %v", len(list), err), false
+			}
+			return list[0], nil, true
+		}
+	}
+	page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{SinceSequence: at(2)})
+	tellers["a page"] = one(page, err)
+	deliveries, _, _, err := s.Inbox(within(t), as("bob"), channels.InboxQuery{After: position})
+	page = nil
+	for _, d := range deliveries {
+		page = append(page, d.Message)
+	}
+	tellers["a page of the inbox"] = one(page, err)
+	alone, err := s.Message(within(t), as("bob"), m.ID)
+	tellers["itself"] = one([]*channels.Message{alone}, err)
+	page, _, err = s.Replies(within(t), as("bob"), s.only(t, c.ID, 1), 10, "")
+	tellers["replies"] = one(page, err)
+	for name, next := range tellers {
+		if told, err, _ := next(); err != nil || told.ID != m.ID || told.Withheld != channels.Expired || told.Parts != nil || told.Tags != nil {
+			t.Errorf("%s: told %+v, %v", name, told, err)
+		}
+	}
+	if n, _ := s.contents(t); n != 3 {
+		t.Errorf("%d contents: it was to be asked before that is written", n)
+	}
+}
+
+// only is the id of a message by its number.
+func (s *server) only(t testing.TB, id channels.ChannelID, sequence int64) channels.MessageID {
+	t.Helper()
+	page, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{SinceSequence: at(sequence - 1), PageSize: 1})
+	if err != nil || len(page) != 1 {
+		t.Fatal(page, err)
+	}
+	return page[0].ID
 }

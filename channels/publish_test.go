@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"koine/channels"
 	"koine/kg"
@@ -327,4 +328,23 @@ func TestFirstMessageWithFacts(t *testing.T) {
 	wantCode(t, "a reserved graph", err, kg.CodeReserved)
 	_, err = s.Get(within(t), as("ann"), channels.DirectID("agent://ann", "agent://cleo"))
 	wantCode(t, "after that", err, kg.CodeChannelNotFound)
+}
+
+// Ids of channels, messages and scopes are UUIDs of version 7, which are in the order in
+// which they were made; to publish changes no version.
+func TestIDsAndVersions(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, before := s.make(t, channels.Private), ""
+	for range 5 {
+		for _, id := range []string{string(s.scope(t, channels.ScopeDraft{}).ID), string(s.make(t, channels.Private).ID), string(s.say(t, "ann", c.ID, "hi").ID)} {
+			made, err := uuid.Parse(id)
+			if err != nil || made.Version() != 7 || made.String() != id || id <= before {
+				t.Errorf("%s behind %s: %v, %v", id, before, made.Version(), err)
+			}
+			before = id
+		}
+	}
+	if now, err := s.Get(within(t), as("ann"), c.ID); err != nil || now.Version != 1 || now.Messages != 5 {
+		t.Errorf("%+v, %v", now, err)
+	}
 }

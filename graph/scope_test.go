@@ -3,6 +3,7 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,6 +221,30 @@ func TestScopesInTheAudit(t *testing.T) {
 	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: ABANDONED}) { id } }`, scope)
 	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor } } }`)
 	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
+}
+
+// What was done with a channel is told to administrators when it is deleted, too: who did
+// what with which channel, message and member; and to nobody else.
+func TestDeletedChannelsInTheAudit(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id, other := c.lab("PRIVATE"), c.lab("PRIVATE")
+	c.say("ann", other, "elsewhere", "")
+	message := c.say("bob", id, "hello", "")
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	c.told("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, id)
+	query := `{ audit(channelId: "%s") { nodes { kind actor channels { action channelId eventId member } } } }`
+	entry := func(kind, actor, action, event, member string) string {
+		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channels":[{"action":"%s","channelId":"%s","eventId":%s,"member":%s}]}`, kind, actor, action, id, event, member)
+	}
+	want := []string{ // the newest first
+		entry("CHANNEL", "ann", "CREATE", "null", "null"), entry("MESSAGE", "bob", "PUBLISH", `"`+message+`"`, "null"), entry("CHANNEL", "ann", "ADD_MEMBER", "null", `"agent://cy"`),
+		entry("CHANNEL", "ann", "REMOVE_MEMBER", "null", `"agent://cy"`), entry("CHANNEL", "ann", "DELETE", "null", "null"),
+	}
+	slices.Reverse(want)
+	result := c.askAs("root", []string{kg.RoleAdmin}, query, id)
+	c.want("the audit", string(result.Data), `{"audit":{"nodes":[`+strings.Join(want, ",")+`]}}`)
+	c.want("for its owner", c.refused("ann", query, id), "PERMISSION_DENIED")
 }
 
 // Every field of scopes and channels can be asked for, under a budget too.
