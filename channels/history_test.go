@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -106,4 +107,60 @@ func TestHistoryBeforeTime(t *testing.T) {
 	}
 	_, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{BeforeTime: clock.now(), BeforeSequence: 2})
 	wantCode(t, "two upper bounds", err, kg.CodeInvalid)
+}
+
+// A token of a page is good for the same channel, caller and query, and as it was given:
+// not with another bound, filter or order, and not with a byte changed.
+func TestPageTokens(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c, other := s.make(t, channels.Public, "bob"), s.make(t, channels.Public, "bob")
+	for _, id := range []channels.ChannelID{c.ID, c.ID, c.ID, other.ID, other.ID, other.ID} {
+		s.say(t, "ann", id, "hi")
+	}
+	read := func(by string, id channels.ChannelID, q channels.HistoryQuery) (string, error) {
+		_, next, err := s.History(within(t), as(by), id, q)
+		return next, err
+	}
+	token, err := read("bob", c.ID, channels.HistoryQuery{PageSize: 1})
+	if err != nil || token == "" {
+		t.Fatal(token, err)
+	}
+	for _, size := range []int{1, 2, 0} {
+		_, err = read("bob", c.ID, channels.HistoryQuery{PageSize: size, PageToken: token})
+		wantCode(t, "the next page", err, "")
+	}
+	_, err = read("ann", c.ID, channels.HistoryQuery{PageToken: token})
+	wantCode(t, "another caller", err, kg.CodeCursorForeign)
+	_, err = read("bob", other.ID, channels.HistoryQuery{PageToken: token})
+	wantCode(t, "another channel", err, kg.CodeCursorForeign)
+	said := map[string]any{
+		"SinceSequence": at(0), "SinceTime": time.UnixMilli(1), "BeforeSequence": int64(9), "BeforeTime": time.UnixMilli(1), "SinceMessage": channels.MessageID("m"), "BeforeMessage": channels.MessageID("m"),
+		"Authors": []kg.AgentID{"ann"}, "Recipient": kg.AgentID("bob"), "Interaction": channels.Request, "ContentType": channels.Text, "Tag": "t", "Thread": "t",
+		"Correlation": channels.MessageID("m"), "Status": channels.IsRead, "Descending": true,
+	}
+	for i := range reflect.TypeFor[channels.HistoryQuery]().NumField() {
+		name := reflect.TypeFor[channels.HistoryQuery]().Field(i).Name
+		if name == "PageSize" || name == "PageToken" {
+			continue
+		}
+		q := channels.HistoryQuery{PageToken: token}
+		if said[name] == nil {
+			t.Errorf("%s: the test says nothing of it", name)
+			continue
+		}
+		reflect.ValueOf(&q).Elem().Field(i).Set(reflect.ValueOf(said[name]))
+		_, err = read("bob", c.ID, q)
+		wantCode(t, name, err, kg.CodeCursorForeign)
+	}
+	for i := range token {
+		changed := []byte(token)
+		if changed[i] = 'A'; token[i] == 'A' {
+			changed[i] = 'B'
+		}
+		if i == len(token)-1 {
+			continue // of the last character some bits may say nothing
+		}
+		_, err = read("bob", c.ID, channels.HistoryQuery{PageToken: string(changed)})
+		wantCode(t, fmt.Sprint("changed at ", i), err, kg.CodeCursorForeign)
+	}
 }
