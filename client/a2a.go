@@ -44,6 +44,9 @@ func (s *resending) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !s.mayAgain(r) {
 		return s.next.RoundTrip(r)
 	}
+	if r.Body != nil {
+		defer r.Body.Close() // each attempt has one of its own
+	}
 	var response *http.Response
 	err := s.retry.until(r.Context(), func() (err error) {
 		response, err = s.once(r)

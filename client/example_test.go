@@ -257,8 +257,8 @@ func ExampleClient_Mailbox() {
 		}
 		fmt.Printf("%s asks %q\n", letter.From, letter.Text())
 		err = clerk.Report(ctx, "clerk", letter.Task.ID, client.Report{
-			State:     "TASK_STATE_COMPLETED",
-			Artifacts: []client.ReportArtifact{{ID: "count", Parts: []any{map[string]any{"data": len(letter.Text())}}}},
+			State:     client.TaskCompleted,
+			Artifacts: []client.ReportArtifact{{ID: "count", Parts: []any{client.DataPart(len(letter.Text()))}}},
 		})
 		if err != nil {
 			log.Fatal(err)

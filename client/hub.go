@@ -11,14 +11,27 @@ import (
 	"koine/internal/sse"
 )
 
+// TaskState is where a task stands, as A2A 1.0 writes it.
+type TaskState string
+
+// The states that agents report. The last three end a task.
+const (
+	TaskWorking       TaskState = "TASK_STATE_WORKING"
+	TaskInputRequired TaskState = "TASK_STATE_INPUT_REQUIRED" // the asker is to say more
+	TaskCompleted     TaskState = "TASK_STATE_COMPLETED"
+	TaskFailed        TaskState = "TASK_STATE_FAILED"
+	TaskRejected      TaskState = "TASK_STATE_REJECTED"
+)
+
 // Letter is what an agent behind the hub is asked.
 type Letter struct {
+	ID   string `json:"id"`   // the same whenever it is told
 	From string `json:"from"` // who asks
 	Task struct {
 		ID        string `json:"id"`
 		ContextID string `json:"contextId"`
 		Status    struct {
-			State string `json:"state"`
+			State TaskState `json:"state"`
 		} `json:"status"`
 	} `json:"task"`
 	Message struct {
@@ -34,14 +47,14 @@ func (l *Letter) Text() string { return (&Message{Parts: l.Message.Parts}).Text(
 
 // Report says what became of a task. Zero fields say nothing.
 type Report struct {
-	State     string           `json:"state,omitempty"` // TASK_STATE_WORKING, TASK_STATE_COMPLETED, TASK_STATE_FAILED, …
+	State     TaskState        `json:"state,omitempty"`
 	Message   *ReportMessage   `json:"message,omitempty"`
 	Artifacts []ReportArtifact `json:"artifacts,omitempty"`
 }
 
 // ReportMessage is what is said with a state.
 type ReportMessage struct {
-	Parts []any `json:"parts"` // of A2A 1.0: {"text": …}, {"data": …}
+	Parts []any `json:"parts"` // TextPart, DataPart or another that A2A 1.0 has
 }
 
 // ReportArtifact is what came of the task.
@@ -84,7 +97,7 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 // Mailbox tells what the agent is asked, what waits first, until the caller stops, the
 // context ends, or there is an error, which is the last thing told. It connects again
 // by itself. A letter is told again, on a new connection, while no state of its task was
-// reported: who works on it for long reports TASK_STATE_WORKING first.
+// reported: who works on it for long reports TaskWorking first.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		connect := sse.NewRequest(http.MethodGet, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)

@@ -44,16 +44,16 @@ func TestHub(t *testing.T) {
 			t.Fatal(err)
 		}
 		letter := <-letters
-		if letter.From != "agent://ann" || letter.Text() != text || letter.Task.ID != string(answer.TaskInfo().TaskID) {
+		if letter.ID == "" || letter.From != "agent://ann" || letter.Text() != text || letter.Task.ID != string(answer.TaskInfo().TaskID) {
 			t.Fatalf("%s", letter.Raw)
 		}
 		if err := bot.Report(ctx, "bot", letter.Task.ID, client.Report{
-			State: "TASK_STATE_COMPLETED", Artifacts: []client.ReportArtifact{{ID: "a", Parts: []any{map[string]any{"text": "no"}}}},
+			State: client.TaskCompleted, Artifacts: []client.ReportArtifact{{ID: "a", Parts: []any{client.TextPart("no"), client.DataPart(7)}}},
 		}); err != nil {
 			t.Fatal(err)
 		}
 		task, err := ann.GetTask(ctx, &a2a.GetTaskRequest{ID: answer.TaskInfo().TaskID})
-		if err != nil || task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 {
+		if err != nil || task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) != 2 || task.Artifacts[0].Parts[0].Text() != "no" || task.Artifacts[0].Parts[1].Data() != 7.0 {
 			t.Errorf("%+v %v", task, err)
 		}
 		s.Restart()
@@ -61,7 +61,7 @@ func TestHub(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := bot.Report(ctx, "bot", "none", client.Report{State: "TASK_STATE_WORKING"}); !errors.Is(err, client.Reason("TASK_NOT_FOUND")) {
+	if err := bot.Report(ctx, "bot", "none", client.Report{State: client.TaskWorking}); !errors.Is(err, client.Reason("TASK_NOT_FOUND")) {
 		t.Errorf("%v", err)
 	}
 	for _, err := range open(t, s.URL, "ann").Mailbox(ctx, "koine") {

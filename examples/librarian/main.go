@@ -60,15 +60,15 @@ func answer(ctx context.Context, c *client.Client, iri string) client.Report {
 	_, err := c.Query(ctx, client.Query{Text: `query($iri: IRI!) { entity(iri: $iri) { label } }`, Variables: map[string]any{"iri": iri}}, &read)
 	switch {
 	case err != nil:
-		return says("TASK_STATE_FAILED", err.Error())
-	case read.Entity == nil:
-		return says("TASK_STATE_REJECTED", "there is no such thing")
+		return says(client.TaskFailed, err.Error())
+	case read.Entity == nil || read.Entity.Label == "":
+		return says(client.TaskRejected, "it has no name here")
 	}
-	report := says("TASK_STATE_COMPLETED", "found")
-	report.Artifacts = []client.ReportArtifact{{ID: "label", Parts: []any{map[string]any{"text": read.Entity.Label}}, Last: true}}
+	report := says(client.TaskCompleted, "found")
+	report.Artifacts = []client.ReportArtifact{{ID: "label", Parts: []any{client.TextPart(read.Entity.Label)}, Last: true}}
 	return report
 }
 
-func says(state, text string) client.Report {
-	return client.Report{State: state, Message: &client.ReportMessage{Parts: []any{map[string]any{"text": text}}}}
+func says(state client.TaskState, text string) client.Report {
+	return client.Report{State: state, Message: &client.ReportMessage{Parts: []any{client.TextPart(text)}}}
 }

@@ -37,7 +37,7 @@ func TestLibrarian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for asked, want := range map[string]string{"finding:1": "Water in the crystal costs capacity", "finding:none": "there is no such thing"} {
+	for asked, want := range map[string]string{"finding:1": "Water in the crystal costs capacity", "finding:none": "it has no name here"} {
 		answer, err := ann.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(asked))})
 		if err != nil {
 			t.Fatal(err)
