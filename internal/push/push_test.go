@@ -268,6 +268,15 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
+// A task that ends as soon as it has a hook is told of, whichever is seen first.
+func TestEndedAtOnce(t *testing.T) {
+	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	for range 100 {
+		d.report(d.give(push.Config{URL: w.URL}), tasks.Completed)
+		w.expect(t, "COMPLETED")
+	}
+}
+
 // A hook on a private network is not called, however its name is written.
 func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	d, w := newDesk(t, push.Options{}), newWebhook(t, nil)
