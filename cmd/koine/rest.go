@@ -2,19 +2,62 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 
 	"koine/internal/audit"
 	"koine/internal/caller"
-	"koine/internal/dialect/agentapi"
+	"koine/internal/httpd"
 	"koine/kg"
 )
 
-// restPrefix is where the REST protocol of agents and tasks is.
-const restPrefix = "/rest"
+// restFlags are about the REST and WebSocket protocol of agents and tasks.
+type restFlags struct {
+	RestPrefix string `help:"The path below which agents and tasks are over REST and WebSocket; with / they are at the paths of their own text (/agents, /messages, /tasks, /ws)." default:"/rest" placeholder:"PATH" name:"rest-prefix"`
+}
 
-func restHandler(deps agentapi.Deps, o agentapi.Options) http.Handler {
-	return http.StripPrefix(restPrefix, agentapi.NewHandler(deps, o))
+// taken are the first parts of the paths that koine has otherwise.
+var taken = []string{
+	".well-known", "a2a", "admin", "agents", "changes", "data", "graphql", "healthz", "metrics", "playground", "readyz", "schemas",
+}
+
+// restPrefix is where the protocol is, "" for no prefix.
+func (f *restFlags) restPrefix() (string, error) {
+	prefix := strings.TrimSuffix(f.RestPrefix, "/")
+	if prefix == "" && f.RestPrefix == "/" {
+		return "", nil
+	}
+	if len(prefix) < 2 || prefix[0] != '/' || path.Clean(prefix) != prefix || strings.ContainsFunc(prefix, notInPath) {
+		return "", usageError{fmt.Errorf("--rest-prefix %s: it is / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)}
+	}
+	if first, _, _ := strings.Cut(prefix[1:], "/"); slices.Contains(taken, first) {
+		return "", usageError{fmt.Errorf("--rest-prefix %s: koine has other things at /%s", f.RestPrefix, first)}
+	}
+	return prefix, nil
+}
+
+func notInPath(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/-._~", r)
+}
+
+// restAtRoot are the paths of the protocol where it has no prefix. Those that the hub has
+// too are its to read agents, and the hub's for all else: a card is the same in both.
+var restAtRoot = []string{
+	"GET /agents", "GET /agents/{id}", "/agents/{id}/messages", "/messages/{id}", "/tasks", "/tasks/{id}", "/ws",
+}
+
+// handleREST adds the routes of the protocol.
+func handleREST(server *httpd.Server, prefix string, h http.Handler) {
+	if prefix != "" {
+		server.HandleSocket(prefix+"/", httpd.Named, http.StripPrefix(prefix, h))
+		return
+	}
+	for _, pattern := range restAtRoot {
+		server.HandleSocket(pattern, httpd.Named, h)
+	}
 }
 
 // refusedOf notes what somebody may not do.

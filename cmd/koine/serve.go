@@ -47,6 +47,7 @@ type serveCommand struct {
 	tracingFlags
 	policyFlags
 	pushFlags
+	restFlags
 
 	StrictCard       bool `help:"Leave keys of the extensions' own out of the agent card: what they say stands in A2A's list of extensions too."`
 	ConformanceAgent bool `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
@@ -92,6 +93,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	certificate, err := c.certificate(log)
+	if err != nil {
+		return err
+	}
+	rest, err := c.restPrefix()
 	if err != nil {
 		return err
 	}
@@ -191,7 +196,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 
-	server.HandleSocket(restPrefix+"/", httpd.Named, restHandler(agentapi.Deps{Agents: directory, Tasks: work, Positions: store, Streams: streams},
+	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Positions: store, Streams: streams},
 		agentapi.Options{Logger: log, OriginAllowed: server.OriginAllowed, Connect: trust.connect(server.Connect), Refused: refusedOf(trail)}))
 
 	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))

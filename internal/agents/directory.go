@@ -359,10 +359,10 @@ func (d *Directory) CardOf(r *Record) json.RawMessage {
 	return r.card(presence)
 }
 
-// Cards are those of up to first agents behind after, in the order of their ids, and
-// the last of them where there are more.
-func (d *Directory) Cards(ctx context.Context, _ caller.Caller, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error) {
-	page, last, err := d.Find(ctx, Query{After: after, First: first})
+// Cards are those of up to first agents behind after that have a capability, or of any
+// for "", in the order of their ids, and the last of them where there are more.
+func (d *Directory) Cards(ctx context.Context, _ caller.Caller, capability string, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error) {
+	page, last, err := d.Find(ctx, Query{Capability: capability, After: after, First: first})
 	for i := range page {
 		cards = append(cards, d.CardOf(&page[i]))
 	}

@@ -225,7 +225,7 @@ func TestFindAgents(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", row.q, got, row.want)
 		}
 	}
-	cards, last, err := d.Cards(t.Context(), root, "", 2)
+	cards, last, err := d.Cards(t.Context(), root, "", "", 2)
 	if err != nil || len(cards) != 2 || last != kg.System || !strings.Contains(string(cards[0]), `"capabilities":["weather"]`) {
 		t.Errorf("got %s, %s, %v", cards, last, err)
 	}

@@ -20,7 +20,7 @@ func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request, who caller.
 	if err != nil {
 		return 0, nil, err
 	}
-	cards, last, err := h.deps.Agents.Cards(r.Context(), who, kg.AgentID(after), first)
+	cards, last, err := h.deps.Agents.Cards(r.Context(), who, r.URL.Query().Get("capability"), kg.AgentID(after), first)
 	if cards == nil {
 		cards = []json.RawMessage{}
 	}

@@ -25,9 +25,9 @@ type Agents interface {
 	//
 	// Errors: CodeAgentNotFound.
 	Card(ctx context.Context, by caller.Caller, id kg.AgentID) (json.RawMessage, error)
-	// Cards are those of up to first agents behind after, in the order of their ids,
-	// and the last of them where there are more.
-	Cards(ctx context.Context, by caller.Caller, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error)
+	// Cards are those of up to first agents behind after that have a capability, or of any
+	// for "", in the order of their ids, and the last of them where there are more.
+	Cards(ctx context.Context, by caller.Caller, capability string, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error)
 }
 
 // Positions are those of the log (kg.Store).

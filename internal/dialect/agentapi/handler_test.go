@@ -43,8 +43,8 @@ func (directory) Card(_ context.Context, _ caller.Caller, id kg.AgentID) (json.R
 	return json.RawMessage(`{"id":"bot","name":"Bot"}`), nil
 }
 
-func (directory) Cards(_ context.Context, _ caller.Caller, after kg.AgentID, first int) ([]json.RawMessage, kg.AgentID, error) {
-	if after != "" {
+func (directory) Cards(_ context.Context, _ caller.Caller, capability string, after kg.AgentID, first int) ([]json.RawMessage, kg.AgentID, error) {
+	if after != "" || capability != "" && capability != "weather" {
 		return nil, "", nil
 	}
 	return []json.RawMessage{json.RawMessage(`{"id":"bot","name":"Bot"}`)}, "agent://bot", nil
