@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -104,6 +105,13 @@ const OwnVocabulary = "urn:koine:vocab:"
 // Sequence is the property that numbers what stands in a journal: 1, 2, 3 …
 // Statements of it are also kept in the order of their numbers, graph by graph.
 var Sequence = IRI(OwnVocabulary + "sequence")
+
+// Ordered is one of the properties by which what stands in a graph is found in an
+// order: their statements, too, are also kept in the order of their numbers, graph by
+// graph. What the numbers of one mean is for the package to say that writes them.
+func Ordered(n uint8) Term { return IRI(orderedPrefix + strconv.Itoa(int(n))) }
+
+const orderedPrefix = OwnVocabulary + "ordered/"
 
 // Parts is the property of what the entry of a journal says. Of koine's own
 // statements these alone count for the share of their source (Options.MaxBacked):

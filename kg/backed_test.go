@@ -443,8 +443,8 @@ func TestCountingOnce(t *testing.T) {
 func TestSequenceIsNoAgent(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())
-	name := kg.AgentID(kg.Sequence.Value())
-	for _, m := range []kg.Meta{outside(name), {Actor: name}, {Principal: kg.Principal{ID: name, Method: "open"}}} {
+	name, ordered := kg.AgentID(kg.Sequence.Value()), kg.AgentID(kg.Ordered(3).Value())
+	for _, m := range []kg.Meta{outside(name), outside(ordered), {Actor: name}, {Principal: kg.Principal{ID: name, Method: "open"}}} {
 		_, err := s.Update(within(t), m, apply([]kg.Patch{{Op: kg.Add, Quad: integer(1)}}))
 		if kg.CodeOf(err) != kg.CodeInvalid {
 			t.Errorf("%+v: got %v, want %s", m, err, kg.CodeInvalid)

@@ -35,6 +35,9 @@ func inlineID(t Term) (ID, bool) {
 		return keys.DefaultGraph, true
 	case t == Sequence:
 		return keys.Sequence, true
+	case t.kind == KindIRI && strings.HasPrefix(t.value, orderedPrefix):
+		n, err := strconv.ParseUint(t.value[len(orderedPrefix):], 10, 8)
+		return keys.Ordered(uint8(n)), err == nil && t == Ordered(uint8(n))
 	case t.kind != KindLiteral || t.lang != "":
 		return id, false
 	case t.datatype == "":
@@ -104,6 +107,9 @@ func inlineTerm(id ID) (Term, error) {
 	case keys.TagKnownIRI:
 		if id == keys.Sequence {
 			return Sequence, nil
+		}
+		if n := id[keys.IDSize-1]; id == keys.Ordered(n) {
+			return Ordered(n), nil
 		}
 	case keys.TagBoolean:
 		if n := id.Int(); n == 0 || n == 1 {

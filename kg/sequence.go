@@ -1,7 +1,6 @@
 package kg
 
 import (
-	"bytes"
 	"iter"
 
 	"koine/kg/internal/keys"
@@ -11,8 +10,16 @@ import (
 // numbers, from this number on. Getting to the first costs one seek, however
 // many are before it.
 func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
+	return s.InOrder(graph, Sequence, max(1, from), ID{})
+}
+
+// InOrder yields the statements of Sequence, or of a property that is Ordered, in the
+// graph, in the order of their numbers and then of their subjects' ids: those of this
+// number with subjects behind the given one (the zero ID is before all), then those of
+// greater numbers. Getting to the first costs one seek, however many are before it.
+func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		g, known, err := s.dict.id(graph)
+		ids, known, err := s.patternIDs(Pattern{Graph: graph, Predicate: property})
 		if err != nil {
 			yield(Row{}, err)
 			return
@@ -20,7 +27,7 @@ func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
 		if !known {
 			return
 		}
-		for row, err := range s.MatchIDs(IDPattern{Graph: g, Predicate: keys.Sequence}, before(g, max(1, from))) {
+		for row, err := range s.MatchIDs(ids, place(ids, from, behind)) {
 			if !yield(row, err) {
 				return
 			}
@@ -28,10 +35,8 @@ func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
 	}
 }
 
-// before is a quad that no statement of Sequence with the number comes before,
-// and all with a lower one do.
-func before(graph ID, number int64) *IDQuad {
-	q := &IDQuad{Graph: graph, Predicate: keys.Sequence, Object: keys.FromInt(keys.TagInteger, number-1)}
-	copy(q.Subject[:], bytes.Repeat([]byte{0xff}, keys.IDSize))
-	return q
+// place is a quad that all with a lower number come before, and those with this number
+// whose subjects are not behind the given one.
+func place(p IDPattern, number int64, subject ID) *IDQuad {
+	return &IDQuad{Graph: p.Graph, Predicate: p.Predicate, Object: keys.FromInt(keys.TagInteger, number), Subject: subject}
 }

@@ -10,10 +10,16 @@ import (
 // numbered writes statements of kg.Sequence into a journal.
 func number(t *testing.T, s *kg.Store, graph kg.Term, numbers ...int64) kg.Receipt {
 	t.Helper()
+	return order(t, s, kg.Add, kg.Sequence, graph, numbers...)
+}
+
+// order adds or removes statements of a property that is in order.
+func order(t *testing.T, s *kg.Store, op kg.Op, property, graph kg.Term, numbers ...int64) kg.Receipt {
+	t.Helper()
 	r, err := s.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann", Method: kg.MethodLocal}}, func(tx *kg.Tx) error {
 		for _, n := range numbers {
-			q := kg.Quad{Subject: kg.IRI(fmt.Sprintf("urn:m:%d", n)), Predicate: kg.Sequence, Object: kg.Integer(n), Graph: graph}
-			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+			q := kg.Quad{Subject: kg.IRI(fmt.Sprintf("urn:m:%d", n)), Predicate: property, Object: kg.Integer(n), Graph: graph}
+			if err := tx.ApplyOwn(kg.Patch{Op: op, Quad: q}); err != nil {
 				return err
 			}
 		}
@@ -97,4 +103,85 @@ func TestNumberedIsInOrderFromAnyNumberOn(t *testing.T) {
 		s = openStore(t, dir, o)
 	}
 	mustClose(t, s)
+}
+
+// What is ordered is found in order from any number on, and behind any subject with
+// it; each property has an order of its own.
+func TestInOrder(t *testing.T) {
+	dir := t.TempDir()
+	o := kg.Options{MemTableBytes: kg.MinMemTableBytes, ReserveBytes: 1}
+	s := openStore(t, dir, o)
+	g, first, second := kg.IRI(kg.JournalGraphPrefix+"o"), kg.Ordered(1), kg.Ordered(255)
+	order(t, s, kg.Add, first, g, 5, -70000, -3, 300)
+	at := order(t, s, kg.Add, second, g, -1).Revision
+	order(t, s, kg.Add, first, kg.IRI(kg.JournalGraphPrefix+"p"), 4)
+	order(t, s, kg.Remove, first, g, -3)
+	if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}, func(tx *kg.Tx) error {
+		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:m:300"), Predicate: first, Object: kg.Integer(5), Graph: g}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true, false} {
+		for _, row := range []struct {
+			at       kg.Revision
+			property kg.Term
+			from     int64
+			behind   string
+			want     string
+		}{
+			{0, first, -1 << 63, "", "[-70000 urn:m:-70000 5 urn:m:5 5 urn:m:300 300 urn:m:300]"},
+			{0, first, 5, "", "[5 urn:m:5 5 urn:m:300 300 urn:m:300]"},
+			{0, first, 5, "urn:m:5", "[5 urn:m:300 300 urn:m:300]"},
+			{0, first, 5, "urn:m:300", "[300 urn:m:300]"},
+			{0, second, -5, "", "[-1 urn:m:-1]"},
+			{0, kg.Ordered(2), -5, "", "[]"},
+			{at, first, -70000, "urn:m:-70000", "[-3 urn:m:-3 5 urn:m:5 300 urn:m:300]"},
+		} {
+			if got := fmt.Sprint(inOrder(t, s, row.at, g, row.property, row.from, row.behind)); got != row.want {
+				t.Errorf("rebuilt %t: %v from %d behind %q at %d: got %s, want %s", again, row.property, row.from, row.behind, row.at, got, row.want)
+			}
+		}
+		if r, err := s.Check(t.Context(), kg.CheckOptions{}); err != nil || !r.Clean() {
+			t.Errorf("check: %v, %v", r, err)
+		}
+		mustClose(t, s)
+		o.Rebuild = !again
+		s = openStore(t, dir, o)
+	}
+	mustClose(t, s)
+}
+
+func inOrder(t *testing.T, s *kg.Store, at kg.Revision, graph, property kg.Term, from int64, behind string) (out []string) {
+	t.Helper()
+	snapshot, err := s.View(t.Context(), kg.View{Principal: kg.Principal{ID: "agent://ann"}, AllGraphs: true, At: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	var subject kg.ID
+	if behind != "" {
+		if subject, _, err = snapshot.ID(kg.IRI(behind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var p kg.IDPattern
+	p.Graph, _, _ = snapshot.ID(graph)
+	p.Predicate, _, _ = snapshot.ID(property)
+	if p.Order() != "GPOS" {
+		t.Errorf("%v is read in the order %s", property, p.Order())
+	}
+	for row, err := range snapshot.InOrder(graph, property, from, subject) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := snapshot.Quad(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Predicate != property {
+			t.Errorf("%v among %v", q.Predicate, property)
+		}
+		out = append(out, q.Object.Value(), q.Subject.Value())
+	}
+	return out
 }

@@ -36,6 +36,10 @@ var DefaultGraph = ID{TagDefaultGraph}
 // store.
 var Sequence = ID{TagKnownIRI, IDSize - 1: 1}
 
+// Ordered is the id of one of the properties whose statements are kept in the order of
+// their objects, graph by graph.
+func Ordered(n uint8) ID { return ID{TagKnownIRI, IDSize - 2: 1, IDSize - 1: n} }
+
 // IsZero tells whether this is no id: "any" in a pattern.
 func (id ID) IsZero() bool { return id[0] == 0 }
 

@@ -12,7 +12,7 @@
 //	11  POSG        11 | p o s g                 no value
 //	12  OSPG        12 | o s p g                 no value; objects that are resources only
 //	13  GSPO        13 | g s p o                 no value
-//	14  GPOS        14 | g p o s                 no value; statements of Sequence only
+//	14  GPOS        14 | g p o s                 no value; statements of Sequence and Ordered only
 //	18  past SPOG   18 | s p o g | to(8) from(8) value: the assertions of that time
 //	19  past POSG   19 | p o s g | to(8) from(8)
 //	1a  past OSPG   1a | o s p g | to(8) from(8)
@@ -31,7 +31,7 @@
 // OSPG "who refers to this resource" (a literal is found through POSG: leaving
 // literals out of OSPG makes loading about a third faster), GSPO "what does
 // this graph hold". GPOS answers "in this graph, from number 41 on"; it would be a fourth more
-// keys for all statements, and only the numbers of messages are asked for so. The
+// keys for all statements, and only what is numbered and ordered is asked for so. The
 // past orders mirror them for reads of older revisions,
 // so that the present pays nothing for history.
 package keys
@@ -81,7 +81,7 @@ func (o Order) Holds(q Quad) bool {
 	case OSPG:
 		return q.Object.IsResource()
 	case GPOS:
-		return q.Predicate == Sequence
+		return q.Predicate[0] == TagKnownIRI
 	}
 	return true
 }
@@ -167,7 +167,7 @@ func Choose(pattern Quad) Order {
 		return OSPG
 	case s:
 		return SPOG
-	case g && pattern.Predicate == Sequence:
+	case g && pattern.Predicate[0] == TagKnownIRI:
 		return GPOS
 	case p && o:
 		return POSG
