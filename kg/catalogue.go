@@ -100,6 +100,12 @@ func (c *catalogue) each(kind byte, in ID, fn func(graph, id ID, count uint64)) 
 	})
 }
 
+// one is the count of the kind that a graph has of one id.
+func (c *catalogue) one(kind byte, graph, id ID) uint64 {
+	t, _ := c.tallies.Get(string([]byte{kind}) + string(graph[:]) + string(id[:]))
+	return t.count
+}
+
 // eachGraph calls fn for the count that each graph has of one id. It looks up as
 // often as there are graphs, however many counts those hold.
 func (c *catalogue) eachGraph(kind byte, id ID, fn func(graph ID, count uint64)) {
@@ -112,9 +118,8 @@ func (c *catalogue) eachGraph(kind byte, id ID, fn func(graph ID, count uint64))
 		}
 		count, found := it.Value().count, first == id
 		if !found && compareIDs(first, id) < 0 {
-			var t tally
-			t, found = c.tallies.Get(string(from[:1]) + string(graph[:]) + string(id[:]))
-			count = t.count
+			count = c.one(kind, graph, id)
+			found = count > 0
 		}
 		if found {
 			fn(graph, count)

@@ -31,6 +31,13 @@ func (s *Snapshot) Count(p Pattern) (uint64, error) {
 func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 	if s.exact() {
 		if kind, id, ok := s.tallied(p); ok {
+			if !id.IsZero() && !p.Graph.IsZero() {
+				shown, err := s.admitsCounted(kind, p.Graph, id)
+				if !shown || err != nil {
+					return 0, err
+				}
+				return s.catalogue.one(kind, p.Graph, id), nil
+			}
 			var n uint64
 			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
 				if id.IsZero() || id == counted {

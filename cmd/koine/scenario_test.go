@@ -64,7 +64,7 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 	}
 	text = strings.ReplaceAll(text, first, "<first>")
 	for _, mask := range []struct{ pattern, with string }{
-		{`[0-9a-f]{8}-[0-9a-f-]{27}`, "<id>"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "<time>"}, {`"[0-9a-f]{64}"`, `"<hash>"`},
+		{`[0-9a-f]{8}-[0-9a-f-]{27}`, "<id>"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "<time>"}, {`"[0-9a-f]{64}"`, `"<hash>"`}, {`"-\d{18,}"`, `"<moment>"`},
 	} {
 		text = regexp.MustCompile(mask.pattern).ReplaceAllString(text, mask.with)
 	}

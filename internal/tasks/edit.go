@@ -47,7 +47,8 @@ func find(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 func (e *edit) write() error {
 	e.task.Version++
 	e.task.Updated = e.tx.Time()
-	e.record[propVersion], e.record[propUpdated] = []kg.Term{kg.Integer(e.task.Version)}, []kg.Term{kg.DateTime(e.task.Updated)}
+	e.record[propVersion] = []kg.Term{kg.Integer(e.task.Version)}
+	byChange.put(e.record, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
@@ -113,6 +114,7 @@ func (e *edit) become(state State, said *Message) error {
 	}
 	e.task.Status = Status{State: state, Message: said, Time: status.At}
 	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+	byStatus.put(e.record, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil
 		return e.clearMail()

@@ -3,11 +3,24 @@ package tasks
 import (
 	"context"
 	"time"
+
+	"koine/internal/caller"
 )
 
 // Unclaimed lists the tasks that wait for their handler since before a time.
 func (s *Service) Unclaimed(ctx context.Context, before time.Time) ([]TaskID, error) {
 	return s.unclaimed(ctx, before)
+}
+
+// ListReads is List, and how many statements it read.
+func (s *Service) ListReads(ctx context.Context, by caller.Caller, q Query) (*Page, int64, error) {
+	snapshot, err := s.view(ctx, by)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer snapshot.Close()
+	page, err := s.list(snapshot, by, q)
+	return page, snapshot.StatementsRead(), err
 }
 
 // AtDesk counts the tasks that workers in this process are at.

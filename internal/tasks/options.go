@@ -24,7 +24,7 @@ const (
 	MaxFailureBytes   = 16 << 10
 	DefaultPage       = 50
 	MaxPage           = 100
-	MaxListed         = 10_000 // tasks that one call looks at
+	DefaultMaxListed  = 10_000
 	DefaultMaxWorking = 64
 	DefaultMaxQueued  = 1024
 	DefaultExpiry     = 24 * time.Hour
@@ -43,6 +43,9 @@ type Options struct {
 	// MaxWorking bounds the tasks that handlers in this process work on at a time,
 	// MaxQueued those that wait for it.
 	MaxWorking, MaxQueued int
+	// MaxListed bounds the tasks of a context or a parent that a list looks at, and the
+	// pairs of agents whose tasks are in it.
+	MaxListed int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
 	// Clock is what Expiry and Limits go by; nil is the time of day.
@@ -68,6 +71,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.MaxWorking = cmp.Or(o.MaxWorking, DefaultMaxWorking)
 	o.MaxQueued = cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	o.MaxListed = cmp.Or(o.MaxListed, DefaultMaxListed)
 	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
 	return o
 }

@@ -163,7 +163,7 @@ func taskOf(id TaskID, r records.Record) *Task {
 	}
 	stored := statusOf(r)
 	t.Status = Status{State: stored.State, Time: stored.At}
-	t.Updated = r.Time(propUpdated)
+	t.Updated = changedAt(r)
 	t.Failure = failureOf(r)
 	return t
 }

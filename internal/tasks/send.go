@@ -233,7 +233,19 @@ func (p *Sending) make(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
 		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
 	}
+	if err := e.open(); err != nil {
+		return nil, err
+	}
 	return e, e.become(Submitted, nil)
+}
+
+// open says whose the journal is, unless that was said with a task before.
+func (e *edit) open() error {
+	n, err := e.tx.CountOwn(e.graph, records.Property(propCreator))
+	if err != nil || n > 0 {
+		return err
+	}
+	return e.add(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
 }
 
 // take puts a message of the creator's into the task, and into its handler's mail.

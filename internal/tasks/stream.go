@@ -96,7 +96,7 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 		return err
 	}
 	st.about = taskOf(st.id, r)
-	changed, err := lastChange(snapshot, st.graph, st.id, propVersion)
+	changed, err := lastChange(snapshot, st.graph, st.id)
 	if err != nil {
 		return err
 	}
@@ -170,3 +170,14 @@ func (st *Stream) About() *Task { return st.about }
 
 // Position is behind what the stream has told.
 func (st *Stream) Position() kg.Position { return st.after }
+
+// lastChange is the commit that changed the task last.
+func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err error) {
+	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: records.Property(propVersion), Graph: graph}) {
+		if err != nil {
+			return 0, err
+		}
+		at = st.Assertions[0].Revision
+	}
+	return at, nil
+}

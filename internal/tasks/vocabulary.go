@@ -25,12 +25,18 @@ const (
 	propUser     = "taskUser"
 	propFailure  = "taskFailure"
 	propCreated  = "taskCreatedAt"
-	propUpdated  = "taskUpdatedAt"
 	propVersion  = "taskVersion"
 	propOpen     = "taskOpen" // names the handler until the task ends
 	// propOnce is the hash of creator, message id and content of what made or went on
 	// with the task.
 	propOnce = "taskOnce"
+)
+
+// The properties of a journal of tasks: whose it is. They are there from its first task
+// on.
+const (
+	propListCreator = "tasksOf"
+	propListHandler = "tasksFor"
 )
 
 // The properties of what belongs to a task: messages and artifacts.

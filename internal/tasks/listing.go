@@ -1,0 +1,262 @@
+package tasks
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"koine/internal/caller"
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// listing is what a query is about, as a snapshot shows it.
+type listing struct {
+	*kg.Snapshot
+	runs    []run
+	since   moment
+	filters []kg.Pattern // each binds predicate and object
+	most    int          // that are looked at where there are filters
+}
+
+// run are the tasks of one journal in one state, in the order of the list.
+type run struct {
+	journal kg.Term
+	order   kg.Term // the property
+}
+
+// rank is the place of a task in a list.
+type rank struct {
+	changed moment
+	task    kg.ID
+}
+
+// front is before all.
+var front = rank{changed: 1<<63 - 1}
+
+func (p rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(other.changed, p.changed), bytes.Compare(p.task[:], other.task[:]))
+}
+
+func (p rank) bytes() []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(p.changed)), p.task[:]...)
+}
+
+func parseRank(raw []byte) (p rank, err error) {
+	if len(raw) != 8+len(p.task) {
+		return p, kg.Errorf(kg.CodeCursorForeign, "the token is of another version")
+	}
+	p.changed = moment(binary.BigEndian.Uint64(raw))
+	copy(p.task[:], raw[8:])
+	return p, nil
+}
+
+func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, most int) (*listing, error) {
+	journals, err := q.journals(s, who, agent, most)
+	if err != nil {
+		return nil, err
+	}
+	by := byChange
+	if q.ByStatus {
+		by = byStatus
+	}
+	l := &listing{Snapshot: s, since: since(q.Since), most: most}
+	for _, journal := range journals {
+		for _, state := range states[1:] {
+			if len(q.States) == 0 || slices.Contains(q.States, state) {
+				l.runs = append(l.runs, run{journal, by.of(state)})
+			}
+		}
+	}
+	for _, f := range []struct{ property, text string }{{propParent, string(q.Parent)}, {propContext, q.Context}} {
+		if f.text != "" {
+			l.filters = append(l.filters, kg.Pattern{Predicate: records.Property(f.property), Object: kg.String(f.text)})
+		}
+	}
+	return l, nil
+}
+
+// journals are those whose tasks the caller asks for.
+func (q *Query) journals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
+	of := func(property string, agent kg.AgentID) kg.Pattern {
+		return kg.Pattern{Predicate: records.Property(property), Object: kg.IRI(string(agent))}
+	}
+	both := q.Created == q.Handled
+	var patterns []kg.Pattern
+	switch all := both && !q.Created && agent == by.Principal.ID && administers(by.Principal); {
+	case all && q.Handler != "":
+		patterns = []kg.Pattern{of(propListHandler, q.Handler)}
+	case all:
+		patterns = []kg.Pattern{{Predicate: records.Property(propListCreator)}}
+	default:
+		if (both || q.Created) && q.Handler != "" {
+			list = append(list, graphOf(agent, q.Handler))
+		} else if both || q.Created {
+			patterns = append(patterns, of(propListCreator, agent))
+		}
+		if (both || q.Handled) && (q.Handler == "" || q.Handler == agent) {
+			patterns = append(patterns, of(propListHandler, agent))
+		}
+	}
+	for _, p := range patterns {
+		for st, err := range s.Match(p) {
+			if err != nil {
+				return nil, err
+			}
+			if _, _, ours := pairOf(st.Graph); !ours {
+				continue
+			}
+			if list = append(list, st.Graph); len(list) > most {
+				return nil, errTooMuch("", "there are tasks with more than %d agents: ask for those that one handles", most)
+			}
+		}
+	}
+	slices.SortFunc(list, kg.Term.Compare)
+	return slices.Compact(list), nil // an agent may ask itself
+}
+
+// read gives up to most ranks behind one, in order, and how many there are in all.
+func (l *listing) read(after rank, most int) (list []rank, total int, err error) {
+	if len(l.filters) > 0 {
+		return l.gather(after, most)
+	}
+	for _, r := range l.runs {
+		n, err := l.count(r)
+		if err != nil {
+			return nil, 0, err
+		}
+		if total += n; n == 0 {
+			continue
+		}
+		for p, err := range l.walk(r, after) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if len(list) == most && list[most-1].compare(p) <= 0 {
+				break
+			}
+			at, _ := slices.BinarySearchFunc(list, p, rank.compare)
+			list = slices.Insert(list, at, p)
+			list = list[:min(len(list), most)]
+		}
+	}
+	return list, total, nil
+}
+
+// walk yields what comes behind a place in a run.
+func (l *listing) walk(r run, after rank) iter.Seq2[rank, error] {
+	return func(yield func(rank, error) bool) {
+		for row, err := range l.InOrder(r.journal, r.order, -int64(after.changed), after.task) {
+			if err != nil {
+				yield(rank{}, err)
+				return
+			}
+			p := rankOf(row)
+			if p.changed < l.since || !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rankOf is what a statement about the order says.
+func rankOf(row kg.Row) rank {
+	n, _ := kg.IntegerOf(row.Object)
+	return rank{moment(-n), row.Subject}
+}
+
+// count is how many a run has. The index knows, but for those since a time.
+func (l *listing) count(r run) (n int, err error) {
+	all, err := l.Count(kg.Pattern{Predicate: r.order, Graph: r.journal})
+	if l.since == 0 || all == 0 || err != nil {
+		return int(all), err
+	}
+	for _, err := range l.walk(r, front) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// gather looks at what fits the first of the filters.
+func (l *listing) gather(after rank, most int) (list []rank, total int, err error) {
+	wanted := map[[2]kg.ID]bool{} // journal and property
+	for _, r := range l.runs {
+		journal, known, err := l.ID(r.journal)
+		if err != nil {
+			return nil, 0, err
+		}
+		order, _, err := l.ID(r.order)
+		if err != nil {
+			return nil, 0, err
+		}
+		if known {
+			wanted[[2]kg.ID{journal, order}] = true
+		}
+	}
+	filters := make([]kg.IDPattern, len(l.filters))
+	for i, f := range l.filters {
+		var known [2]bool
+		if filters[i].Predicate, known[0], err = l.ID(f.Predicate); err != nil {
+			return nil, 0, err
+		}
+		if filters[i].Object, known[1], err = l.ID(f.Object); err != nil || !known[0] || !known[1] {
+			return nil, 0, err
+		}
+	}
+	looked := 0
+	for row, err := range l.MatchIDs(filters[0], nil) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if looked++; looked > l.most {
+			return nil, 0, errTooMuch("", "there are more than %d tasks to look at: ask for fewer", l.most)
+		}
+		p, fits, err := l.fits(row, filters[1:], wanted)
+		if err != nil {
+			return nil, 0, err
+		}
+		if fits {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, rank.compare)
+	total = len(list)
+	at, there := slices.BinarySearchFunc(list, after, rank.compare)
+	if there {
+		at++
+	}
+	return list[at:min(at+most, total)], total, nil
+}
+
+// fits tells whether the task of a row passes the other filters too, and gives its
+// place.
+func (l *listing) fits(row kg.Row, filters []kg.IDPattern, wanted map[[2]kg.ID]bool) (p rank, fits bool, err error) {
+	for _, f := range filters {
+		f.Subject, f.Graph = row.Subject, row.Graph
+		there := false
+		for _, err := range l.MatchIDs(f, nil) {
+			if err != nil {
+				return p, false, err
+			}
+			there = true
+		}
+		if !there {
+			return p, false, nil
+		}
+	}
+	for about, err := range l.MatchIDs(kg.IDPattern{Subject: row.Subject, Graph: row.Graph}, nil) {
+		if err != nil {
+			return p, false, err
+		}
+		if wanted[[2]kg.ID{about.Graph, about.Predicate}] {
+			p = rankOf(about)
+			return p, p.changed >= l.since, nil
+		}
+	}
+	return p, false, nil
+}
