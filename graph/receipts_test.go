@@ -127,7 +127,8 @@ func TestMessageFilters(t *testing.T) {
 	}
 }
 
-// TestEvicted proves that a message whose content the channel does not keep says so.
+// TestEvicted proves that a message whose content the channel does not keep says so, and
+// so does whoever asks for what came behind something.
 func TestEvicted(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	by := channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent("ann"), Method: "key"}}
@@ -138,6 +139,18 @@ func TestEvicted(t *testing.T) {
 	id := c.say("ann", string(made.ID), "old", "")
 	c.say("ann", string(made.ID), "new", "")
 	c.want("the older one", c.told("ann", `{ message(id: "%s") { sequence text parts withheld } }`, id), `{"message":{"sequence":1,"text":"","parts":[],"withheld":"EVICTED"}}`)
+	page := func(bound string) string {
+		return fmt.Sprintf(`{ channel(id: "%s") { messages%s { nodes { text } } } }`, made.ID, bound)
+	}
+	for bound, field := range map[string]string{`(sinceSequence: 0)`: "sinceSequence", `(sinceTime: "2020-01-01T00:00:00Z", order: DESC)`: "sinceTime"} {
+		c.want(bound, c.refused("ann", "%s", page(bound)), "POSITION_GONE "+field)
+		if e := c.ask("ann", "%s", page(bound)).Errors[0].Extensions; e["oldestSequence"] != int64(2) {
+			t.Errorf("%s: %v", bound, e)
+		}
+	}
+	for _, bound := range []string{``, `(sinceSequence: 1)`, `(sinceMessageId: "` + id + `")`} {
+		c.want(bound, c.told("ann", "%s", page(bound)), `{"channel":{"messages":{"nodes":[{"text":"new"}]}}}`)
+	}
 }
 
 // TestRetractMessage proves that messages are taken back with what they asserted, once,
