@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ func TestRetractFactsLater(t *testing.T) {
 	later := retract("ann", true, false, 1, 1, true)
 	if later.Message.ID != first.Message.ID || later.Affected != 1 {
 		t.Errorf("later: %+v", later)
+	}
+	if commit, err := s.store.Commit(within(t), kg.SystemPrincipal(), s.store.Head().Revision); err != nil || commit.MessageID != string(first.Message.ID) {
+		t.Errorf("the commit is of the message %q, %v; want %s", commit.MessageID, err, first.Message.ID)
 	}
 	retract("bob", true, false, 0, 1, true)
 	closed.shut = false
@@ -279,5 +283,69 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	}
 	if now, err := s.Message(within(t), as("ann"), four.ID); err != nil || now.Withheld != "" {
 		t.Errorf("what was refused: %+v, %v", now, err)
+	}
+}
+
+// afterLook is a judge that lets something be done once between the look of a retraction
+// and its commit.
+type afterLook struct {
+	judge
+	do func()
+}
+
+func (a *afterLook) Verify(ctx context.Context, of kg.Judgement) (kg.Verdict, error) {
+	if do := a.do; do != nil && of.Meta.Method == "channels/retract" {
+		a.do = nil
+		do()
+	}
+	return a.judge.Verify(ctx, of)
+}
+
+// What becomes of a message while it is retracted is not overlooked: facts that come out
+// of review go with it, and who is second is told of the first.
+func TestRetractMeanwhile(t *testing.T) {
+	hook := new(afterLook)
+	s := serve(t, channels.Options{}, kg.Options{Verifier: hook, Holder: new(holder)})
+	c := s.make(t, channels.Private, "bob")
+	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: c.ID.FactsGraph()}, Source: "agent://bob"}
+	hook.verdict = kg.Verdict{Outcome: kg.Held, Reason: "look", Hold: &kg.Hold{}}
+	r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact}})
+	if err != nil || r.Message.ProposalID == "" {
+		t.Fatal(r, err)
+	}
+	hook.verdict = kg.Verdict{}
+	hook.do = func() { // the proposal is applied, as a review does it
+		graph := kg.IRI(kg.ProposalGraphPrefix + r.Message.ProposalID)
+		_, err := s.store.Update(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			if err := tx.Apply(fact); err != nil {
+				return err
+			}
+			return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: graph, Predicate: vocab("appliedIn"), Object: kg.Integer(int64(tx.Revision())), Graph: graph}})
+		})
+		wantCode(t, "applied", err, "")
+	}
+	retraction := channels.Retraction{Channel: c.ID, Message: r.Message.ID, WithdrawFacts: true}
+	out, err := s.Retract(within(t), as("bob"), retraction)
+	if err != nil || len(out.Withdrawn) != 1 || out.Replayed {
+		t.Errorf("retracted: %+v, %v", out, err)
+	}
+	if hook.do != nil {
+		t.Error("nothing came between")
+	}
+
+	other := s.say(t, "bob", c.ID, "another")
+	var first *channels.RetractionReceipt
+	hook.do = func() {
+		first, err = s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: other.ID})
+		wantCode(t, "the first", err, "")
+	}
+	retraction.Message = other.ID
+	second, err := s.Retract(within(t), as("bob"), retraction)
+	if err != nil || !second.Replayed || first == nil || second.Message.ID != first.Message.ID {
+		t.Errorf("the second: %+v, %v", second, err)
+	}
+	page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{})
+	if err != nil || fmt.Sprint(sequences(page)) != "[1 2 3 4]" {
+		t.Errorf("%v, %v", sequences(page), err)
 	}
 }
