@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -71,5 +73,62 @@ func TestHub(t *testing.T) {
 	}
 	if err := bot.DeregisterAgent(ctx, "bot"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who waits for what comes of a message waits on when the server comes back, and the
+// message is there once.
+func TestMessageAcrossServers(t *testing.T) {
+	s := start(t)
+	ctx, bot := bounded(t), open(t, s.URL, "bot")
+	if err := bot.RegisterAgent(ctx, "bot", map[string]any{"name": "Bot", "version": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	retrying := make(chan error, 100)
+	at, err := client.OpenAgent(ctx, s.URL, "bot", client.Options{Agent: "ann", Retry: client.Retry{
+		MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond, Attempts: -1,
+		Retrying: func(err error, _ time.Duration) {
+			select {
+			case retrying <- err:
+			default:
+			}
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, err := at.A2A(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ann.Destroy() }()
+	answered := make(chan error, 1)
+	go func() {
+		answer, err := ann.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("rain?"))})
+		if err == nil {
+			if task, ok := answer.(*a2a.Task); !ok || task.Status.State != a2a.TaskStateCompleted {
+				err = fmt.Errorf("%+v", answer)
+			}
+		}
+		answered <- err
+	}()
+	letters := make(chan *client.Letter, 10)
+	following(t, bot.Mailbox(ctx, "bot"), 10, letters)
+	first := <-letters
+	s.Restart()
+	<-retrying
+	again := <-letters // nothing was reported of it
+	if again.ID != first.ID || again.Task.ID != first.Task.ID {
+		t.Errorf("%s\nis not\n%s", again.Raw, first.Raw)
+	}
+	if err := bot.Report(ctx, "bot", first.Task.ID, client.Report{State: client.TaskCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	list, err := ann.ListTasks(ctx, &a2a.ListTasksRequest{})
+	if err != nil || len(list.Tasks) != 1 {
+		t.Errorf("%+v for one message: %v", list, err)
 	}
 }
