@@ -16,20 +16,7 @@ import (
 // they are put together.
 func TestLargeResultsComeInChunks(t *testing.T) {
 	s := newTestServer(t)
-	ann := caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "open", ActFor: []kg.AgentID{kg.Anybody}}}
-	long := strings.Repeat("x", 60_000)
-	_, err := s.store.Update(t.Context(), kg.Meta{Principal: ann.Principal}, func(tx *kg.Tx) error {
-		for i := range 12 {
-			q := kg.Quad{Subject: kg.IRI("urn:x:s"), Predicate: kg.IRI("urn:x:p"), Object: kg.String(fmt.Sprint(i, long))}
-			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ann := s.large(t)
 	sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{
 		To: "agent://self", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(`{ entity(iri: "urn:x:s") { values(predicate: "urn:x:p", first: 20) } }`)}},
 	})
@@ -59,4 +46,24 @@ func TestLargeResultsComeInChunks(t *testing.T) {
 	if err := json.Unmarshal(whole, &result); err != nil || len(result.Data.Entity.Values) != 12 {
 		t.Errorf("%d values, %v", len(result.Data.Entity.Values), err)
 	}
+}
+
+// large puts an entity into the graph, of which all values are more than one part holds.
+func (s *testServer) large(t *testing.T) (ann caller.Caller) {
+	t.Helper()
+	ann = caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "open", ActFor: []kg.AgentID{kg.Anybody}}}
+	long := strings.Repeat("x", 60_000)
+	_, err := s.store.Update(t.Context(), kg.Meta{Principal: ann.Principal}, func(tx *kg.Tx) error {
+		for i := range 12 {
+			q := kg.Quad{Subject: kg.IRI("urn:x:s"), Predicate: kg.IRI("urn:x:p"), Object: kg.String(fmt.Sprint(i, long))}
+			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ann
 }
