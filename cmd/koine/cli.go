@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// cli is the command line. Every flag can also be set by an environment
-// variable (KOINE_ and its name in capitals) and in the configuration file.
+// cli is the command line. Every flag can also be set in the configuration file, and
+// those that are settings (see environment) by an environment variable.
 type cli struct {
 	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
 	Log    logging         `embed:"" prefix:"log-"`
@@ -83,7 +83,7 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Configuration(loadConfig),
-		kong.DefaultEnvars("KOINE"),
+		kong.PostBuild(environment),
 		kong.Vars{"url": defaultURL},
 	)
 }

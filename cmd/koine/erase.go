@@ -12,7 +12,7 @@ import (
 
 // eraseCommand takes statements out of a data directory for good.
 type eraseCommand struct {
-	Data string `required:"" help:"The data directory, which no server may have open." placeholder:"DIR" type:"path"`
+	Data string `required:"" help:"The data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	prefixFlags
 	Subject   string `help:"Statements about this resource: an IRI, or prefix:name." placeholder:"IRI"`
 	Predicate string `help:"Statements with this predicate." placeholder:"IRI"`

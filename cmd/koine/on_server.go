@@ -14,7 +14,7 @@ import (
 
 // onServer says which server, and as whom.
 type onServer struct {
-	URL string `help:"The server (default ${url})." placeholder:"URL"`
+	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	as
 }
 

@@ -9,7 +9,7 @@ import (
 
 // prefixFlags are short names for namespaces.
 type prefixFlags struct {
-	Prefix      map[string]string `help:"A short name for the IRIs of a namespace; may be repeated. Serve, and load on a data directory, keep it with the store." placeholder:"NAME=IRI"`
+	Prefix      map[string]string `help:"A short name for the IRIs of a namespace; may be repeated. Serve, and load on a data directory, keep it with the store." placeholder:"NAME=IRI" env:"KOINE_PREFIX"`
 	PrefixForce bool              `help:"Let --prefix give another meaning to a name that the store knows already."`
 }
 

@@ -17,15 +17,15 @@ const defaultURL = "http://127.0.0.1:8080"
 // target is the store that a command works on: that of a running server, or a
 // data directory that no server has open.
 type target struct {
-	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path"`
-	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL"`
+	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
+	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	as
 }
 
 // as is in whose name a command talks to a server.
 type as struct {
-	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT"`
-	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY"`
+	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT" env:"KOINE_AS"`
+	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY" env:"KOINE_KEY"`
 }
 
 // offline tells whether the target is a directory. What stands on the command

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// A variable means the same for every command that reads it, and what is of one call
+// has none.
+func TestVariablesMeanOneThing(t *testing.T) {
+	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meaning, shared := map[string]string{}, map[string]bool{}
+	every := func(node *kong.Node, f *kong.Flag) {
+		path := node.FullPath()
+		if f.Name != "help" && len(f.Envs) == 0 && (path == "koine" || path == "koine serve") {
+			t.Errorf("%s --%s has no variable", path, f.Name)
+		}
+		for _, name := range f.Envs {
+			if strings.HasPrefix(name, "KOINE_") && name != "KOINE_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")) {
+				t.Errorf("%s --%s is %s", path, f.Name, name)
+			}
+			is := fmt.Sprintf("%s %s %s", f.Target.Type(), f.PlaceHolder, f.Tag.Type)
+			if before, ok := meaning[name]; ok && before != is {
+				t.Errorf("%s is %q for %s --%s, and elsewhere %q", name, is, path, f.Name, before)
+			}
+			meaning[name] = is
+			if path != "koine" && path != "koine serve" {
+				shared[name] = true
+			}
+		}
+	}
+	walkFlags(parser.Model.Node, every)
+	want := []string{"KOINE_AS", "KOINE_DATA", "KOINE_KEY", "KOINE_PREFIX", "KOINE_URL"}
+	if got := slices.Sorted(maps.Keys(shared)); !slices.Equal(got, want) {
+		t.Errorf("commands beside serve read %q, want %q", got, want)
+	}
+}
+
+func walkFlags(node *kong.Node, do func(*kong.Node, *kong.Flag)) {
+	for _, f := range node.Flags {
+		do(node, f)
+	}
+	for _, child := range node.Children {
+		walkFlags(child, do)
+	}
+}
