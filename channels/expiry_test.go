@@ -117,6 +117,7 @@ func TestExpiry(t *testing.T) {
 	if r, err := s.Publish(within(t), as("ann"), p); err != nil || !r.Replayed || r.Message.ID != first.Message.ID || r.Message.Withheld != channels.Expired || r.Message.Parts != nil {
 		t.Errorf("the same again: %+v, %v", r, err)
 	}
+	s.store.MustCheck(within(t)) // whoever replays the log comes to the same
 	s.restart(t)
 	want("opened again")
 	_, err = s.send(t, "bob", a.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
