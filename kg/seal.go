@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -18,6 +19,14 @@ type sealer struct {
 	aead     cipher.AEAD
 	mac      []byte
 	position cipher.Block // of one block: the same position gives the same token
+	last     atomic.Pointer[formatted]
+}
+
+// formatted is the position that was made a token of last: most answers of a moment
+// are about the same.
+type formatted struct {
+	position Position
+	token    string
 }
 
 func newSealer(secret []byte) (*sealer, error) {
@@ -92,13 +101,19 @@ const (
 // is recognised, and encrypted: the index of a change tells how many stand before
 // it in its commit, which its reader may not see.
 func (s *Store) FormatPosition(p Position) string {
+	p.Epoch = s.dir.epoch
+	if last := s.sealer.last.Load(); last != nil && last.position == p {
+		return last.token
+	}
 	var plain [aes.BlockSize]byte
 	binary.BigEndian.PutUint64(plain[:], uint64(p.Revision))
 	binary.BigEndian.PutUint32(plain[8:], p.Index)
 	b := make([]byte, 1+aes.BlockSize, positionBytes+sha256.Size)
 	b[0] = positionVersion
 	s.sealer.position.Encrypt(b[1:], plain[:])
-	return base64.RawURLEncoding.EncodeToString(s.signPosition(b))
+	token := base64.RawURLEncoding.EncodeToString(s.signPosition(b))
+	s.sealer.last.Store(&formatted{p, token})
+	return token
 }
 
 func (s *Store) signPosition(b []byte) []byte {
