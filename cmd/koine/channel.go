@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/google/uuid"
 
 	"koine/client"
 )
@@ -18,6 +17,9 @@ import (
 // channelCommand talks in the channels of a server.
 type channelCommand struct {
 	Create  createChannel  `cmd:"" help:"Make a channel, and print its id."`
+	Rename  renameChannel  `cmd:"" help:"Give a channel another name."`
+	Close   closeChannel   `cmd:"" help:"Let a channel take no message any more; it is read on."`
+	Delete  deleteChannel  `cmd:"" help:"Delete a channel for good: nobody reads it any more."`
 	List    listChannels   `cmd:"" help:"List the channels that one is a member of, and the public ones."`
 	History channelHistory `cmd:"" help:"Print what was said."`
 	Publish publishMessage `cmd:"" help:"Say something."`
@@ -26,7 +28,7 @@ type channelCommand struct {
 
 // Help is shown by --help.
 func (channelCommand) Help() string {
-	return `A channel is named by its id, or by its name if only one has it of those that are listed, or, if none has, of those in scopes that you have access to; --scope looks in one scope only. The channel of yourself and another agent has no name and is not listed: --to AGENT is it.
+	return `A channel is named by its id, or by its name if only one has it of those that are listed, or, if none has, of those in scopes that you have access to; --scope looks in one scope only. Where an open one has the name, closed ones count only for rename and delete. The channel of yourself and another agent has no name and is not listed: --to AGENT is it.
 
 Examples (with koine serve --demo):
   koine channel create lab --member bob --as ann
@@ -34,58 +36,15 @@ Examples (with koine serve --demo):
   koine channel history lab --as bob
   koine channel tail lab --as bob
   koine channel publish --to bob 'Between the two of us.' --as ann
-  koine channel history --to ann --as bob`
-}
-
-// channelPage is the largest that a server gives.
-const channelPage = 200
-
-// maxNamed bounds how many channels are looked through for a name.
-const maxNamed = 50 * channelPage
-
-// find gives the id of a channel that is named by it, or by its name in a scope or,
-// without one, anywhere.
-func find(ctx context.Context, server *client.Client, scope, text string) (id string, err error) {
-	if _, err := uuid.Parse(text); err == nil || strings.HasPrefix(text, "chan:") {
-		return text, nil
-	}
-	found, err := named(ctx, server, scope, text)
-	if err == nil && len(found) == 0 && scope == "" {
-		found, err = namedInScopes(ctx, server, text)
-	}
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q", text), exitRefused}
-	case len(found) > 1:
-		return "", exitError{fmt.Errorf("%d channels have the name %q: say which by its id\n  %s", len(found), text, strings.Join(found, "\n  ")), exitRefused}
-	}
-	return found[0], nil
-}
-
-// named are the ids of the channels of a scope, or of those that are listed without
-// one, that have the name.
-func named(ctx context.Context, server *client.Client, scope, name string) (found []string, err error) {
-	looked := 0
-	for c, err := range server.ListChannels(ctx, client.ChannelFilter{Scope: scope, PageSize: channelPage}) {
-		if err != nil {
-			return nil, err
-		}
-		if c.Name == name {
-			found = append(found, c.ID)
-		}
-		if looked++; looked == maxNamed {
-			break
-		}
-	}
-	return found, nil
+  koine channel history --to ann --as bob
+  koine channel close lab --as ann`
 }
 
 // createChannel makes a channel.
 type createChannel struct {
-	Name string `arg:"" optional:"" help:"Its name."`
+	Name string `arg:"" help:"Its name."`
 	onServer
+	Another  bool     `help:"Make it also where one that is open and listed has the name; only their ids tell them apart then."`
 	Public   bool     `help:"Let everybody read it."`
 	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
 	Metadata string   `help:"Its metadata, a JSON object." placeholder:"JSON"`
@@ -106,6 +65,11 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	if !c.Another && c.Scope == "" { // in a scope the server takes care of it
+		if err := nameFree(ctx, server, c.Name); err != nil {
+			return err
+		}
+	}
 	made, err := server.CreateChannel(ctx, wish)
 	if err != nil {
 		return err
@@ -119,6 +83,9 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 
 func (c *createChannel) wish() (client.NewChannel, error) {
 	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy}
+	if c.Name == "" {
+		return wish, errors.New("a channel needs a name")
+	}
 	if c.Public {
 		wish.Visibility = "public"
 	}
@@ -160,21 +127,29 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	if !c.JSON {
-		fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME")
-	}
+	var found []*client.Channel
 	filter := client.ChannelFilter{Visibility: c.Visibility, Member: c.Member, Scope: c.Scope, PageSize: channelPage}
 	for one, err := range server.ListChannels(ctx, filter) {
 		if err == nil && c.JSON {
 			err = printJSON(t.out, one.Raw, true)
 		}
 		if err != nil {
-			return errors.Join(err, table.Flush())
+			return err
 		}
-		if !c.JSON {
-			fmt.Fprintln(table, channelRow(one))
-		}
+		found = append(found, one)
+	}
+	if c.JSON {
+		return nil
+	}
+	return channelTable(t.out, found)
+}
+
+// channelTable prints a line for each, below a head.
+func channelTable(w io.Writer, list []*client.Channel) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME")
+	for _, c := range list {
+		fmt.Fprintln(table, channelRow(c))
 	}
 	return table.Flush()
 }
@@ -184,11 +159,14 @@ func channelRow(c *client.Channel) string {
 	if n := len(c.Members); n > 0 {
 		members = strconv.Itoa(n)
 	}
-	status := "open"
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c), members, atMilli(c.CreatedAt), printable(c.Name))
+}
+
+func channelStatus(c *client.Channel) string {
 	if c.ClosedAt != 0 {
-		status = "closed"
+		return "closed"
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, status, members, atMilli(c.CreatedAt), printable(c.Name))
+	return "open"
 }
 
 // atMilli is a time as lists show it.

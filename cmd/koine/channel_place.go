@@ -28,7 +28,7 @@ func (in channelPlace) find(ctx context.Context, server *client.Client, text str
 	case text == "":
 		return "", usageError{errors.New("say which: a channel, or --to an agent")}
 	}
-	return find(ctx, server, in.Scope, text)
+	return find(ctx, server, in.Scope, text, openOnes)
 }
 
 // direct is the id of the channel of the caller and another agent.
@@ -44,58 +44,6 @@ func direct(ctx context.Context, server *client.Client, other string) (id string
 		self = kg.Anonymous
 	}
 	return string(channels.DirectID(self, kg.CanonicalAgent(other))), nil
-}
-
-// maxNamedScopes bounds how many scopes are looked through for a name.
-const maxNamedScopes = 200
-
-// namedInScopes are the ids of the channels in scopes that have the name.
-func namedInScopes(ctx context.Context, server *client.Client, name string) (found []string, err error) {
-	scopes, err := scopesOf(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	for i, scope := range scopes {
-		if i == maxNamedScopes {
-			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: say by --scope in which one %q is", maxNamedScopes, name), exitRefused}
-		}
-		in, err := named(ctx, server, scope, name)
-		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {
-			continue // access to it went meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, in...)
-	}
-	return found, nil
-}
-
-// scopesOf are those that the caller has access to, up to one more than are looked
-// through.
-func scopesOf(ctx context.Context, server *client.Client) (ids []string, err error) {
-	for after := any(nil); ; {
-		var answer struct {
-			Scopes struct {
-				Nodes    []struct{ ID string }
-				PageInfo struct {
-					HasNextPage bool
-					EndCursor   string
-				}
-			}
-		}
-		const query = `query($after: Cursor) { scopes(first: 200, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`
-		if err := server.GraphQL(ctx, query, map[string]any{"after": after}, &answer); err != nil {
-			return nil, err
-		}
-		for _, one := range answer.Scopes.Nodes {
-			ids = append(ids, one.ID)
-		}
-		if !answer.Scopes.PageInfo.HasNextPage || len(ids) > maxNamedScopes {
-			return ids, nil
-		}
-		after = answer.Scopes.PageInfo.EndCursor
-	}
 }
 
 // sequenceOf tells which message of its channel the id names: its sequence, or the

@@ -248,7 +248,7 @@ func (c *publishMessage) publication(ctx context.Context, t terminal, server *cl
 	text := c.Text
 	if c.To != "" {
 		text = c.Channel
-	} else if p.Channel, err = find(ctx, server, c.Scope, c.Channel); err != nil {
+	} else if p.Channel, err = find(ctx, server, c.Scope, c.Channel, openOnes); err != nil {
 		return p, err
 	}
 	if p.Parts, err = c.parts(t, text); err != nil {

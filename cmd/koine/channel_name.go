@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"koine/client"
+	"koine/kg"
+)
+
+// channelPage is the largest that a server gives.
+const channelPage = 200
+
+// maxNamed bounds how many channels are looked through for a name.
+const maxNamed = 50 * channelPage
+
+// maxListed bounds how many channels an error lists.
+const maxListed = 20
+
+// Which of several channels of one name are meant.
+const (
+	openOnes = true  // the open ones, if any is
+	allOnes  = false // any of them: what is done cannot be undone
+)
+
+// find gives the id of a channel that is named by it, or by its name in a scope or,
+// without one, anywhere.
+func find(ctx context.Context, server *client.Client, scope, text string, open bool) (id string, err error) {
+	if isChannelID(text) {
+		return text, nil
+	}
+	found, err := named(ctx, server, scope, text)
+	if err == nil && len(found) == 0 && scope == "" {
+		found, err = namedInScopes(ctx, server, text)
+	}
+	if err != nil {
+		return "", err
+	}
+	if opened := stillOpen(found); open && len(opened) > 0 {
+		found = opened
+	}
+	switch len(found) {
+	case 0:
+		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q", text), exitRefused}
+	case 1:
+		return found[0].ID, nil
+	}
+	return "", exitError{fmt.Errorf("%d channels have the name %q: say which by its id%s", len(found), text, listed(found)), exitRefused}
+}
+
+func isChannelID(text string) bool {
+	_, err := uuid.Parse(text)
+	return err == nil || strings.HasPrefix(text, "chan:")
+}
+
+// nameFree refuses a name that the caller could not call a further channel by.
+func nameFree(ctx context.Context, server *client.Client, name string) error {
+	if isChannelID(name) {
+		return usageError{fmt.Errorf("%q is an id of channels: it cannot be a name", name)}
+	}
+	found, err := named(ctx, server, "", name)
+	if err != nil {
+		return err
+	}
+	if found = stillOpen(found); len(found) > 0 {
+		return exitError{fmt.Errorf("there is a channel with the name %q; with --another there is one more%s", name, listed(found)), exitRefused}
+	}
+	return nil
+}
+
+func stillOpen(list []*client.Channel) []*client.Channel {
+	return slices.DeleteFunc(slices.Clone(list), func(c *client.Channel) bool { return c.ClosedAt != 0 })
+}
+
+// listed has a line for each, to choose from.
+func listed(list []*client.Channel) string {
+	var b strings.Builder
+	for i, c := range list {
+		if i == maxListed {
+			fmt.Fprintf(&b, "\n  and %d more", len(list)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c), atMilli(c.CreatedAt), printable(c.CreatedBy))
+	}
+	return b.String()
+}
+
+// named are the channels of a scope, or of those that are listed without one, that
+// have the name.
+func named(ctx context.Context, server *client.Client, scope, name string) (found []*client.Channel, err error) {
+	looked := 0
+	for c, err := range server.ListChannels(ctx, client.ChannelFilter{Scope: scope, PageSize: channelPage}) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Name == name {
+			found = append(found, c)
+		}
+		if looked++; looked == maxNamed {
+			break
+		}
+	}
+	return found, nil
+}
+
+// maxNamedScopes bounds how many scopes are looked through for a name.
+const maxNamedScopes = 200
+
+// namedInScopes are the channels in scopes that have the name.
+func namedInScopes(ctx context.Context, server *client.Client, name string) (found []*client.Channel, err error) {
+	scopes, err := scopesOf(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	for i, scope := range scopes {
+		if i == maxNamedScopes {
+			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: say by --scope in which one %q is", maxNamedScopes, name), exitRefused}
+		}
+		in, err := named(ctx, server, scope, name)
+		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {
+			continue // access to it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, in...)
+	}
+	return found, nil
+}
+
+// scopesOf are those that the caller has access to, up to one more than are looked
+// through.
+func scopesOf(ctx context.Context, server *client.Client) (ids []string, err error) {
+	for after := any(nil); ; {
+		var answer struct {
+			Scopes struct {
+				Nodes    []struct{ ID string }
+				PageInfo struct {
+					HasNextPage bool
+					EndCursor   string
+				}
+			}
+		}
+		const query = `query($after: Cursor) { scopes(first: 200, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`
+		if err := server.GraphQL(ctx, query, map[string]any{"after": after}, &answer); err != nil {
+			return nil, err
+		}
+		for _, one := range answer.Scopes.Nodes {
+			ids = append(ids, one.ID)
+		}
+		if !answer.Scopes.PageInfo.HasNextPage || len(ids) > maxNamedScopes {
+			return ids, nil
+		}
+		after = answer.Scopes.PageInfo.EndCursor
+	}
+}
