@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -82,4 +83,120 @@ func TestRESTPrefixIsRefused(t *testing.T) {
 			t.Errorf("%s is taken", path)
 		}
 	}
+}
+
+// An API key is taken as a bearer, and in a header of its own; without a good one nothing
+// is told, in the codes of the text. A socket is the same, and may say its key in the
+// first frame. What a revoked key opened ends.
+func TestRESTAuthentication(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys", "--allow-origin", "https://app.example")
+	ann, annID := k.create(`{agent: "ann"}`)
+	for _, row := range []struct {
+		name    string
+		headers []string
+		status  int
+		want    string
+	}{
+		{"nothing", nil, http.StatusUnauthorized, `{"error":{"code":"AUTHENTICATION_ERROR","message":`},
+		{"no good key", []string{"Authorization", "Bearer api_key_123"}, http.StatusUnauthorized, `{"error":{"code":"AUTHENTICATION_ERROR","message":`},
+		{"a token that is none", []string{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x"}, http.StatusUnauthorized, `{"error":{"code":"AUTHENTICATION_ERROR","message":`},
+		{"a bearer", []string{"Authorization", "Bearer " + ann}, http.StatusOK, `{"agents":[`},
+		{"a header of its own", []string{"X-API-Key", ann}, http.StatusOK, `{"agents":[`},
+		{"for another", []string{"X-API-Key", ann, "X-Agent-ID", "bob"}, http.StatusForbidden, `{"error":{"code":"AUTHORIZATION_ERROR","message":`},
+		{"a page of others", []string{"X-API-Key", ann, "Origin", "https://evil.example"}, http.StatusForbidden, `{"error":{"code":"AUTHORIZATION_ERROR","message":`},
+	} {
+		status, text := k.send(http.MethodGet, "/rest/agents", "", "", row.headers...)
+		if status != row.status || !strings.HasPrefix(text, row.want) {
+			t.Errorf("%s: got %d %s", row.name, status, text)
+		}
+	}
+	dial := func(header ...string) (*websocket.Conn, int) {
+		h := http.Header{}
+		for i := 0; i < len(header); i += 2 {
+			h.Set(header[i], header[i+1])
+		}
+		conn, response, err := websocket.Dial(t.Context(), k.url+"/rest/ws", &websocket.DialOptions{HTTPHeader: h})
+		if err != nil {
+			return nil, response.StatusCode
+		}
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		return conn, http.StatusOK
+	}
+	if _, status := dial("Authorization", "Bearer api_key_123"); status != http.StatusUnauthorized {
+		t.Errorf("a socket with no good key: %d", status)
+	}
+	if _, status := dial("Origin", "https://evil.example", "X-API-Key", ann); status != http.StatusForbidden {
+		t.Errorf("a socket of a page of others: %d", status)
+	}
+	const ask = `{"type":"task.updated","requestId":1,"task":{"id":"none"}}`
+	for name, conn := range map[string]func() *websocket.Conn{
+		"a header": func() *websocket.Conn { c, _ := dial("X-API-Key", ann); return c },
+		"a frame": func() *websocket.Conn {
+			c, _ := dial("Origin", "https://app.example")
+			k.write(c, ask)
+			if got, err := k.read(c); err != nil || !strings.Contains(got, `"code":"AUTHENTICATION_ERROR"`) {
+				t.Errorf("before it says who it is: %s, %v", got, err)
+			}
+			k.write(c, `{"type":"auth","authorization":"Bearer `+ann+`"}`)
+			return c
+		},
+		"a frame with a key": func() *websocket.Conn { c, _ := dial(); k.write(c, `{"type":"auth","x-api-key":"`+ann+`"}`); return c },
+	} {
+		c := conn()
+		k.write(c, ask)
+		if got, err := k.read(c); err != nil || !strings.Contains(got, `"code":"TASK_NOT_FOUND"`) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	c, _ := dial("X-API-Key", ann)
+	k.graphql(k.admin, `mutation { revokeApiKey(id: "`+annID+`") { id } }`)
+	k.wantClose("a socket of a revoked key", c, 4401, "the key was revoked")
+}
+
+// What is sent to an agent's address over A2A comes to it on its socket, while it is there,
+// and what it says there are the events of the task. It is an entity of the graph.
+func TestAgentOnASocket(t *testing.T) {
+	_, url := startServer(t)
+	ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot","capabilities":["weather"]}`)
+	conn, _, err := websocket.Dial(t.Context(), url+"/rest/ws", &websocket.DialOptions{HTTPHeader: http.Header{"X-Agent-ID": {"bot"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	eventually(t, "it is there", func() bool {
+		_, text := ask(t, http.MethodGet, url+"/agents/bot", "ann", "")
+		return strings.Contains(text, `"presence":"ONLINE"`)
+	})
+	told := make(chan string, 1)
+	go func() {
+		_, text := ask(t, http.MethodPost, url+"/agents/bot/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"rain?"}]}}}`)
+		told <- text
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, raw, err := conn.Read(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells(t, string(raw), `{"type":"task.created"`, `"from":"ann"`, `"message":[{"type":"text","content":"rain?"}]`)
+	id := regexp.MustCompile(`[0-9a-f-]{36}`).FindString(string(raw))
+	for _, frame := range []string{
+		`{"type":"task.updated","task":{"id":"` + id + `","state":"in_progress"}}`,
+		`{"type":"task.updated","task":{"id":"` + id + `","artifacts":[{"type":"message","content":[{"type":"text","content":"no rain"}]}]}}`,
+		`{"type":"task.completed","task":{"id":"` + id + `"}}`,
+	} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := <-told
+	at := 0
+	for _, part := range []string{`"task":{"id":"` + id, `TASK_STATE_WORKING`, `"artifactUpdate":`, `"text":"no rain"`, `TASK_STATE_COMPLETED`} {
+		next := strings.Index(text[at:], part)
+		if next < 0 {
+			t.Fatalf("told %s, want %s behind %d", text, part, at)
+		}
+		at += next
+	}
+	tells(t, askGraphQL(t, url, "ann", `{ entity(iri: "agent://bot", view: {graphs: ["urn:koine:graph:agents"]}) { iri types } }`), `"iri":"agent://bot"`, "Agent")
 }

@@ -84,7 +84,7 @@ func TestPreflight(t *testing.T) {
 		resp, body := do(t, r, "OPTIONS", path, "", page, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization")
 		header := resp.Header
 		if resp.StatusCode != 204 || body != "" || header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
-			!strings.Contains(header.Get("Access-Control-Allow-Methods"), "POST") || !strings.Contains(header.Get("Access-Control-Allow-Headers"), "Authorization") ||
+			!strings.Contains(header.Get("Access-Control-Allow-Methods"), "POST, PUT, PATCH, DELETE") || !strings.Contains(header.Get("Access-Control-Allow-Headers"), "Authorization") ||
 			header.Get("Access-Control-Allow-Credentials") != "" || header.Get("Access-Control-Max-Age") != "7200" {
 			t.Errorf("%s: got %d %v", path, resp.StatusCode, header)
 		}

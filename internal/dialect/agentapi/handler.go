@@ -54,10 +54,11 @@ const (
 // Options of the handler. The zero value of each means its default.
 type Options struct {
 	MaxBodyBytes int64
-	// PingInterval is how often a socket is asked whether it is there, AuthTimeout how
-	// long it may leave open who it is.
-	PingInterval, AuthTimeout time.Duration
-	Logger                    *slog.Logger
+	// PingInterval is how often a socket is asked whether it is there, and how long the
+	// answer may take; AuthTimeout how long it may leave open who it is; WriteTimeout how
+	// long it may take a frame.
+	PingInterval, AuthTimeout, WriteTimeout time.Duration
+	Logger                                  *slog.Logger
 	// OriginAllowed, if set, says whether a page may open a socket.
 	OriginAllowed func(*http.Request) bool
 	// Connect, if set, takes the credential in a frame of a socket's (httpd.Server).
@@ -79,6 +80,7 @@ type Handler struct {
 func NewHandler(deps Deps, o Options) *Handler {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
 	o.PingInterval, o.AuthTimeout = cmp.Or(o.PingInterval, DefaultPingInterval), cmp.Or(o.AuthTimeout, DefaultAuthTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -3,6 +3,7 @@ package agentapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,6 +38,9 @@ type options struct {
 type directory struct{}
 
 func (directory) Card(_ context.Context, _ caller.Caller, id kg.AgentID) (json.RawMessage, error) {
+	if id == "agent://broken" {
+		return nil, errors.New("secret details")
+	}
 	if id != "agent://bot" {
 		return nil, kg.Errorf(kg.CodeAgentNotFound, "there is no such agent")
 	}
@@ -74,6 +78,9 @@ func startWith(t testing.TB, change func(*options)) *server {
 		p := kg.Principal{ID: kg.CanonicalAgent(r.Header.Get("X-Agent-ID")), Method: "key"}
 		if p.ID == "" {
 			p.Method = o.anonymous
+		}
+		if p.ID == "agent://root" {
+			p.Roles = []string{kg.RoleAdmin}
 		}
 		h.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.Caller{Principal: p, RequestID: "r1"})))
 	}))

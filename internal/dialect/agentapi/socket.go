@@ -20,7 +20,7 @@ import (
 const (
 	DefaultPingInterval = 30 * time.Second
 	DefaultAuthTimeout  = 10 * time.Second
-	writeTimeout        = 10 * time.Second
+	DefaultWriteTimeout = 10 * time.Second
 	maxCloseReason      = 123 // what a close frame has room for
 )
 
@@ -144,7 +144,7 @@ func (s *socket) write(f *sentFrame) error {
 	}
 	// Not the socket's context: the library closes a connection whose write is
 	// cancelled, and the reason would be lost.
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout)
 	defer cancel()
 	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
 		if ctx.Err() != nil {
@@ -186,15 +186,15 @@ func closing(cause error) (websocket.StatusCode, string) {
 	switch code := kg.CodeOf(cause); {
 	case errors.Is(cause, sse.ErrClientGone):
 		return websocket.StatusNormalClosure, ""
-	case errors.Is(cause, sse.ErrShutdown):
+	case errors.Is(cause, sse.ErrShutdown) || code == kg.CodeClosed:
 		return websocket.StatusGoingAway, "the server is shutting down"
-	case errors.Is(cause, sse.ErrSlowConsumer):
+	case errors.Is(cause, sse.ErrSlowConsumer) || code == kg.CodeResync:
 		return websocket.StatusTryAgainLater, "the client did not take the frames in time"
 	case code == kg.CodeUnauthenticated:
 		return closeUnauthorized, clip(kg.AsError(cause).Message)
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
 		return closeForbidden, clip(kg.AsError(cause).Message)
-	case code == kg.CodeRateLimited:
+	case code == kg.CodeRateLimited || code == kg.CodeOverloaded || code == kg.CodeAccessChanged:
 		return websocket.StatusTryAgainLater, string(code)
 	}
 	return websocket.StatusInternalError, "an internal error"
@@ -246,7 +246,10 @@ func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
 	}
 	switch f.Type {
 	case frameAuth:
-		return nil, s.authenticate(raw)
+		if err := s.authenticate(raw); err != nil || f.RequestID == nil {
+			return nil, err
+		}
+		return &sentFrame{Type: frameAuth}, nil
 	case frameMessage:
 		return s.send(who, f)
 	case frameUpdated, frameCompleted:

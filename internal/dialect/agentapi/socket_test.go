@@ -157,7 +157,9 @@ func TestSocketAuthentication(t *testing.T) {
 	ann := s.dial("")
 	ann.say(`{"type":"message","requestId":1,"agentId":"bot","message":[{"type":"text","content":"x"}]}`)
 	ann.hears(`{"type":"error","requestId":1,"error":{"code":"AUTHENTICATION_ERROR","message":"the first frame says who you are: {\"type\":\"auth\"}","details":{"reason":"UNAUTHENTICATED"}}}`)
-	ann.say(`{"type":"auth","authorization":"Bearer good"}`)
+	ann.say(`{"type":"auth","requestId":2,"authorization":"Bearer good"}`)
+	ann.hears(`{"type":"auth","requestId":2}`)
+	ann.say(`{"type":"auth","authorization":"Bearer good"}`) // a second one has no meaning
 	ann.say(`{"type":"message","agentId":"bot","message":[{"type":"text","content":"x"}]}`)
 	ann.hears(`{"type":"task.created",` + frameHead + `"pending"` + frameTime + `,"artifacts":[]},"messageId":"<id>.1"}`)
 	eve := s.dial("")
@@ -184,4 +186,104 @@ func TestSocketsEndWithTheServer(t *testing.T) {
 		t.Error(err)
 	}
 	<-ended
+}
+
+// Nobody but requester and handler hears of a task, not even who may read it.
+func TestSocketsOfOthersHearNothing(t *testing.T) {
+	s := start(t)
+	ann, bot, root, eve := s.dial("ann"), s.dial("bot"), s.dial("root"), s.dial("eve")
+	ann.say(`{"type":"message","agentId":"bot","message":[{"type":"text","content":"x"}]}`)
+	head := frameHead + `"pending"` + frameTime + `,"artifacts":[]},"messageId":"<id>.1"`
+	id := ann.hears(`{"type":"task.created",` + head + `}`)
+	bot.hears(`{"type":"task.created",` + head + `,"agentId":"bot","from":"ann","message":[{"type":"text","content":"x"}]}`)
+	bot.say(`{"type":"task.completed","task":{"id":"` + id + `"}}`)
+	done := `{"type":"task.completed",` + frameHead + `"completed"` + frameTime + `,"artifacts":[]}}`
+	bot.hears(done)
+	ann.hears(done)
+	for _, other := range []*peer{root, eve} { // whose first frame is the answer to their own
+		other.say(`{"type":"nothing","requestId":"mine"}`)
+		if got := other.next(); !strings.HasPrefix(got, `{"type":"error","requestId":"mine","error":{"code":"INVALID_REQUEST"`) {
+			t.Errorf("heard %s", got)
+		}
+	}
+}
+
+// What an id of a request is comes back as it was sent; an answer to a frame without one
+// has none.
+func TestRequestIDsComeBack(t *testing.T) {
+	s := start(t)
+	ann := s.dial("ann")
+	for _, id := range []string{`"a"`, `1.50`, `null`, `{"a":[1]}`, `9007199254740993`} {
+		ann.say(`{"type":"message","requestId":` + id + `,"agentId":"bot","message":[{"type":"text","content":"x"}]}`)
+		if got := ann.next(); !strings.HasPrefix(got, `{"type":"task.created","requestId":`+id+`,"taskId":`) {
+			t.Errorf("%s: answered %s", id, got)
+		}
+		ann.say(`{"type":"task.updated","requestId":` + id + `,"task":{"id":"none"}}`)
+		if got := ann.next(); !strings.HasPrefix(got, `{"type":"error","requestId":`+id+`,"error":{"code":"TASK_NOT_FOUND"`) {
+			t.Errorf("%s: answered %s", id, got)
+		}
+	}
+	for _, frame := range []string{`{"type":"message","agentId":"bot","message":[]}`, `no JSON`} {
+		ann.say(frame)
+		if got := ann.next(); !strings.HasPrefix(got, `{"type":"error","error":{"code":"INVALID_REQUEST"`) {
+			t.Errorf("%s: answered %s", frame, got)
+		}
+	}
+	if err := ann.conn.Write(t.Context(), websocket.MessageBinary, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ann.next(); !strings.Contains(got, "a frame is text") {
+		t.Errorf("bytes: answered %s", got)
+	}
+}
+
+// A page of an origin that is not allowed opens no socket.
+func TestSocketOrigins(t *testing.T) {
+	s := startWith(t, func(o *options) {
+		o.OriginAllowed = func(r *http.Request) bool { return r.Header.Get("Origin") == "https://good.example" }
+	})
+	for origin, want := range map[string]int{"https://good.example": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden, "": http.StatusForbidden} {
+		conn, response, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPHeader: http.Header{"X-Agent-ID": {"ann"}, "Origin": {origin}}})
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+		if response == nil || response.StatusCode != want {
+			t.Errorf("%q: %v, want %d", origin, err, want)
+		}
+	}
+}
+
+// streams waits until so many are open.
+func (s *server) open(n int) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); s.streams.Streams() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("%d are open, want %d", s.streams.Streams(), n)
+		}
+	}
+}
+
+// Who does not answer pings is not there any more, and keeps no place.
+func TestSocketThatDoesNotAnswer(t *testing.T) {
+	s := startWith(t, func(o *options) { o.PingInterval = 20 * time.Millisecond })
+	s.dial("ann") // which reads nothing, and so answers nothing
+	s.open(0)
+}
+
+// Who takes no frames is cut off, keeps no place, and nobody else waits for it.
+func TestSocketThatTakesNothing(t *testing.T) {
+	s := startWith(t, func(o *options) { o.WriteTimeout = 3 * time.Second })
+	s.dial("bot")
+	ann := s.dial("ann")
+	s.open(2)
+	large := strings.Repeat("x", 200<<10)
+	for range 60 { // more than what lies between the two holds
+		ann.say(`{"type":"message","agentId":"bot","message":[{"type":"text","content":"` + large + `"}]}`)
+		ann.next()
+	}
+	s.open(1)
+	ann.say(`{"type":"message","requestId":1,"agentId":"bot","message":[{"type":"text","content":"x"}]}`)
+	if got := ann.next(); !strings.HasPrefix(got, `{"type":"task.created","requestId":1`) {
+		t.Errorf("heard %s", got)
+	}
 }

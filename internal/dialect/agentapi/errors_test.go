@@ -1,0 +1,109 @@
+package agentapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"koine/internal/dialect/agentapi"
+	"koine/internal/sse"
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+// Each code of the domain has one row, but for those that nothing of this protocol ends
+// with: whoever adds a code says here which it is.
+func TestEveryCodeHasARow(t *testing.T) {
+	none := []kg.Code{
+		kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown, // no row is the internal error; and those of opening a store
+		kg.CodeBudgetExceeded, kg.CodeGraphNotFound, kg.CodeRevisionConflict, kg.CodeIdempotencyConflict, kg.CodeRevisionGone,
+		kg.CodeRevisionAhead, kg.CodeProposalClosed, // of queries, updates and proposals
+		kg.CodeChannelNotFound, kg.CodeVersionConflict, kg.CodeLastOwner, kg.CodeScopeNotFound, kg.CodeScopeEnded, kg.CodeChannelClosed,
+		kg.CodeNameTaken, kg.CodeNotMember, kg.CodeNoRecipient, kg.CodeMessageExpired, // of channels
+	}
+	rows := agentapi.Table()
+	for _, code := range kgtest.Codes(t, "../../../kg") {
+		there, want := 0, 1
+		for _, row := range rows {
+			if row == code {
+				there++
+			}
+		}
+		if slices.Contains(none, code) {
+			want = 0
+		}
+		if there != want {
+			t.Errorf("%s has %d rows, want %d", code, there, want)
+		}
+	}
+}
+
+// The codes of the text come with the statuses of HTTP that say the same. (How a request
+// without a good credential is refused is in cmd/koine: the server does it.)
+func TestCodesOfTheText(t *testing.T) {
+	s := start(t)
+	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
+	for _, row := range []struct {
+		who, method, path, body string
+		status                  int
+		code                    string
+	}{
+		{"ann", "GET", "/agents/none", "", http.StatusNotFound, "AGENT_NOT_FOUND"},
+		{"ann", "POST", "/agents/none/messages", `{"message":[{"type":"text","content":"x"}]}`, http.StatusNotFound, "AGENT_NOT_FOUND"},
+		{"eve", "GET", "/tasks/" + id, "", http.StatusNotFound, "TASK_NOT_FOUND"},
+		{"ann", "POST", "/agents/bot/messages", `{}`, http.StatusBadRequest, "INVALID_REQUEST"},
+		{"ann", "PUT", "/tasks/" + id, `{"state":"pending"}`, http.StatusBadRequest, "INVALID_REQUEST"},
+		{"ann", "PUT", "/tasks/" + id, `{"state":"completed"}`, http.StatusForbidden, "AUTHORIZATION_ERROR"},
+		{"bot", "DELETE", "/tasks/" + id, "", http.StatusForbidden, "AUTHORIZATION_ERROR"},
+	} {
+		status, got := s.ask(row.who, row.method, row.path, row.body)
+		if status != row.status || !strings.HasPrefix(got, `{"error":{"code":"`+row.code+`","message":"`) || !strings.Contains(got, `"details":{`) {
+			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, got, row.status, row.code)
+		}
+	}
+	// An agent that fails without a reason is told of in its task.
+	if _, got := s.ask("bot", "PUT", "/tasks/"+id, `{"state":"failed"}`); !strings.Contains(got, `"error":{"code":"AGENT_EXECUTION_ERROR"`) {
+		t.Errorf("got %s", got)
+	}
+	if status, got := s.ask("ann", "GET", "/agents/broken", ""); status != http.StatusInternalServerError || !strings.HasPrefix(got, `{"error":{"code":"INTERNAL_SERVER_ERROR"`) || strings.Contains(got, "secret") {
+		t.Errorf("got %d %s", status, got)
+	}
+	// A server that ends can be asked again.
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := s.ask("ann", "GET", "/tasks", ""); status != http.StatusServiceUnavailable || !strings.Contains(got, `"code":"UNAVAILABLE"`) {
+		t.Errorf("got %d %s", status, got)
+	}
+}
+
+// A socket closes with a code that says what its client can do about it.
+func TestCloseCodes(t *testing.T) {
+	for _, row := range []struct {
+		cause error
+		want  websocket.StatusCode
+	}{
+		{sse.ErrClientGone, websocket.StatusNormalClosure},
+		{sse.ErrShutdown, websocket.StatusGoingAway},
+		{kg.Errorf(kg.CodeClosed, "x"), websocket.StatusGoingAway},
+		{sse.ErrSlowConsumer, websocket.StatusTryAgainLater},
+		{kg.Errorf(kg.CodeResync, "x"), websocket.StatusTryAgainLater},
+		{kg.Errorf(kg.CodeAccessChanged, "x"), websocket.StatusTryAgainLater},
+		{kg.Errorf(kg.CodeOverloaded, "x"), websocket.StatusTryAgainLater},
+		{kg.Errorf(kg.CodeRateLimited, "x"), websocket.StatusTryAgainLater},
+		{kg.Errorf(kg.CodeUnauthenticated, "x"), 4401},
+		{kg.Errorf(kg.CodePermissionDenied, "x"), 4403},
+		{kg.Errorf(kg.CodeSourceForbidden, "x"), 4403},
+		{errors.New("x"), websocket.StatusInternalError},
+		{context.DeadlineExceeded, websocket.StatusInternalError},
+	} {
+		if got := agentapi.Closing(row.cause); got != row.want {
+			t.Errorf("%v: closed with %d, want %d", row.cause, got, row.want)
+		}
+	}
+}
