@@ -43,6 +43,7 @@ var scanFields = map[string]bool{
 	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
 	"Query.apiKeys": true, "Query.agents": true, "Query.inbox": true,
 	"Query.violations": true, "Message.facts": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
+	"Statement.tasks": true, "TaskCommit.facts": true, "TaskCommit.message": true,
 }
 
 // unindexed are the operators of filters for which each value has to be looked at.

@@ -55,13 +55,20 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	return m, nil
 }
 
-// evidence loads, for a field of all statements, the messages that their assertions
-// came with.
-func (l *loader) evidence(plan *statementPlan, field int, nodes []statementNode) error {
+// behind loads, for a field of all statements, the messages that their assertions came
+// with, or the tasks that they were made for.
+func (l *loader) behind(plan *statementPlan, field int, nodes []statementNode) error {
 	f := &plan.fields[field]
+	ctx := context.WithValue(l.ctx, runKey{}, l.run)
+	find := l.appendEvidence
+	if f.kind == statementTasks {
+		find = l.appendMadeFor
+	}
 	for i := range nodes {
 		n := &nodes[i]
-		text, err := l.evidenceOf(n.statement.Assertions, f.inside, f.first)
+		text, err := l.behindEach(n.statement.Assertions, f.first, func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error) {
+			return find(ctx, b, f.inside, revision, told)
+		})
 		if err != nil {
 			return err
 		}
@@ -76,29 +83,48 @@ func (l *loader) evidence(plan *statementPlan, field int, nodes []statementNode)
 	return nil
 }
 
-func (l *loader) evidenceOf(assertions []kg.Assertion, plan *insidePlan, most int) (b []byte, err error) {
-	ctx := context.WithValue(l.ctx, runKey{}, l.run)
+// behindEach lists up to most of what is found behind the commits of assertions, the
+// oldest first. What finds it appends what is not told yet, and notes that.
+func (l *loader) behindEach(assertions []kg.Assertion, most int, find func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error)) (b []byte, err error) {
 	revisions := make([]kg.Revision, len(assertions))
 	for i, a := range assertions {
 		revisions[i] = a.Revision
 	}
 	slices.Sort(revisions)
 	b = append(b, '[')
-	told := map[channels.MessageID]bool{}
+	told := map[string]bool{}
 	for _, revision := range slices.Compact(revisions) {
-		m, err := l.run.messageBehind(ctx, revision)
-		if err != nil {
-			return nil, err
+		if len(told) == most {
+			break
 		}
-		if m == nil || told[m.of.ID] || len(told) == most {
-			continue
-		}
-		if told[m.of.ID] = true; len(told) > 1 {
+		before := len(told)
+		if before > 0 {
 			b = append(b, ',')
 		}
-		if b, err = l.appendMessage(b, plan, m); err != nil {
+		if b, err = find(b, revision, told); err != nil {
 			return nil, err
+		}
+		if before > 0 && len(told) == before {
+			b = b[:len(b)-1]
 		}
 	}
 	return append(b, ']'), nil
+}
+
+func (l *loader) appendEvidence(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
+	m, err := l.run.messageBehind(ctx, revision)
+	if m == nil || err != nil || told[string(m.of.ID)] {
+		return b, err
+	}
+	told[string(m.of.ID)] = true
+	return l.appendMessage(b, plan, m)
+}
+
+func (l *loader) appendMadeFor(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
+	t, err := l.run.taskBehind(ctx, revision)
+	if t == nil || err != nil || told[t.ID()] {
+		return b, err
+	}
+	told[t.ID()] = true
+	return l.appendTask(b, plan, t)
 }

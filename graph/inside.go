@@ -14,14 +14,14 @@ import (
 // by the engine, and each may be inside of the other.
 
 // insideFields are those of generated objects that the engine answers.
-var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true, "Scope.entity": true, "Task.entity": true, "Artifact.entity": true}
+var insideFields = map[string]bool{"Channel.entity": true, "Message.entity": true, "Message.facts": true, "Scope.entity": true, "Task.entity": true, "Artifact.entity": true, "TaskCommit.facts": true}
 
 // engineAnswers tells whether the field leaves its answer as text.
 func engineAnswers(fc *graphql.FieldContext) bool {
 	switch fc.Object {
 	case "Query":
 		return true
-	case "Channel", "Message", "Scope", "Task", "Artifact":
+	case "Channel", "Message", "Scope", "Task", "Artifact", "TaskCommit":
 		return insideFields[fc.Object+"."+fc.Field.Name]
 	}
 	return false

@@ -54,8 +54,8 @@ func (l *loader) link(plan *statementPlan, nodes []statementNode, rows []kg.Row)
 	}
 	for i := range plan.fields {
 		f := &plan.fields[i]
-		if f.kind == statementEvidence {
-			if err := l.evidence(plan, i, nodes); err != nil {
+		if f.kind == statementEvidence || f.kind == statementTasks {
+			if err := l.behind(plan, i, nodes); err != nil {
 				return err
 			}
 		}

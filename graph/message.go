@@ -176,7 +176,7 @@ func (m *Message) Entity(ctx context.Context) (*Entity, error) {
 
 // Facts are what it asserts; the engine writes them.
 func (m *Message) Facts(ctx context.Context, first *int) ([]Statement, error) {
-	return nil, readFacts(ctx, m.of, first)
+	return nil, readFacts(ctx, first, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.of) })
 }
 
 // Revision is the commit that it came with.

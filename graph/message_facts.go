@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// readFacts answers Message.facts: what the message's commit asserted, and that of
-// its proposal, as far as the operation's view still shows it.
-func readFacts(ctx context.Context, m *channels.Message, first *int) error {
+// readFacts answers Message.facts and TaskCommit.facts: what commits asserted, as far as
+// the operation's view still shows it.
+func readFacts(ctx context.Context, first *int, find func(context.Context, *run) ([]*kg.Commit, error)) error {
 	r, err := readInside(ctx)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func readFacts(ctx context.Context, m *channels.Message, first *int) error {
 	if err != nil {
 		return err
 	}
-	commits, err := r.run.commitsOf(ctx, m)
+	commits, err := find(ctx, r.run)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,8 @@ func readFacts(ctx context.Context, m *channels.Message, first *int) error {
 	})
 }
 
-// commitsOf are the commits in which a message's facts were asserted, as far as the
-// log has them and the caller may see them.
+// commitsOf are the commits in which a message's facts were asserted, its own and that of
+// its proposal, as far as the log has them and the caller may see them.
 func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Commit, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" && r.engine.deps.Reviews != nil {
@@ -68,13 +68,12 @@ func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Co
 		}
 	}
 	for _, revision := range revisions {
-		c, err := r.engine.deps.Store.Commit(ctx, r.request.Principal, revision)
-		switch kg.CodeOf(err) {
-		case kg.CodeNotFound, kg.CodeRevisionGone:
-			continue
-		}
+		c, err := r.commitSeen(ctx, revision)
 		if err != nil {
 			return nil, err
+		}
+		if c == nil {
+			continue
 		}
 		list = append(list, c)
 	}

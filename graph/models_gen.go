@@ -2099,6 +2099,8 @@ type Statement struct {
 	Pending bool `json:"pending"`
 	// The messages that its assertions came with, as far as you may read them, the oldest first.
 	Evidence []Message `json:"evidence"`
+	// The tasks that its assertions were made for (`Task.commits`), of those that you take part in, in the order of the assertions.
+	Tasks []Task `json:"tasks"`
 }
 
 func (Statement) IsNode() {}
@@ -2339,6 +2341,14 @@ type SubjectInput struct {
 
 // What can be followed. One event per change; `extensions.position` tells where to resume from.
 type Subscription struct {
+}
+
+// Commits that were made for a task.
+type TaskCommitConnection struct {
+	// The commits.
+	Nodes []TaskCommit `json:"nodes"`
+	// Where the page ends.
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // A page of tasks.

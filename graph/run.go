@@ -46,6 +46,7 @@ type run struct {
 	written   *kg.Position // behind what a mutation made
 	noted     []operation.Hint
 	came      map[kg.Revision]*Message // of commits that were looked at, nil for none
+	madeFor   map[kg.Revision]*Task    // of such too
 }
 
 func newRun(e *Engine, req *operation.Request) *run {

@@ -32,6 +32,7 @@ const (
 	statementRevision
 	statementPending
 	statementEvidence
+	statementTasks
 )
 
 type statementField struct {
@@ -40,7 +41,7 @@ type statementField struct {
 	entity     *entityPlan   // of subject, and of an object that is one
 	literal    []scalarField // of an object that is none
 	assertions []scalarField
-	inside     *insidePlan // of evidence
+	inside     *insidePlan // of evidence and tasks
 	first      int
 }
 
@@ -102,19 +103,23 @@ func (p *planner) assertionField(f graphql.CollectedField, field *statementField
 	case "revision":
 		field.kind = statementRevision
 	case "evidence":
-		return p.statementEvidence(f, field)
+		return p.statementBehind(f, field, statementEvidence)
+	case "tasks":
+		return p.statementBehind(f, field, statementTasks)
 	default:
 		return unplanned(f)
 	}
 	return err
 }
 
-func (p *planner) statementEvidence(f graphql.CollectedField, field *statementField) error {
-	args, err := p.args(f, p.run.ec.field_Statement_evidence_args)
+// statementBehind plans a list of what the commits of a statement's assertions came with
+// or were made for.
+func (p *planner) statementBehind(f graphql.CollectedField, field *statementField, kind statementKind) error {
+	args, err := p.args(f, p.run.ec.field_Statement_evidence_args) // those of tasks, too
 	if err != nil {
 		return err
 	}
-	field.kind, field.inside = statementEvidence, p.inside(f)
+	field.kind, field.inside = kind, p.inside(f)
 	field.first, err = p.run.engine.limits.pageSize(argument[*int](args, "first"), DefaultPageSize)
 	return err
 }
@@ -153,7 +158,7 @@ func (n *statementNode) write(b []byte) []byte {
 			}
 		case statementGraph:
 			b = appendGraph(b, s.Graph)
-		case statementEvidence:
+		case statementEvidence, statementTasks:
 			b = append(b, n.texts[i]...)
 		case statementPending:
 			b = strconv.AppendBool(b, kg.IsPendingGraph(s.Graph))

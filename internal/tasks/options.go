@@ -28,6 +28,7 @@ const (
 	DefaultMaxWorking = 64
 	DefaultMaxQueued  = 1024
 	DefaultExpiry     = 24 * time.Hour
+	DefaultMaxCommits = 10_000
 	maxExpired        = 1000 // tasks that expire in one round
 	expiryPace        = 10 * time.Second
 )
@@ -48,6 +49,8 @@ type Options struct {
 	MaxListed int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
+	// MaxCommits is how many commits of the log a page of Commits looks at.
+	MaxCommits int
 	// Clock is what Expiry and Limits go by; nil is the time of day.
 	Clock func() time.Time
 	// Repeats makes a new task of a message that was sent before.
@@ -73,5 +76,6 @@ func (o Options) withDefaults() Options {
 	o.MaxQueued = cmp.Or(o.MaxQueued, DefaultMaxQueued)
 	o.MaxListed = cmp.Or(o.MaxListed, DefaultMaxListed)
 	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
+	o.MaxCommits = cmp.Or(o.MaxCommits, DefaultMaxCommits)
 	return o
 }

@@ -1,0 +1,72 @@
+package tasks_test
+
+import (
+	"slices"
+	"testing"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// A page of what was made for a task looks at so many commits; the next goes on behind
+// them, also behind those that the log has no more.
+func TestCommitsOfATask(t *testing.T) {
+	b := open(t, tasks.Options{MaxCommits: 3}, nil)
+	task := b.send(ann, tasks.Sending{})
+	n := 0
+	write := func(who kg.AgentID, id tasks.TaskID) kg.Revision {
+		t.Helper()
+		n++
+		r, err := b.store.Update(t.Context(), kg.Meta{Principal: as(who).Principal, TaskID: string(id)}, func(tx *kg.Tx) error {
+			return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(n))}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Revision
+	}
+	first, second := write(bot, task.ID), write(ann, task.ID)
+	for range 3 {
+		write(eve, task.ID) // who takes no part in it
+	}
+	write(bot, "")
+	last := write(bot, task.ID)
+	pages := func(most int) (list [][]kg.Revision) {
+		t.Helper()
+		for behind := kg.Revision(0); ; {
+			page, err := b.Commits(t.Context(), as(ann), task.ID, behind, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var made []kg.Revision
+			for _, c := range page.Commits {
+				made = append(made, c.Revision)
+			}
+			list = append(list, made)
+			if behind = page.Next; behind == 0 {
+				return list
+			}
+		}
+	}
+	flat := func(list [][]kg.Revision) (all []kg.Revision) {
+		for _, page := range list {
+			all = append(all, page...)
+		}
+		return all
+	}
+	wanted := []kg.Revision{first, second, last}
+	if got := pages(10); !slices.Equal(flat(got), wanted) || len(got) != 3 { // of nine commits
+		t.Errorf("pages of three commits have %v, want %v", got, wanted)
+	}
+	if got := pages(1); !slices.Equal(flat(got), wanted) || len(got) != 3 {
+		t.Errorf("pages of one have %v, want %v", got, wanted)
+	}
+	_, err := b.Commits(t.Context(), as(eve), task.ID, 0, 10)
+	wants(t, "of another", err, kg.CodeTaskNotFound)
+	if err := b.store.CutLog(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if got := flat(pages(10)); !slices.Equal(got, wanted[1:]) {
+		t.Errorf("behind a cut log there are %v, want %v", got, wanted[1:])
+	}
+}
