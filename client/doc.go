@@ -9,6 +9,11 @@
 // options from the variables that the command line reads, too. A [Client] may be used by
 // many goroutines at once, and needs no end.
 //
+// The module is fetched from no proxy. A module of one's own takes it from a directory:
+//
+//	go mod edit -require koine@v0.0.0 -replace koine=../koine
+//	go mod tidy
+//
 // # The graph
 //
 // [Client.Query] asks in GraphQL and reads the data as JSON is read. [Client.Update]
