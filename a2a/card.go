@@ -222,7 +222,7 @@ func NewCard(o CardOptions, base string) Card {
 			}},
 		},
 		SecuritySchemes:   securitySchemes(o.Keys, o.Tokens),
-		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"application/json"},
+		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"application/json", "text/plain"},
 		Skills: skills,
 	}
 	if o.Channels {
@@ -253,13 +253,18 @@ func (c *Card) announceChannels(base string) {
 
 var skills = []Skill{
 	{
+		ID: "search", Name: "Search knowledge", Tags: []string{"knowledge-graph", "search"},
+		Description: "Finds the statements that have all words of a text. The text \"help\" tells what else a message may ask for.",
+		Examples:    []string{"Ada Lovelace", "What is known about water in the crystal?", "help"},
+	},
+	{
 		ID: "query", Name: "Query knowledge", Tags: []string{"knowledge-graph", "graphql"},
-		Description: "Answers GraphQL queries over the shared knowledge graph, now or as of an earlier revision, by least certainty and greatest age (knowledge/query).",
-		Examples:    []string{"{ entities(first: 5) { nodes { iri label types } } }", "{ vocabulary { classes { iri count } } }"},
+		Description: "Answers GraphQL queries over the shared knowledge graph, sent as text or as data with query and variables, now or as of an earlier revision, by least certainty and greatest age (knowledge/query).",
+		Examples:    []string{"{ entities(first: 5) { nodes { iri label types } } }", "{ vocabulary { classes { iri count } } }", `{"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}`},
 	},
 	{
 		ID: "update", Name: "Update knowledge", Tags: []string{"knowledge-graph"},
-		Description: "Applies patches of statements, all or none, with certainty, provenance and a justification (knowledge/update).",
+		Description: "Applies patches of statements, sent as data with mutations, all or none, with certainty, provenance and a justification (knowledge/update).",
 		Examples:    []string{`{"mutations": [{"op": "add", "statement": {"subject": {"id": "urn:x:ada"}, "predicate": {"id": "foaf:name"}, "object": {"value": "Ada"}}}]}`},
 	},
 	{

@@ -94,7 +94,7 @@ func TestCardWithChannels(t *testing.T) {
 	if e := card.Capabilities.Extensions; len(e) != 2 || string(e[1]) != want {
 		t.Errorf("got  %s\nwant %s", e, want)
 	}
-	if len(card.Skills) != 4 || card.Skills[3].ID != "channels" {
+	if len(card.Skills) != 5 || card.Skills[4].ID != "channels" {
 		t.Errorf("skills: %v", card.Skills)
 	}
 }

@@ -58,8 +58,18 @@ var coreReasons = map[int]string{
 }
 
 // listed is the error as base A2A has it: with a list of details, and where it is one
-// of A2A's own, under the name that it has there. koine's reason is the cause then.
+// of A2A's own, under the name that it has there. koine's reason is the cause then. Its
+// clients show the message to people: what is wrong with the params is in it too.
 func (e *Error) listed() *Error {
+	if d, _ := e.Data.(details); e.Code == codeInvalidParams && !d.listed {
+		spelt := *e
+		for _, text := range []string{d.Field, d.Detail} {
+			if text != "" {
+				spelt.Message += ": " + text
+			}
+		}
+		e = &spelt
+	}
 	return e.with(func(d *details) {
 		d.listed = true
 		name, ok := coreReasons[e.Code]

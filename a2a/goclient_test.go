@@ -1,8 +1,11 @@
 package a2a_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -89,5 +92,64 @@ func TestOfficialGoClient(t *testing.T) {
 		if err == nil {
 			t.Error("what has ended is followed")
 		}
+	}
+}
+
+// The official Go client asks koine itself: with words, with data, for a change, and
+// for more than one part holds.
+func TestOfficialGoClientAsksKoine(t *testing.T) {
+	s := newTestServer(t)
+	s.large(t)
+	ctx := t.Context()
+	client, err := a2aclient.NewFromEndpoints(ctx, []*sdk.AgentInterface{sdk.NewAgentInterface(s.URL+"/self", sdk.TransportProtocolJSONRPC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(p *sdk.Part) (*sdk.Task, string) {
+		t.Helper()
+		result, err := client.SendMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, p)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, ok := result.(*sdk.Task)
+		if !ok {
+			t.Fatalf("it answers %+v", result)
+		}
+		said := ""
+		if task.Status.Message != nil {
+			said = task.Status.Message.Parts[0].Text()
+		}
+		return task, said
+	}
+	update := map[string]any{"mutations": []any{map[string]any{"op": "add", "statement": map[string]any{
+		"subject": map[string]any{"id": "urn:x:ada"}, "predicate": map[string]any{"id": "urn:x:name"}, "object": map[string]any{"value": "Ada Lovelace"},
+	}}}}
+	if task, said := ask(sdk.NewDataPart(update)); task.Status.State != sdk.TaskStateCompleted || said != "Verified: 1 statement changed." {
+		t.Errorf("an update: %+v", task)
+	}
+	if _, said := ask(sdk.NewTextPart("search lovelace")); said != "Found 1 statement with: lovelace." {
+		t.Errorf("a search: %s", said)
+	}
+	if task, _ := ask(sdk.NewDataPart(map[string]any{"query": `{ entity(iri: "urn:x:ada") { value(predicate: "urn:x:name") } }`})); !strings.Contains(fmt.Sprint(task.Artifacts[0].Parts[0].Data()), "value:Ada Lovelace") {
+		t.Errorf("a query: %v", task.Artifacts)
+	}
+	if task, said := ask(sdk.NewTextPart("{ nothing }")); task.Status.State != sdk.TaskStateFailed || !strings.Contains(said, "line 1, column 3") {
+		t.Errorf("what is none: %s", said)
+	}
+	if _, err := client.SendMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewRawPart([]byte("x")))}); !errors.Is(err, sdk.ErrUnsupportedContentType) {
+		t.Errorf("a file: %v", err)
+	}
+	var whole []byte
+	message := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(`{ entity(iri: "urn:x:s") { values(predicate: "urn:x:p", first: 20) } }`))
+	for event, err := range client.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: message}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := event.(*sdk.TaskArtifactUpdateEvent); ok {
+			whole = append(whole, e.Artifact.Parts[0].Raw()...)
+		}
+	}
+	if !json.Valid(whole) || len(whole) < 12*60_000 {
+		t.Errorf("a large result: %d bytes", len(whole))
 	}
 }

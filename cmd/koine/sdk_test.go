@@ -11,6 +11,15 @@ import (
 // The official JavaScript clients of A2A 1.0 and 0.3 do what there is to do,
 // and are notified of it.
 func TestOfficialScriptClients(t *testing.T) {
+	runClients(t, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks")
+}
+
+// And koine itself is an agent to them that can be found out about, and asked.
+func TestOfficialScriptClientsAskKoine(t *testing.T) { runClients(t, "self.mjs") }
+
+// runClients lets a script of the clients loose on a server.
+func runClients(t *testing.T, script string, args ...string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a test with node; -short leaves it out")
 	}
@@ -18,10 +27,10 @@ func TestOfficialScriptClients(t *testing.T) {
 	if _, err := os.Stat(clients + "/node_modules/.package-lock.json"); err != nil {
 		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
 	}
-	_, url := startServer(t, "--conformance-agent", "--allow-private-webhooks")
+	_, url := startServer(t, args...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "node", "sdk.mjs", url)
+	command := exec.CommandContext(ctx, "node", script, url)
 	command.Dir = clients
 	out, err := command.CombinedOutput()
 	if err != nil || string(out) != "1.0 ok\n0.3 ok\n" {

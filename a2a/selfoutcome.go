@@ -1,0 +1,74 @@
+package a2a
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"koine/internal/tasks"
+)
+
+// outcome is what comes of a message to koine: artifacts, and what is said with the
+// last of them.
+type outcome struct {
+	job   *tasks.Job
+	said  []string
+	ended bool
+}
+
+func (o *outcome) say(text string) {
+	if text != "" {
+		o.said = append(o.said, text)
+	}
+}
+
+// pieceBytes of a result are in one chunk: three bytes are four in base64.
+const pieceBytes = tasks.MaxMessageBytes / 4 * 3 / 3 * 3
+
+// handOver makes an artifact of the result of a part: one part of data, or where that
+// is too large, pieces of the JSON as a file, chunk by chunk.
+func (o *outcome) handOver(ctx context.Context, n int, name string, result json.RawMessage) error {
+	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: name, Complete: true}
+	last := n == len(o.job.Message.Parts)-1
+	if len(result) <= tasks.MaxMessageBytes {
+		a.Parts = []tasks.Part{tasks.DataPart(result)}
+		return o.report(ctx, tasks.Chunk{Artifact: a}, last)
+	}
+	for more := false; len(result) > 0; more = true {
+		piece := result[:min(len(result), pieceBytes)]
+		result = result[len(piece):]
+		raw := base64.StdEncoding.EncodeToString(piece)
+		a.Parts = []tasks.Part{{Raw: &raw, MediaType: "application/json", Filename: "result.json"}}
+		a.Complete = len(result) == 0
+		if err := o.report(ctx, tasks.Chunk{Artifact: a, Append: more}, last && a.Complete); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report hands a chunk over, and completes the task with the last.
+func (o *outcome) report(ctx context.Context, c tasks.Chunk, last bool) error {
+	r := tasks.Report{Artifacts: []tasks.Chunk{c}}
+	if last {
+		r.State, r.Message, o.ended = tasks.Completed, o.message(), true
+	}
+	return o.job.Report(ctx, r)
+}
+
+func (o *outcome) message() *tasks.Message {
+	if len(o.said) == 0 {
+		return nil
+	}
+	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(strings.Join(o.said, "\n"))}}
+}
+
+// end completes the task where no artifact did.
+func (o *outcome) end(ctx context.Context) error {
+	if o.ended {
+		return nil
+	}
+	return o.job.Report(ctx, tasks.Report{State: tasks.Completed, Message: o.message()})
+}

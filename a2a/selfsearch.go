@@ -1,0 +1,106 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// Bounds of a search.
+const (
+	maxSearchBytes = 1000
+	maxSearchWords = 8
+	searchResults  = 25
+	searchReads    = 200_000 // statements
+)
+
+// searchQuery finds the statements with all of the words in their object.
+const searchQuery = `query Search($where: StatementFilter!, $first: Int!, $budget: BudgetInput!) {
+  statements(where: $where, first: $first, budget: $budget) {
+    nodes {
+      subject { iri }
+      predicate
+      object { ... on Literal { value language datatype } }
+      certainty
+      assertedBy
+    }
+    pageInfo { hasNextPage truncated }
+  }
+}`
+
+// searchFor asks for statements in which the words of a text come, in whatever order.
+func searchFor(text string) (*order, error) {
+	words := searchWords(text)
+	switch {
+	case len(words) == 0:
+		return nil, kg.Errorf(kg.CodeInvalid, "a text without words asks for nothing. %s", askHelp)
+	case len(text) > maxSearchBytes || len(words) > maxSearchWords:
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "a text is looked for of up to %d words and %d bytes; for more, send a GraphQL query. %s", maxSearchWords, maxSearchBytes, askHelp)
+	}
+	var all []map[string]any
+	for _, word := range words {
+		all = append(all, map[string]any{"object": map[string]any{"regex": "(?i)" + regexp.QuoteMeta(word)}})
+	}
+	variables, err := appendJSON(nil, map[string]any{
+		"where": map[string]any{"and": all}, "first": searchResults, "budget": map[string]any{"maxStatements": searchReads},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &order{
+		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(searchQuery), "variables": variables},
+		summary: func(result []byte) string { return sayFound(words, result) },
+	}, nil
+}
+
+// searchWords are the words of a text that say what is looked for: those of an order
+// or a question around them do not, if there are others.
+func searchWords(text string) []string {
+	var all, telling []string
+	for _, word := range strings.Fields(text) {
+		if word = strings.Trim(word, "?!.,;:…\"'()“”‘’«»"); word == "" {
+			continue
+		}
+		all = append(all, word)
+		if !slices.Contains(fillers, strings.ToLower(word)) {
+			telling = append(telling, word)
+		}
+	}
+	if len(telling) == 0 {
+		return all
+	}
+	return telling
+}
+
+var fillers = strings.Fields(`a about all an and any anything are at by can could did do does everything find for from give had has have
+	how i in is it know known knows look me of on or please search show some tell that the there this to was were what when where which who whom whose why with you`)
+
+// sayFound says what was found.
+func sayFound(words []string, result []byte) string {
+	var r struct {
+		Data struct {
+			Statements struct {
+				Nodes    []json.RawMessage
+				PageInfo struct{ HasNextPage, Truncated bool }
+			}
+		}
+	}
+	if json.Unmarshal(result, &r) != nil {
+		return ""
+	}
+	found, page := len(r.Data.Statements.Nodes), r.Data.Statements.PageInfo
+	list := strings.Join(words, ", ")
+	switch {
+	case page.Truncated:
+		return fmt.Sprintf("Found %s with: %s. Only the first %d were looked at; a GraphQL query says where to look.", count(found, "statement"), list, searchReads)
+	case found == 0:
+		return fmt.Sprintf("Nothing in the graph has: %s. %s", list, askHelp)
+	case page.HasNextPage:
+		return fmt.Sprintf("The first %s with: %s. There are more; a GraphQL query gives them page by page.", count(found, "statement"), list)
+	}
+	return fmt.Sprintf("Found %s with: %s.", count(found, "statement"), list)
+}
