@@ -48,7 +48,7 @@ func (e *edit) write() error {
 	e.task.Version++
 	e.task.Updated = e.tx.Time()
 	e.record[propVersion] = []kg.Term{kg.Integer(e.task.Version)}
-	byChange.put(e.record, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
+	byChange.put(e.record, e.was, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
@@ -114,7 +114,7 @@ func (e *edit) become(state State, said *Message) error {
 	}
 	e.task.Status = Status{State: state, Message: said, Time: status.At}
 	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
-	byStatus.put(e.record, state, momentOf(e.tx.Time(), e.tx.Revision()))
+	byStatus.put(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil
 		return e.clearMail()

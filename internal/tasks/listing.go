@@ -58,15 +58,15 @@ func (q *Query) listing(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	if err != nil {
 		return nil, err
 	}
-	by := byChange
+	by := &byChange
 	if q.ByStatus {
-		by = byStatus
+		by = &byStatus
 	}
 	l := &listing{Snapshot: s, since: since(q.Since), most: most}
 	for _, journal := range journals {
 		for _, state := range states[1:] {
 			if len(q.States) == 0 || slices.Contains(q.States, state) {
-				l.runs = append(l.runs, run{journal, by.of(state)})
+				l.runs = append(l.runs, run{journal, records.Property(by.of(state))})
 			}
 		}
 	}

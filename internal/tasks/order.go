@@ -16,32 +16,35 @@ import (
 // states are those that there are; the place of a state is the number of its property.
 var states = [...]State{1: Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected}
 
-// order is what tasks are in order by.
-type order uint8
+// order is what tasks are in order by: the property of each state, as records name it.
+type order [len(states)]string
 
-const (
-	byChange order = 0
-	byStatus order = order(len(states))
-)
+var byChange, byStatus = orderFrom(0), orderFrom(len(states))
 
-// of is the property by which tasks in the state are in the order.
-func (o order) of(s State) kg.Term {
-	i := slices.Index(states[1:], s)
-	if i < 0 {
-		panic("tasks: no state " + string(s))
+func orderFrom(number int) (o order) {
+	for i := range o {
+		o[i] = kg.Ordered(uint8(number + i)).Value()[len(kg.OwnVocabulary):]
 	}
-	return kg.Ordered(uint8(o) + uint8(i) + 1)
+	return o
 }
 
-// name is the property as records name it.
-func (o order) name(s State) string { return o.of(s).Value()[len(kg.OwnVocabulary):] }
-
-// put says in a record of a task where it stands in the order.
-func (o order) put(r records.Record, state State, at moment) {
-	for _, other := range states[1:] {
-		r[o.name(other)] = nil
+// of is the property of tasks in the state.
+func (o *order) of(s State) string {
+	i := slices.Index(states[:], s)
+	if i <= 0 {
+		panic("tasks: no state " + string(s))
 	}
-	r[o.name(state)] = []kg.Term{kg.Integer(-int64(at))}
+	return o[i]
+}
+
+// put says in what is to be written over a record of a task where it stands.
+func (o *order) put(r, was records.Record, s State, at moment) {
+	for _, name := range o {
+		if was[name] != nil {
+			r[name] = nil
+		}
+	}
+	r[o.of(s)] = []kg.Term{kg.Integer(-int64(at))}
 }
 
 // moment is when a task changed, and before which others of the same millisecond: the
@@ -66,9 +69,9 @@ func (m moment) time() time.Time { return time.UnixMilli(int64(m) >> revisionBit
 
 // changedAt is when the task of a record changed last.
 func changedAt(r records.Record) time.Time {
-	for _, s := range states[1:] {
-		if r[byChange.name(s)] != nil {
-			return moment(-integer(r, byChange.name(s))).time()
+	for _, name := range byChange {
+		if r[name] != nil {
+			return moment(-integer(r, name)).time()
 		}
 	}
 	return time.Time{}

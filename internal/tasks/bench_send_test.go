@@ -1,0 +1,30 @@
+package tasks_test
+
+import (
+	"testing"
+
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// BenchmarkSend makes tasks for a handler elsewhere, 16 at a time.
+func BenchmarkSend(b *testing.B) {
+	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	s := tasks.New(tasks.Options{Known: func(kg.AgentID) bool { return true }})
+	if err := s.Load(b.Context(), store); err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := s.Send(b.Context(), as(ann), tasks.Sending{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("do it")}}}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
