@@ -49,9 +49,11 @@ type NewChannel struct {
 	MemberPolicy string `json:"memberPolicy,omitempty"`
 }
 
-// ChannelChange is what is to be another way. Zero fields change nothing.
+// ChannelChange is what is to be another way. A name that is "", and nothing to set or
+// to remove, change nothing.
 type ChannelChange struct {
-	// ExpectedVersion refuses (VersionConflict) if the channel has another one.
+	// ExpectedVersion is the Version of the channel that is changed. It is required: if
+	// the channel has another one by now, the change is refused (VersionConflict).
 	ExpectedVersion int64
 	Name            string
 	Set             map[string]any // members of its metadata

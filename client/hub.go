@@ -54,14 +54,14 @@ type Report struct {
 
 // ReportMessage is what is said with a state.
 type ReportMessage struct {
-	Parts []any `json:"parts"` // TextPart, DataPart or another that A2A 1.0 has
+	Parts []any `json:"parts"` // that TextPart and DataPart make, or others of A2A 1.0
 }
 
 // ReportArtifact is what came of the task.
 type ReportArtifact struct {
 	ID     string `json:"artifactId"`
 	Name   string `json:"name,omitempty"`
-	Parts  []any  `json:"parts"`
+	Parts  []any  `json:"parts"`            // as those of a message
 	Append bool   `json:"append,omitempty"` // puts the parts behind those that are there
 	Last   bool   `json:"lastChunk,omitempty"`
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -79,7 +80,7 @@ type Publication struct {
 	ContentType    string   `json:"contentType,omitempty"`
 	Format         string   `json:"format,omitempty"`
 	Tags           []string `json:"tags,omitempty"`
-	Recipient      string   `json:"recipient,omitempty"`     // an agent, role:NAME, or *
+	Recipient      string   `json:"recipient,omitempty"`     // an agent, role:NAME, or *: others do not read it
 	CorrelationID  string   `json:"correlationId,omitempty"` // the request that a response answers
 	ExpiresAt      int64    `json:"expiresAt,omitempty"`     // milliseconds since 1970
 	ReplyToID      string   `json:"replyToId,omitempty"`
@@ -104,13 +105,16 @@ type Published struct {
 }
 
 // Publish says something. It is sent again, with the same key, while it is not known
-// whether it arrived.
+// whether it arrived. A request without a Recipient is for whom it is said To.
 func (c *Client) Publish(ctx context.Context, p Publication) (*Published, error) {
 	if err := c.needs(Channels); err != nil {
 		return nil, err
 	}
 	if p.IdempotencyKey == "" && !c.retry.FailFirst {
 		p.IdempotencyKey = uuid.NewString()
+	}
+	if p.Type == "request" {
+		p.Recipient = cmp.Or(p.Recipient, p.To)
 	}
 	out := new(Published)
 	if err := c.callAgain(ctx, "channels/publish", p, &out.Raw); err != nil {
@@ -136,6 +140,10 @@ const DefaultAskTime = 30 * time.Second
 // Ask publishes a request and waits for the first response to it, at most as long as
 // wait says (0: DefaultAskTime); then it is Unanswered. A response that comes while
 // the connection is lost is not missed.
+//
+// A question needs a Recipient, or whom it is said To. In a channel of more nobody but
+// the recipient and the author reads it, and the same is true of the response; "*" is
+// everybody there.
 //
 // With an idempotency key the same question waits for the response to the first one,
 // also after a restart of the program.

@@ -1,0 +1,79 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"koine/client"
+)
+
+// answers responds to each request that is for the agent, until the test ends.
+func answers(t *testing.T, ctx context.Context, c *client.Client, channel string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for m, err := range c.Stream(ctx, channel, client.StreamOptions{Since: 1}) {
+			if err != nil {
+				return // the test has ended
+			}
+			if m.Type != "request" || m.Withheld != "" {
+				continue
+			}
+			if _, err := c.Respond(ctx, m, client.TextPart("to "+m.Recipient)); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// Whom a question is said to, it is for: there need be no recipient beside.
+func TestAskTo(t *testing.T) {
+	s := start(t)
+	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")
+	said, err := ann.Publish(ctx, client.Publication{To: "bob", Parts: []any{client.TextPart("Good morning")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers(t, ctx, bob, said.Message.ChannelID)
+	m, err := ann.Ask(ctx, client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}}, patience)
+	if err != nil || m.Text() != "to agent://bob" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// In a channel of more a question and its answer are for the two alone.
+func TestAskIsForTheRecipient(t *testing.T) {
+	s := start(t)
+	ctx, ann, bob, eve := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob"), open(t, s.URL, "eve")
+	made, err := ann.CreateChannel(ctx, client.NewChannel{Members: []client.Member{{Agent: "bob"}, {Agent: "eve"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ann.Publish(ctx, client.Publication{Channel: made.ID, Parts: []any{client.TextPart("Good morning")}}); err != nil {
+		t.Fatal(err)
+	}
+	answers(t, ctx, bob, made.ID)
+	question := client.Publication{Channel: made.ID, Parts: []any{client.TextPart("Is it wet?")}}
+	if _, err := ann.Ask(ctx, question, patience); err == nil {
+		t.Error("a question to nobody was asked")
+	}
+	question.Recipient = "bob"
+	if _, err := ann.Ask(ctx, question, patience); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for m, err := range eve.History(ctx, made.ID, client.HistoryFilter{Since: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; m.Withheld != "addressed" || len(m.Parts) != 0 {
+			t.Errorf("eve reads %s", m.Raw)
+		}
+	}
+	if read != 2 {
+		t.Errorf("there are %d messages", read)
+	}
+}
