@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,21 +20,26 @@ import (
 // bot says of it.
 type voice interface {
 	send(messageID, text string) (task string)
+	// stream sends too; heard is what is told of the task to its end.
+	stream(messageID, text string) (task string, heard func() string)
 	working(task string)
 	done(task string)
 	cancel(task string)
+	// query asks koine, and gives what came of it.
+	query(messageID, text string) string
 }
 
-// The same scenario leaves the same graph, whatever protocol it is played in: a task
-// that is done, with an artifact, and one that is canceled.
+// The same scenario leaves the same graph, whatever protocol it is played in: an agent
+// registers, and is sent a task that it does, with an artifact, one that is canceled,
+// and one that is followed; and koine is asked what there is.
 func TestOneScenarioInFourVoices(t *testing.T) {
 	graphs := map[string]string{}
 	for name, speak := range map[string]func(*testing.T, string) voice{
 		"A2A 1.0": func(t *testing.T, url string) voice {
-			return &a2aVoice{t, url, "SendMessage", "CancelTask", "ROLE_USER", ""}
+			return &a2aVoice{t, url, "SendMessage", "SendStreamingMessage", "CancelTask", "ROLE_USER", ""}
 		},
 		"A2A 0.3": func(t *testing.T, url string) voice {
-			return &a2aVoice{t, url, "message/send", "tasks/cancel", "user", `"kind":"text",`}
+			return &a2aVoice{t, url, "message/send", "message/stream", "tasks/cancel", "user", `"kind":"text",`}
 		},
 		"REST":      func(t *testing.T, url string) voice { return &restVoice{t, url} },
 		"WebSocket": func(t *testing.T, url string) voice { return newSocketVoice(t, url) },
@@ -56,21 +63,36 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 	v.working(first)
 	v.done(first)
 	v.cancel(v.send("m2", "and tomorrow?"))
-	// What ann reads of it as statements.
-	graph := "urn:koine:graph:journal:tasks:" + url.QueryEscape("agent://ann") + ":" + url.QueryEscape("agent://bot")
-	status, text := ask(t, http.MethodGet, address+"/data?format=nq&graph="+url.QueryEscape(graph), "ann", "")
-	if status != http.StatusOK {
-		t.Fatal(status, text)
+	third, heard := v.stream("m3", "and next week?")
+	v.working(third)
+	v.done(third)
+	if got := heard(); got != "working sunny completed" {
+		t.Errorf("of what was followed is heard: %s", got)
 	}
-	text = strings.ReplaceAll(text, first, "<first>")
+	const there = `{"totalCount":3,"nodes":[{"status":{"state":"COMPLETED"},"artifacts":[{"text":"sunny"}]},{"status":{"state":"CANCELED"},"artifacts":[]},{"status":{"state":"COMPLETED"},"artifacts":[{"text":"sunny"}]}]}`
+	if got := v.query("m4", `{ tasks(handler: "bot") { totalCount nodes { status { state } artifacts { text } } } }`); !strings.Contains(got, there) {
+		t.Errorf("koine says %s", got)
+	}
+	// What ann reads of it as statements.
+	text := ""
+	for _, handler := range []string{"bot", "koine"} {
+		graph := "urn:koine:graph:journal:tasks:" + url.QueryEscape("agent://ann") + ":" + url.QueryEscape("agent://"+handler)
+		status, quads := ask(t, http.MethodGet, address+"/data?format=nq&graph="+url.QueryEscape(graph), "ann", "")
+		if status != http.StatusOK {
+			t.Fatal(status, quads)
+		}
+		text += quads
+	}
+	text = strings.NewReplacer(first, "<first>", third, "<third>").Replace(text)
 	for _, mask := range []struct{ pattern, with string }{
 		{`[0-9a-f]{8}-[0-9a-f-]{27}`, "<id>"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "<time>"}, {`"[0-9a-f]{64}"`, `"<hash>"`}, {`"-\d{18,}"`, `"<moment>"`},
+		{`(position\\":\\"|revision\\":|durationMs\\":|statementsRead\\":)[0-9A-Za-z_.-]+`, "$1<measured>"},
 	} {
 		text = regexp.MustCompile(mask.pattern).ReplaceAllString(text, mask.with)
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	slices.Sort(lines)
-	if len(lines) < 30 || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "CANCELED") || !strings.Contains(text, "sunny") {
+	if len(lines) < 60 || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "CANCELED") || !strings.Contains(text, "sunny") || !strings.Contains(text, "totalCount") {
 		t.Fatalf("too little:\n%s", text)
 	}
 	return strings.Join(lines, "\n")
@@ -87,18 +109,81 @@ func taskIn(t *testing.T, status int, text string) string {
 	return found[1]
 }
 
+// heardIn are words of the protocols for what happens to a task, and what that is here.
+var heardIn = []struct{ word, heard string }{
+	{`"TASK_STATE_WORKING"`, "working"}, {`"state":"working"`, "working"}, {`"state":"in_progress"`, "working"}, {"sunny", "sunny"},
+	{`"TASK_STATE_COMPLETED"`, "completed"}, {`"state":"completed"`, "completed"}, {"event: complete", "completed"}, {`"type":"task.completed"`, "completed"},
+}
+
+// inWords puts what is told of a task in the words of the test, each once.
+func inWords(events ...string) string {
+	var out []string
+	for _, e := range events {
+		for _, in := range heardIn {
+			if strings.Contains(e, in.word) && !slices.Contains(out, in.heard) {
+				out = append(out, in.heard)
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// openStream makes a request that is answered with events, and gives them one by one,
+// "" at the end.
+func openStream(t *testing.T, url, who, body string) (next func() string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	response, err := http.DefaultClient.Do(asking(ctx, t, http.MethodPost, url, who, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	lines := bufio.NewScanner(response.Body)
+	return func() (event string) {
+		for lines.Scan() {
+			if line := lines.Text(); line != "" {
+				event += line + "\n"
+			} else if strings.Contains(event, "data: ") {
+				return event
+			}
+		}
+		return ""
+	}
+}
+
+// rest reads what comes to the end.
+func rest(next func() string) (events []string) {
+	for e := next(); e != ""; e = next() {
+		events = append(events, e)
+	}
+	return events
+}
+
 // a2aVoice asks over JSON-RPC, and answers through the mailbox.
 type a2aVoice struct {
-	t                        *testing.T
-	url                      string
-	sends, cancels, role, of string
+	t                                 *testing.T
+	url                               string
+	sends, streams, cancels, role, of string
+}
+
+func (v *a2aVoice) call(method, messageID, text, more string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"message":{"messageId":%q,"role":%q,"parts":[{%s"text":%q}]}%s}}`, method, messageID, v.role, v.of, text, more)
 }
 
 func (v *a2aVoice) send(messageID, text string) string {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"message":{"messageId":%q,"role":%q,"parts":[{%s"text":%q}]},"configuration":{"returnImmediately":true,"blocking":false}}}`,
-		v.sends, messageID, v.role, v.of, text)
-	status, answer := ask(v.t, http.MethodPost, v.url+"/agents/bot/a2a", "ann", body)
+	status, answer := ask(v.t, http.MethodPost, v.url+"/agents/bot/a2a", "ann", v.call(v.sends, messageID, text, `,"configuration":{"returnImmediately":true,"blocking":false}`))
 	return taskIn(v.t, status, answer)
+}
+
+func (v *a2aVoice) stream(messageID, text string) (string, func() string) {
+	next := openStream(v.t, v.url+"/agents/bot/a2a", "ann", v.call(v.streams, messageID, text, ""))
+	return taskIn(v.t, http.StatusOK, next()), func() string { return inWords(rest(next)...) }
+}
+
+func (v *a2aVoice) query(messageID, text string) string {
+	_, answer := ask(v.t, http.MethodPost, v.url+"/a2a", "ann", v.call(v.sends, messageID, text, ""))
+	return answer
 }
 
 func (v *a2aVoice) report(task, body string) {
@@ -129,6 +214,19 @@ func (v *restVoice) send(messageID, text string) string {
 	return taskIn(v.t, status, answer)
 }
 
+func (v *restVoice) follow(agent, messageID, text string) (next func() string) {
+	return openStream(v.t, v.url+"/rest/agents/"+agent+"/messages", "ann", fmt.Sprintf(`{"stream":true,"messageId":%q,"message":[{"type":"text","content":%q}]}`, messageID, text))
+}
+
+func (v *restVoice) stream(messageID, text string) (string, func() string) {
+	next := v.follow("bot", messageID, text)
+	return taskIn(v.t, http.StatusOK, next()), func() string { return inWords(rest(next)...) }
+}
+
+func (v *restVoice) query(messageID, text string) string {
+	return strings.Join(rest(v.follow("koine", messageID, text)), "")
+}
+
 func (v *restVoice) put(who, task, body string) {
 	status, text := ask(v.t, http.MethodPut, v.url+"/rest/tasks/"+task, who, body)
 	taskIn(v.t, status, text)
@@ -146,6 +244,7 @@ func (v *restVoice) cancel(task string) {
 type socketVoice struct {
 	t        *testing.T
 	ann, bot *websocket.Conn
+	told     []string // what ann was told besides answers
 }
 
 func newSocketVoice(t *testing.T, url string) *socketVoice {
@@ -157,7 +256,7 @@ func newSocketVoice(t *testing.T, url string) *socketVoice {
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		return conn
 	}
-	return &socketVoice{t, dial("ann"), dial("bot")}
+	return &socketVoice{t: t, ann: dial("ann"), bot: dial("bot")}
 }
 
 // say sends a frame, and waits for the answer to it.
@@ -185,11 +284,47 @@ func (v *socketVoice) say(conn *websocket.Conn, frame string) string {
 			}
 			return cmp.Or(answer.TaskID, "none")
 		}
+		if conn == v.ann {
+			v.told = append(v.told, string(raw))
+		}
 	}
 }
 
+// until gives what ann was told of a task up to its end.
+func (v *socketVoice) until(task string) (frames []string) {
+	v.t.Helper()
+	for {
+		for _, frame := range v.told {
+			if strings.Contains(frame, task) {
+				frames = append(frames, frame)
+			}
+		}
+		if v.told = nil; len(frames) > 0 && strings.Contains(frames[len(frames)-1], `"type":"task.completed"`) {
+			return frames
+		}
+		_, raw, err := v.ann.Read(v.t.Context())
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		v.told = append(v.told, string(raw))
+	}
+}
+
+func (v *socketVoice) sendTo(agent, messageID, text string) string {
+	return v.say(v.ann, fmt.Sprintf(`"type":"message","agentId":%q,"messageId":%q,"message":[{"type":"text","content":%q}]`, agent, messageID, text))
+}
+
 func (v *socketVoice) send(messageID, text string) string {
-	return v.say(v.ann, fmt.Sprintf(`"type":"message","agentId":"bot","messageId":%q,"message":[{"type":"text","content":%q}]`, messageID, text))
+	return v.sendTo("bot", messageID, text)
+}
+
+func (v *socketVoice) stream(messageID, text string) (string, func() string) {
+	task := v.send(messageID, text)
+	return task, func() string { return inWords(v.until(task)...) }
+}
+
+func (v *socketVoice) query(messageID, text string) string {
+	return strings.Join(v.until(v.sendTo("koine", messageID, text)), "")
 }
 
 func (v *socketVoice) working(task string) {
