@@ -2,10 +2,11 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"strconv"
 
 	"koine/internal/caller"
+	"koine/internal/rest"
 	"koine/kg"
 )
 
@@ -73,17 +74,23 @@ type wireFailure struct {
 
 // errorOf is what a failed call becomes. What is internal is logged here, once.
 func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
+	var none *rest.NoRoute
+	if errors.As(err, &none) {
+		out := &wireError{Code: codePath, Message: none.Error(), status: none.Status()}
+		if out.status == http.StatusMethodNotAllowed {
+			out.Code = codeMethod
+		}
+		return out
+	}
 	e := kg.AsError(err)
 	h.options.Refused(ctx, e.Code)
 	for _, row := range errorTable {
 		if row.code != e.Code {
 			continue
 		}
-		out := &wireError{Code: string(e.Code), Message: e.Message, Details: details{Field: e.Field, Hint: e.Hint}, status: row.status}
-		if row.status == http.StatusTooManyRequests || row.status == http.StatusServiceUnavailable {
-			out.retry = max(1, int(e.RetryAfter.Seconds()+0.999))
+		return &wireError{
+			Code: string(e.Code), Message: e.Message, Details: details{Field: e.Field, Hint: e.Hint}, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter),
 		}
-		return out
 	}
 	who := caller.From(ctx)
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
@@ -94,12 +101,7 @@ func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
 }
 
 // refuse answers with an error.
-func refuse(w http.ResponseWriter, e *wireError) {
-	if e.retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.retry))
-	}
-	if e.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
-	}
-	writeJSON(w, e.status, wireFailure{e})
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e := h.errorOf(r.Context(), err)
+	rest.Refuse(w, e.status, e.retry, wireFailure{e})
 }

@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
-	"strconv"
 
 	"koine/a2a"
 	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/courier"
-	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -30,9 +26,6 @@ type Deps struct {
 	Courier  *courier.Service
 	Streams  *sse.Server
 }
-
-// DefaultMaxBodyBytes bounds what an agent sends.
-const DefaultMaxBodyBytes = 4 << 20
 
 // Options of the handler. The zero value of each means its default.
 type Options struct {
@@ -49,23 +42,21 @@ type Options struct {
 type Handler struct {
 	deps    Deps
 	options Options
-	mux     *http.ServeMux
+	routes  *rest.Routes
 }
-
-// call answers a request with a body, nil for none. With status 0 it has answered itself.
-type call func(w http.ResponseWriter, r *http.Request) (status int, body any, err error)
 
 // NewHandler makes the handler.
 func NewHandler(deps Deps, o Options) *Handler {
-	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, rest.MaxBodyBytes)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Refused == nil {
 		o.Refused = func(context.Context, kg.Code) {}
 	}
-	h := &Handler{deps: deps, options: o, mux: http.NewServeMux()}
-	for pattern, do := range map[string]call{
+	h := &Handler{deps: deps, options: o}
+	h.routes = rest.NewRoutes(h.refuse)
+	for pattern, do := range map[string]rest.Call{
 		"GET /agents":         h.list,
 		"GET /agents/{id}":    h.get,
 		"PUT /agents/{id}":    h.register,
@@ -79,48 +70,16 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"PUT /agents/{id}/webhook":                     h.setWebhook,
 		"DELETE /agents/{id}/webhook":                  h.deleteWebhook,
 	} {
-		h.mux.HandleFunc(pattern, h.serve(do))
-		h.mux.HandleFunc(pattern+"/{$}", h.serve(do))
+		h.routes.Call(pattern, do)
+		h.routes.Call(pattern+"/{$}", do)
 	}
-	h.mux.HandleFunc("/agents/{id}/a2a", h.endpoint)
-	h.mux.HandleFunc("/agents/{id}/a2a/{$}", h.endpoint)
+	h.routes.Handle("/agents/{id}/a2a", h.endpoint)
+	h.routes.Handle("/agents/{id}/a2a/{$}", h.endpoint)
 	return h
 }
 
 // ServeHTTP answers a request.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := h.mux.Handler(r); pattern == "" {
-		refuse(w, h.nothing(r))
-		return
-	}
-	h.mux.ServeHTTP(w, r.WithContext(r.Context())) // a copy: who called has noted its pattern
-}
-
-// nothing says why no call fits the request.
-func (h *Handler) nothing(r *http.Request) *wireError {
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, pattern := h.mux.Handler(other); pattern != "" {
-			return &wireError{Code: codeMethod, Message: r.Method + " is not for this path, but " + method + " is", status: http.StatusMethodNotAllowed}
-		}
-	}
-	return &wireError{Code: codePath, Message: "there is nothing at this path", status: http.StatusNotFound}
-}
-
-func (h *Handler) serve(do call) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		status, body, err := do(w, r)
-		switch {
-		case err != nil:
-			refuse(w, h.errorOf(r.Context(), err))
-		case body != nil:
-			writeJSON(w, status, body)
-		case status != 0:
-			w.WriteHeader(status)
-		}
-	}
-}
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
 
 // agentOf is the agent of the path.
 func agentOf(r *http.Request) kg.AgentID { return kg.CanonicalAgent(r.PathValue("id")) }
@@ -143,14 +102,11 @@ type agentPage struct {
 // list is GET /agents.
 func (h *Handler) list(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	query := r.URL.Query()
-	q := agents.Query{Capability: query.Get("capability"), After: kg.AgentID(query.Get("pageToken"))}
-	if text := query.Get("limit"); text != "" {
-		var err error
-		if q.First, err = strconv.Atoi(text); err != nil || q.First < 1 || q.First > agents.MaxPage {
-			return 0, nil, kg.Errorf(kg.CodeInvalid, "is between 1 and %d", agents.MaxPage).At("limit")
-		}
+	first, err := rest.Limit(r, agents.DefaultPage, agents.MaxPage)
+	if err != nil {
+		return 0, nil, err
 	}
-	list, last, err := h.deps.Agents.Find(r.Context(), q)
+	list, last, err := h.deps.Agents.Find(r.Context(), agents.Query{Capability: query.Get("capability"), After: kg.AgentID(query.Get("pageToken")), First: first})
 	page := agentPage{Agents: []json.RawMessage{}, Next: agents.Bare(last)}
 	for i := range list {
 		page.Agents = append(page.Agents, h.deps.Agents.CardOf(&list[i]))
@@ -166,7 +122,7 @@ func (h *Handler) get(_ http.ResponseWriter, r *http.Request) (int, any, error) 
 
 // register is PUT /agents/<id>: 201 for an agent that was not registered.
 func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	body, err := h.readBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -192,7 +148,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 
 // update is PATCH /agents/<id>.
 func (h *Handler) update(w http.ResponseWriter, r *http.Request) (int, any, error) {
-	body, err := h.readBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -208,27 +164,7 @@ func (h *Handler) deregister(_ http.ResponseWriter, r *http.Request) (int, any, 
 	return http.StatusNoContent, nil, h.deps.Agents.Deregister(r.Context(), caller.From(r.Context()), agentOf(r))
 }
 
-// readBody reads a JSON document. Nothing but JSON is read: a foreign web page can send
-// forms and plain text without asking first.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" && kind != "application/merge-patch+json" {
-		return nil, kg.Errorf(kg.CodeInvalid, "a body is application/json").At("Content-Type")
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBodyBytes))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "the body is larger than the %d bytes that are taken", h.options.MaxBodyBytes)
-	case err != nil:
-		return nil, kg.Errorf(kg.CodeInvalid, "the body did not arrive")
-	case !json.Valid(raw):
-		return nil, kg.Errorf(kg.CodeInvalid, "the body is no JSON")
-	}
-	return raw, nil
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(plainjson.MustEncode(value), '\n')) // the client may be gone
+// body reads a JSON document.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	return rest.Body(w, r, h.options.MaxBodyBytes, "application/merge-patch+json")
 }

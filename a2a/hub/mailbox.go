@@ -109,7 +109,7 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, erro
 	if err != nil {
 		return 0, nil, err
 	}
-	body, err := h.readBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -71,7 +71,7 @@ func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, 
 	if err != nil {
 		return 0, nil, err
 	}
-	body, err := h.readBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -2,11 +2,12 @@ package agentapi
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
-	"strconv"
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/kg"
 )
 
@@ -85,16 +86,21 @@ type details struct {
 
 // errorOf is what a failed call becomes. What is internal is logged here, once.
 func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
+	var none *rest.NoRoute
+	if errors.As(err, &none) {
+		out := &wireError{Code: codePath, Message: none.Error(), status: none.Status()}
+		if out.status == http.StatusMethodNotAllowed {
+			out.Code = codeMethod
+		}
+		return out
+	}
 	e := kg.AsError(err)
 	h.options.Refused(who, e.Code)
 	for _, row := range errorTable {
 		if row.code != e.Code {
 			continue
 		}
-		out := &wireError{Code: row.name, Message: e.Message, status: row.status}
-		if row.status == http.StatusTooManyRequests || row.status == http.StatusServiceUnavailable {
-			out.retry = max(1, int(e.RetryAfter.Seconds()+0.999))
-		}
+		out := &wireError{Code: row.name, Message: e.Message, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter)}
 		return out.with(details{Field: e.Field, Hint: e.Hint, Reason: string(e.Code)})
 	}
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
@@ -103,21 +109,12 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 }
 
 func (e *wireError) with(d details) *wireError {
-	raw, err := plainjson.Encode(d)
-	if err != nil {
-		panic(err) // texts
-	}
-	e.Details = raw
+	e.Details = plainjson.MustEncode(d)
 	return e
 }
 
 // refuse answers with an error.
-func refuse(w http.ResponseWriter, e *wireError) {
-	if e.retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.retry))
-	}
-	writeJSON(w, e.status, wireFailure{e})
-}
+func refuse(w http.ResponseWriter, e *wireError) { rest.Refuse(w, e.status, e.retry, wireFailure{e}) }
 
 // wireFailure is the body of an answer that failed.
 type wireFailure struct {

@@ -11,6 +11,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -219,7 +220,7 @@ func (s *socket) read() {
 		if kind != websocket.MessageText {
 			err = kg.Errorf(kg.CodeInvalid, "a frame is text")
 		} else {
-			err = decode(raw, &f)
+			err = rest.Decode(raw, &f)
 		}
 		var answer *sentFrame
 		if err == nil {
