@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"koine/a2a"
 	"koine/internal/caller"
+	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -150,6 +153,19 @@ func TestLargeResultsAreStreamed(t *testing.T) {
 		}
 		if chunks < 3 || !json.Valid(whole) || !strings.Contains(got, "ompleted") && !strings.Contains(got, "COMPLETED") {
 			t.Errorf("%s: %d chunks of %d bytes", version, chunks, len(whole))
+		}
+	}
+}
+
+// Who waits for a message is answered in time, with the task as it is.
+func TestWaitingEnds(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{MaxSendWait: time.Millisecond})
+	for method, params := range map[string]string{
+		"SendMessage":  `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"wait"}]}}`,
+		"message/send": `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"wait"}]},"configuration":{"blocking":true}}`,
+	} {
+		if got := s.call(t, "ann", method, params); !strings.HasPrefix(got, "200 ") || !strings.Contains(strings.ToUpper(got), `SUBMITTED"`) {
+			t.Errorf("%s: %s", method, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	"github.com/a2aproject/a2a-go/v2/a2aext"
 
 	"koine/a2a"
 )
@@ -93,6 +94,47 @@ func TestOfficialGoClient(t *testing.T) {
 			t.Error("what has ended is followed")
 		}
 	}
+}
+
+// The official Go client activates an extension that the card has, and the server says
+// so.
+func TestOfficialGoClientActivatesExtensions(t *testing.T) {
+	s := newTestServer(t)
+	card := a2a.NewCardHandler(a2a.CardOptions{Version: "test", PublicURL: s.URL, Channels: true})
+	mux := http.NewServeMux()
+	mux.Handle("/.well-known/agent-card.json", card)
+	mux.Handle("/", s.Config.Handler)
+	s.Config.Handler = mux
+	found, err := agentcard.NewResolver(s.Client()).Resolve(t.Context(), s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := &listening{RoundTripper: s.Client().Transport}
+	client, err := a2aclient.NewFromCard(t.Context(), found, a2aclient.WithJSONRPCTransport(&http.Client{Transport: heard}),
+		a2aclient.WithCallInterceptors(a2aext.NewActivator(a2a.ChannelsExtensionURI, "urn:x:unknown")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("do it"))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := heard.header.Get("A2A-Extensions"); got != a2a.ChannelsExtensionURI {
+		t.Errorf("active: %q", got)
+	}
+}
+
+// listening keeps the header of the last answer.
+type listening struct {
+	http.RoundTripper
+	header http.Header
+}
+
+func (l *listening) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		l.header = response.Header
+	}
+	return response, err
 }
 
 // The official Go client asks koine itself: with words, with data, for a change, and

@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { ClientFactory as Factory1 } from 'sdk-1.0/client'
-import { ClientFactory as Factory03 } from 'sdk-0.3/client'
+import { ClientFactory as Factory1, ServiceParameters as Parameters1, withA2AExtensions as activate1 } from 'sdk-1.0/client'
+import { ClientFactory as Factory03, ServiceParameters as Parameters03, withA2AExtensions as activate03 } from 'sdk-0.3/client'
 
 const url = process.argv[2]
 
@@ -40,6 +40,26 @@ async function webhook() {
   }
 }
 
+// activated is what a server says is active of an extension that it has and one that
+// it has not.
+const channels = 'urn:koine:a2a:channels:0.1'
+
+async function activated(header, call) {
+  const plain = globalThis.fetch
+  let active
+  globalThis.fetch = async (...args) => {
+    const response = await plain(...args)
+    active = response.headers.get(header)
+    return response
+  }
+  try {
+    await call([channels, 'urn:x:unknown'])
+  } finally {
+    globalThis.fetch = plain
+  }
+  return active
+}
+
 async function version1() {
   const client = await new Factory1().createFromUrl(url)
   const [user, completed, canceled] = [1, 3, 5] // Role and TaskState
@@ -58,6 +78,9 @@ async function version1() {
   assert.deepEqual(task.artifacts[0].parts[0].content.value, { key: 'value', count: 42 })
   const answer = await client.sendMessage(request('tck-message-response'))
   assert.equal(answer.parts[0].content.value, 'Direct message response')
+  assert.equal(await activated('a2a-extensions', (extensions) => client.sendMessage(request('tck-complete-task'), {
+    serviceParameters: Parameters1.create(activate1(...extensions)),
+  })), channels)
   const events = await collect(client.sendMessageStream(request('tck-stream-artifact-chunked')))
   assert.deepEqual(events.map((e) => e.payload.$case), ['task', 'statusUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
   assert.equal((await client.getTask({ tenant: '', id: task.id })).status.state, completed)
@@ -111,6 +134,9 @@ async function version03() {
   assert.equal(task.status.state, 'completed')
   assert.equal(task.artifacts[0].parts[0].file.name, 'output.txt')
   assert.equal((await client.sendMessage(request('tck-message-response'))).kind, 'message')
+  assert.equal(await activated('x-a2a-extensions', (extensions) => client.sendMessage(request('tck-complete-task'), {
+    serviceParameters: Parameters03.create(activate03(...extensions)),
+  })), channels)
   const events = await collect(client.sendMessageStream(request('tck-stream-artifact-chunked')))
   assert.deepEqual(events.map((e) => e.kind), ['task', 'status-update', 'artifact-update', 'artifact-update', 'status-update'])
   assert.equal(events.at(-1).final, true)

@@ -1,7 +1,6 @@
 package base
 
 import (
-	"encoding/json"
 	"time"
 
 	"koine/internal/push"
@@ -59,8 +58,6 @@ type Send struct {
 	Wait bool
 	// History is how many messages the answer has; negative is all.
 	History int
-	// Metadata of the request, an object; nil without any.
-	Metadata json.RawMessage
 	// Push is to be set along with the message; nil for none.
 	Push *push.Config
 }

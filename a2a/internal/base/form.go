@@ -1,7 +1,6 @@
 package base
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -59,7 +58,7 @@ func (f *Form[P]) Task(t *tasks.Task) *Task[P] {
 
 // Sending is a message that is sent, with the configuration of the version. The hook may be
 // nil.
-func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, metadata json.RawMessage, hook *push.Config) (*Send, error) {
+func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, hook *push.Config) (*Send, error) {
 	if m == nil {
 		return nil, Required("message")
 	}
@@ -68,7 +67,7 @@ func (f *Form[P]) Sending(m *Message[P], history *int, wait bool, metadata json.
 		return nil, err
 	}
 	most, err := HistoryOf(history)
-	return &Send{Message: read, Task: m.Task, Context: m.Context, Wait: wait, History: most, Metadata: Some(metadata), Push: hook}, err
+	return &Send{Message: read, Task: m.Task, Context: m.Context, Wait: wait, History: most, Push: hook}, err
 }
 
 // Sent is a message of a creator's as the domain has it.

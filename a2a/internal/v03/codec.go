@@ -1,8 +1,6 @@
 package v03
 
 import (
-	"encoding/json"
-
 	"koine/a2a/internal/base"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -23,13 +21,12 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 			HistoryLength *int        `json:"historyLength"`
 			Push          *pushConfig `json:"pushNotificationConfig"`
 		} `json:"configuration"`
-		Metadata json.RawMessage `json:"metadata"`
 	}
 	if err := base.Decode(params, &p); err != nil {
 		return nil, err
 	}
 	c := &p.Configuration
-	return form.Sending(p.Message, c.HistoryLength, c.Blocking == nil || *c.Blocking, p.Metadata, c.Push.read())
+	return form.Sending(p.Message, c.HistoryLength, c.Blocking == nil || *c.Blocking, c.Push.read())
 }
 
 // ReadTask reads TaskQueryParams, and TaskIdParams.

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"encoding/json"
 	"time"
 
 	"koine/a2a/internal/base"
@@ -23,13 +22,12 @@ func (Codec) ReadSend(params []byte) (*base.Send, error) {
 			HistoryLength     *int        `json:"historyLength"`
 			Push              *pushConfig `json:"taskPushNotificationConfig"`
 		} `json:"configuration"`
-		Metadata json.RawMessage `json:"metadata"`
 	}
 	if err := base.Decode(params, &p); err != nil {
 		return nil, err
 	}
 	c := &p.Configuration
-	return form.Sending(p.Message, c.HistoryLength, !c.ReturnImmediately, p.Metadata, c.Push.read())
+	return form.Sending(p.Message, c.HistoryLength, !c.ReturnImmediately, c.Push.read())
 }
 
 // ReadTask reads a GetTaskRequest, and those like it.
