@@ -1,11 +1,14 @@
 package courier_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -421,6 +424,59 @@ func TestSealed(t *testing.T) {
 		if strings.Contains(text, "secret") || what != "the state" && strings.Contains(text, "127.0.0.1:1") {
 			t.Errorf("%s: %s", what, text)
 		}
+	}
+}
+
+// In a restored store the hook is lost, and so it is known which server calls it.
+func TestRestored(t *testing.T) {
+	f, d := newOffice(t, open()), newDoor(t, nil)
+	f.set(bob, d.target())
+	var backup bytes.Buffer
+	if _, err := f.store.Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(backup.String(), d.URL) {
+		t.Error("the backup has the address")
+	}
+	f.close()
+	f.dir = t.TempDir()
+	if _, err := kg.Restore(t.Context(), f.dir, []io.Reader{&backup}, kg.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.open(open())
+	_, err := f.courier.State(t.Context(), bob)
+	code(t, err, kg.CodeNotFound)
+	f.eventually("it is said", func() bool { return strings.Contains(f.log.String(), "sealed by another store") })
+	f.send(bob, "1")
+	f.set(carol, d.target())
+	f.send(carol, "2")
+	d.expect("2")
+	f.set(bob, d.target())
+	d.expect("2", "1")
+}
+
+// No more calls are under way than there are places.
+func TestMaxSending(t *testing.T) {
+	o := open()
+	o.MaxSending = 1
+	f := newOffice(t, o)
+	var now, most atomic.Int32
+	d := newDoor(t, func(string, int) int {
+		most.Store(max(most.Load(), now.Add(1)))
+		time.Sleep(time.Millisecond)
+		now.Add(-1)
+		return 200
+	})
+	f.set(bob, d.target())
+	f.set(carol, d.target())
+	for range 10 {
+		f.send(bob, "x")
+		f.send(carol, "x")
+	}
+	f.waits(bob, 0)
+	f.waits(carol, 0)
+	if most.Load() != 1 {
+		t.Errorf("%d calls at a time", most.Load())
 	}
 }
 

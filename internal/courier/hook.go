@@ -45,7 +45,8 @@ func newHook(s *Service, agent kg.AgentID, from *stored, turn *sync.Mutex) *hook
 	return h
 }
 
-// look puts into the queue what waits in the mailbox and was not seen.
+// look puts into the queue what waits in the mailbox and was not seen. Nobody tells the
+// hook of letters meanwhile.
 func (h *hook) look() error {
 	list, at, err := h.service.tasks.Notices(h.ctx, h.agent)
 	if err != nil {

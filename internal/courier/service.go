@@ -109,7 +109,7 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (
 
 // admit tells whether the agent may have a hook.
 func (s *Service) admit(tx *kg.Tx, agent kg.AgentID) error {
-	there, err := any(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: agents.Registered, Graph: agents.Graph}, 1)
+	there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: agents.Registered, Graph: agents.Graph}, 1)
 	if err != nil {
 		return err
 	}
@@ -117,19 +117,19 @@ func (s *Service) admit(tx *kg.Tx, agent kg.AgentID) error {
 		return kg.Errorf(kg.CodeAgentNotFound, "an agent registers before it has a web hook").At("id")
 	}
 	hooks := kg.Pattern{Predicate: records.Property(propTarget), Graph: Graph}
-	full, err := any(tx.MatchOwn, hooks, s.options.MaxHooks)
+	full, err := atLeast(tx.MatchOwn, hooks, s.options.MaxHooks)
 	if err != nil || !full {
 		return err
 	}
 	hooks.Subject = subjectOf(agent)
-	if there, err = any(tx.MatchOwn, hooks, 1); err == nil && !there {
+	if there, err = atLeast(tx.MatchOwn, hooks, 1); err == nil && !there {
 		err = kg.Errorf(kg.CodeOverloaded, "%d agents have a web hook already", s.options.MaxHooks)
 	}
 	return err
 }
 
-// any tells whether there are so many statements.
-func any(match records.Matcher, p kg.Pattern, many int) (bool, error) {
+// atLeast tells whether there are so many statements.
+func atLeast(match records.Matcher, p kg.Pattern, many int) (bool, error) {
 	n := 0
 	for _, err := range match(p) {
 		if err != nil {
@@ -187,7 +187,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller) error {
 		return err
 	}
 	err = s.update(ctx, by, "mailhook/delete", func(tx *kg.Tx) error {
-		there, err := any(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
+		there, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
 		if err != nil {
 			return err
 		}
