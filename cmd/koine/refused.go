@@ -42,8 +42,8 @@ func refusal(e *client.Error) string {
 	}
 	switch {
 	case e.Hint == "":
-	case e.Reason == client.Unauthenticated:
-		text += "\nPut a key or a token into KOINE_KEY." // it speaks of headers
+	case e.Reason == client.Unauthenticated && strings.Contains(e.Hint, "Authorization"):
+		text += "\nPut a key or a token into KOINE_KEY." // which becomes that header
 	default:
 		text += "\n" + e.Hint
 	}

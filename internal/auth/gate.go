@@ -149,7 +149,18 @@ func (g *Gate) holderOf(credential string) (h holder, err error) {
 	if err == nil {
 		err = g.refuses(h)
 	}
-	return h, err
+	return h, hinted(err)
+}
+
+// hinted says what to do about a credential that is no good: the same whatever is wrong
+// with it.
+func hinted(err error) error {
+	if kg.CodeOf(err) != kg.CodeUnauthenticated {
+		return err
+	}
+	e := *kg.AsError(err)
+	e.Hint = "Send the key or token whole, as it was given to you. If it is, get a new one: a key from an administrator of this server, a token from your identity provider."
+	return &e
 }
 
 // nobody is what an unknown key is compared with, so that it takes as long.
@@ -234,7 +245,7 @@ func (g *Gate) hold(h holder, end func(error)) (release func(), err error) {
 	// Asked again under the lock: what changed before this was not told to us,
 	// what changes from now on is.
 	if err := g.refuses(h); err != nil {
-		return nil, err
+		return nil, hinted(err)
 	}
 	g.sessions[s] = struct{}{}
 	g.arm(s)

@@ -84,6 +84,13 @@ func (b *bench) wantRefused(credential string, code kg.Code, message string) {
 	if kg.CodeOf(err) != code || err.Error() != message {
 		b.t.Errorf("got %v (%s), want %s (%s)", err, kg.CodeOf(err), message, code)
 	}
+	hint := "" // what to do, which does not go by what is wrong
+	if code == kg.CodeUnauthenticated {
+		hint = "Send the key or token whole, as it was given to you. If it is, get a new one: a key from an administrator of this server, a token from your identity provider."
+	}
+	if e := kg.AsError(err); e.Hint != hint {
+		b.t.Errorf("%s: the hint is %q", message, e.Hint)
+	}
 }
 
 func (a admitted) wantEnd(t *testing.T, code kg.Code, message string) {

@@ -34,6 +34,8 @@ func (d *door) admit(_ context.Context, credential string, end func(error)) (kg.
 		return p, nil, kg.Errorf(kg.CodePermissionDenied, "the agent is suspended")
 	case credential == "broken":
 		return p, nil, io.ErrUnexpectedEOF
+	case credential == "old":
+		return p, nil, &kg.Error{Code: kg.CodeUnauthenticated, Message: "the credential is not valid", Hint: "Get a new one."}
 	case !ok:
 		return p, nil, kg.Errorf(kg.CodeUnauthenticated, "the credential is not valid")
 	}
@@ -99,6 +101,7 @@ func TestCredentials(t *testing.T) {
 		{"a name alone", "GET", "/changes", []string{"X-Agent-ID: dora"}, 401, none, bare},
 		{"an empty key", "GET", "/changes", []string{"X-API-Key: "}, 401, none, bare},
 		{"wrong", "GET", "/changes", []string{"X-API-Key: wrong"}, 401, `{"error":{"message":"the credential is not valid","data":{"reason":"UNAUTHENTICATED","domain":"koine"}}}`, token},
+		{"old", "GET", "/changes", []string{"X-API-Key: old"}, 401, `{"error":{"message":"the credential is not valid","data":{"reason":"UNAUTHENTICATED","domain":"koine","hint":"Get a new one."}}}`, token},
 		{"another scheme", "GET", "/changes", []string{"Authorization: Basic ZG9yYTpkb3Jh"}, 401, `{"error":{"message":"the Authorization header is: Bearer`, request},
 		{"a bare word", "GET", "/changes", []string{"Authorization: dora"}, 401, `{"error":{"message":"the Authorization header is: Bearer`, request},
 		{"two", "GET", "/changes", []string{"Authorization: Bearer dora", "X-API-Key: dora"}, 401, `{"error":{"message":"one credential is enough`, request},

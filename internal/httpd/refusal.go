@@ -84,7 +84,7 @@ func notAdmitted(err error) *refusal {
 	switch e := kg.AsError(err); e.Code {
 	case kg.CodeUnauthenticated:
 		f := *noCredential
-		f.message, f.hint, f.challenge = e.Message, "", challenge+`, error="invalid_token"`
+		f.message, f.hint, f.challenge = e.Message, e.Hint, challenge+`, error="invalid_token"`
 		return &f
 	case kg.CodePermissionDenied:
 		f := *notForYou
