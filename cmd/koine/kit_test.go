@@ -286,6 +286,24 @@ func TestCompatibilityKit(t *testing.T) {
 				k.Error("nothing came")
 			}
 		},
+		"JSON-RPC 2.0": func(k *kit) {
+			for body, want := range map[string]float64{
+				`{"jsonrpc":"2.0","method":"SendMessage","params":{"foo":"bar"}`:                       -32700,
+				`{"jsonrpc":"aaa","method":"SendMessage","params":{}}`:                                 -32600,
+				`{"jsonrpc":"2.0","params":{}}`:                                                        -32600,
+				`{"jsonrpc":"2.0","method":"SendMessage","params":{},"id":{"bad":"type"}}`:             -32600,
+				`{"jsonrpc":"2.0","method":"SendMessageXXX","id":"3","params":{}}`:                     -32601,
+				`{"jsonrpc":"2.0","method":"SendMessage","id":"4","params":{"":"not_a_dict"}}`:         -32602,
+				`{"jsonrpc":"2.0","method":"SendMessage","id":"4","params":"text"}`:                    -32602,
+				`{"jsonrpc":"2.0","method":"SendMessage","params":{"message":{"parts":"x"}},"id":"5"}`: -32602,
+			} {
+				status, text := ask(k.T, http.MethodPost, k.url, "tck", body)
+				var answer struct{ Error object }
+				if err := json.Unmarshal([]byte(text), &answer); err != nil || status != http.StatusOK || answer.Error["code"] != want {
+					k.Errorf("%s: %d %s", body, status, text)
+				}
+			}
+		},
 		"both addresses, with a slash and without": func(k *kit) {
 			for _, path := range []string{"", "/", "/a2a", "/a2a/"} {
 				other := &kit{k.T, k.url + path}

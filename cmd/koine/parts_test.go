@@ -93,3 +93,33 @@ func TestPartsInEveryProtocol(t *testing.T) {
 		}
 	}
 }
+
+// koine takes no files, and says so before there is a task, in each protocol as that
+// has it.
+func TestKoineTakesNoFiles(t *testing.T) {
+	_, address := startServer(t)
+	for name, row := range map[string]struct {
+		path, body string
+		status     int
+		says       []string
+	}{
+		"1.0": {"/a2a", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"aGk="}]}}}`,
+			http.StatusOK, []string{`"code":-32005`, `"CONTENT_TYPE_NOT_SUPPORTED"`, `"parts[0]"`}},
+		"0.3": {"/a2a", `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"file","file":{"uri":"https://example.org/x"}}]}}}`,
+			http.StatusOK, []string{`"code":-32005`, `"CONTENT_TYPE_NOT_SUPPORTED"`}},
+		"REST": {"/rest/agents/koine/messages", `{"message":[{"type":"file","content":{"bytes":"aGk="}}]}`,
+			http.StatusUnsupportedMediaType, []string{`"INVALID_REQUEST"`, `"reason":"CONTENT_TYPE"`}},
+		"GraphQL": {"/graphql", `{"query":"mutation { sendMessage(input: {to: \"koine\", parts: [{raw: \"aGk=\"}]}) { replayed } }"}`,
+			http.StatusOK, []string{`"code":"CONTENT_TYPE"`}},
+	} {
+		status, text := ask(t, http.MethodPost, address+row.path, "ann", row.body)
+		for _, part := range row.says {
+			if status != row.status || !strings.Contains(text, part) {
+				t.Errorf("%s: %d %s, want %d and %s", name, status, text, row.status, part)
+			}
+		}
+	}
+	if _, text := ask(t, http.MethodPost, address+"/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`); !strings.Contains(text, `"totalSize":0`) {
+		t.Errorf("a task was made: %s", text)
+	}
+}
