@@ -72,6 +72,6 @@ func (t *table) comes(id ChannelID) *entry {
 // unborn is a channel before the commit that makes it is followed.
 func (t *table) unborn(c Channel) *entry {
 	e := t.newEntry(c)
-	e.scope = t.scopes.cell(c.Scope)
+	e.scope = t.scopes.home(c.Scope)
 	return e
 }

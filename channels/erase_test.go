@@ -175,3 +175,51 @@ func TestErasedIsNotCounted(t *testing.T) {
 		t.Errorf("%d are counted", n)
 	}
 }
+
+// Whose scope is erased is there for nobody: channels do not become those of everybody,
+// nor tasks intents.
+func TestErasedScope(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	access := channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}
+	intent := s.scope(t, channels.ScopeDraft{Access: access})
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	var ids []channels.ChannelID
+	for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
+		for _, policy := range []channels.MemberPolicy{channels.ByScope, channels.Explicit} {
+			ids = append(ids, s.makeIn(t, scope, "of "+string(policy), policy, "bob").ID)
+		}
+	}
+	for _, id := range ids {
+		s.say(t, "ann", id, "secret")
+	}
+	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Graph: intent.ID.RecordGraph()}})
+	for _, who := range []string{"ann", "bob", "eve"} {
+		for _, id := range ids {
+			_, err := s.Get(within(t), as(who), id)
+			wantCode(t, who+" finds it", err, kg.CodeChannelNotFound)
+			_, err = s.Publish(within(t), as(who), channels.Publication{Channel: id, Parts: text("hi")})
+			wantCode(t, who+" publishes", err, kg.CodeChannelNotFound)
+		}
+		for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
+			_, err := s.GetScope(within(t), as(who), scope)
+			wantCode(t, who+" sees the scope", err, kg.CodeScopeNotFound)
+			_, err = s.CreateIn(within(t), as(who), scope, channels.Draft{Name: "new"})
+			wantCode(t, who+" makes another", err, kg.CodeScopeNotFound)
+		}
+		if list, _, err := s.List(within(t), as(who), channels.Listing{}); err != nil || len(list) != 0 {
+			t.Errorf("%s lists %v, %v", who, list, err)
+		}
+		if page, _, _, err := s.Inbox(within(t), as(who), channels.InboxQuery{}); err != nil || len(page) != 0 {
+			t.Errorf("%s is told %v, %v", who, page, err)
+		}
+		snapshot, err := s.store.View(within(t), kg.View{Principal: as(who).Principal, AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := snapshot.Count(kg.Pattern{Predicate: kg.Parts}); err != nil || n != 0 {
+			t.Errorf("%s counts %d contents, %v", who, n, err)
+		}
+		snapshot.Close()
+	}
+	s.make(t, channels.Private) // the others go on
+}

@@ -110,7 +110,7 @@ func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, fro
 	of := selection{
 		list: func() []ChannelID { return s.table.within(scope) },
 		has: func(e *entry) bool {
-			return e != nil && e.Scope != "" && (e.Scope == scope || e.scope.get().Parent == scope) && e.as(reader).reads(agent)
+			return e.as(reader).reads(agent) && e.Scope != "" && (e.Scope == scope || e.scope.get().Parent == scope)
 		},
 		patterns: []kg.Pattern{{Predicate: propScope}}, // of any: tasks come later, too
 	}

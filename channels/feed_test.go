@@ -312,3 +312,54 @@ func TestFeedsAreStreams(t *testing.T) {
 		f.Close()
 	}
 }
+
+// A feed of a scope that follows what comes is told of channels and tasks that come later.
+func TestStreamScopeLive(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	access := channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}
+	intent := s.scope(t, channels.ScopeDraft{Access: access})
+	c := s.makeIn(t, intent.ID, "room", channels.ByScope)
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	feed, err := s.StreamScope(ctx, as("bob"), intent.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	came := make(chan channels.MessageID)
+	go func() { // which waits for what comes all the time
+		defer close(came)
+		for d, err := range feed.Messages() {
+			if err != nil {
+				return
+			}
+			came <- d.ID
+		}
+	}()
+	told := func(what string, m *channels.Message) {
+		t.Helper()
+		if id := <-came; id != m.ID { // "" at the end
+			t.Fatalf("%s: told %q, want %s", what, id, m.ID)
+		}
+	}
+	first := func(scope channels.ScopeID, name string) *channels.Message {
+		t.Helper()
+		r, err := s.PublishByName(within(t), as("ann"), scope, name, channels.Publication{Parts: text("first")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Message
+	}
+	told("what stands", s.say(t, "ann", c.ID, "one"))
+	told("what comes", s.say(t, "ann", c.ID, "two"))
+	told("a later channel", first(intent.ID, "later"))
+	told("behind it", s.say(t, "ann", c.ID, "behind"))
+	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: access})
+	m := first(task.ID, "of a task")
+	told("a channel of a later task", m)
+	told("what comes there", s.say(t, "ann", m.Channel, "two"))
+	first(s.scope(t, channels.ScopeDraft{Access: access}).ID, "elsewhere")
+	told("and not what comes elsewhere", s.say(t, "ann", c.ID, "three"))
+	cancel()
+	<-came
+}

@@ -136,9 +136,10 @@ func (e *entry) admits(agent kg.AgentID) bool {
 }
 
 // managedBy tells whether the agent manages the channel because it runs the scope,
-// or the intent of the task, that the channel belongs to.
+// or the intent of the task, that the channel belongs to. Who runs a task needs access
+// to its intent for that, as for everything.
 func (e *entry) managedBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && !e.in.everywhere().holds(agent, false, e.now())
+	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && e.admits(agent) && !e.in.everywhere().holds(agent, false, e.now())
 }
 
 // loadScopes reads the scopes that the store has. The table is locked.

@@ -414,3 +414,45 @@ func TestCreatorManages(t *testing.T) {
 	wantCode(t, "demoted", add("cleo", free.ID, "bob", ""), "")
 	wantCode(t, "outside of a scope", add("bob", free.ID, "dora", ""), kg.CodePermissionDenied)
 }
+
+// Who runs a task and has no access to its intent any more manages nothing in it; with a
+// role that gives access, it does as long as it has the role.
+func TestRunnerWithoutAccess(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"dev"}}})
+	task, err := s.CreateScope(within(t), as("bob"), channels.ScopeDraft{Parent: intent.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.CreateIn(within(t), as("ann"), task.ID, channels.Draft{Name: "room"}) // whose intent it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	manages := func(by channels.Caller, want kg.Code) {
+		t.Helper()
+		_, err := s.Get(within(t), by, c.ID)
+		wantCode(t, "finds it", err, want)
+		_, err = s.AddMember(within(t), by, c.ID, "bob", "")
+		wantCode(t, "adds", err, want)
+		topic := "new"
+		now, err := s.Get(within(t), as("ann"), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Update(within(t), by, c.ID, channels.Revision{ExpectedVersion: now.Version, Topic: &topic})
+		wantCode(t, "changes it", err, want)
+		_, err = s.GetScope(within(t), by, task.ID)
+		if got := kg.CodeOf(err); (got == "") != (want == "") {
+			t.Errorf("the task: %v", err)
+		}
+	}
+	manages(as("bob"), "")
+	manages(withRole("bob", "dev"), "")
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeRevision{ExpectedVersion: 1, Access: &channels.ScopeAccess{Roles: []string{"dev"}}})
+	wantCode(t, "the intent", err, "")
+	manages(as("bob"), kg.CodeChannelNotFound)
+	manages(withRole("bob", "dev"), "")
+	wantCode(t, "deletes", s.Delete(within(t), as("bob"), c.ID), kg.CodeChannelNotFound)
+	_, err = s.CloseChannel(within(t), as("bob"), c.ID, "")
+	wantCode(t, "closes", err, kg.CodeChannelNotFound)
+}

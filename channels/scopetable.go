@@ -36,6 +36,18 @@ func (t *scopeTable) cell(id ScopeID) *scopeCell {
 	return c.(*scopeCell)
 }
 
+// home is where the scope stands that something belongs to, nil for "". One that is not
+// there, because it was erased, admits nobody.
+func (t *scopeTable) home(id ScopeID) *scopeCell {
+	if id == "" {
+		return nil
+	}
+	if c := t.cell(id); c != nil {
+		return c
+	}
+	return new(scopeCell)
+}
+
 // get is the scope as it is now, nil for one that was never there.
 func (t *scopeTable) get(id ScopeID) *scope { return t.cell(id).get() }
 
@@ -61,9 +73,8 @@ func (t *scopeTable) put(s *Scope) (before, now *scope) {
 		t.ids.Insert(s.ID)
 	}
 	before = cell.get()
-	now = &scope{Scope: *s}
+	now = &scope{Scope: *s, parent: t.home(s.Parent)}
 	if s.Parent != "" {
-		now.parent = t.cell(s.Parent)
 		t.of(s.Parent).tasks.Insert(s.ID)
 	}
 	cell.now.Store(now)

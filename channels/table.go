@@ -176,7 +176,7 @@ func (t *table) wake(list bars) {
 func (t *table) put(c *Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
-	now.scope = t.scopes.cell(c.Scope)
+	now.scope = t.scopes.home(c.Scope)
 	if now.deleted && before != nil && !before.deleted {
 		now.last = before
 	}
