@@ -72,6 +72,9 @@ func (e *Error) listed() *Error {
 	}
 	return e.with(func(d *details) {
 		d.listed = true
+		if d.Field == "to" {
+			d.Field = "" // who is asked is said by the address
+		}
 		name, ok := coreReasons[e.Code]
 		if !ok || d.Domain == coreDomain {
 			return

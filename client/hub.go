@@ -97,7 +97,8 @@ func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
 // Mailbox tells what the agent is asked, what waits first, until the caller stops, the
 // context ends, or there is an error, which is the last thing told. It connects again
 // by itself. A letter is told again, on a new connection, while no state of its task was
-// reported: who works on it for long reports TaskWorking first.
+// reported: who works on it for long reports TaskWorking first. An agent that is not
+// registered, or deregisters, has none: AGENT_NOT_FOUND.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		connect := sse.NewRequest(http.MethodGet, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox", nil, nil)

@@ -16,6 +16,12 @@ const (
 	codePath   = "PATH_NOT_FOUND"
 )
 
+// Why a mailbox ends, where it is no error of the domain.
+const (
+	codeShutdown = "SERVER_SHUTDOWN"
+	codeSlow     = "SLOW_CONSUMER"
+)
+
 // errorRow is the HTTP status of a kg.Code, which is itself the code on the wire.
 type errorRow struct {
 	code   kg.Code

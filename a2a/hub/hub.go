@@ -43,6 +43,7 @@ type Handler struct {
 	deps    Deps
 	options Options
 	routes  *rest.Routes
+	open    openMailboxes
 }
 
 // NewHandler makes the handler.
@@ -92,6 +93,9 @@ func (h *Handler) endpoint(w http.ResponseWriter, r *http.Request) {
 	}
 	endpoint.ServeHTTP(w, r)
 }
+
+// Deregistered says that an agent has deregistered: its mailboxes end.
+func (h *Handler) Deregistered(agent kg.AgentID) { h.open.end(agent, errUnregistered()) }
 
 // agentPage is what GET /agents answers.
 type agentPage struct {

@@ -43,7 +43,15 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return 0, nil, err
 	}
 	// Who has its mailbox open is there.
-	ctx := caller.With(r.Context(), who)
+	ctx, leave := h.open.add(caller.With(r.Context(), who), who.Actor)
+	defer leave()
+	// Asked behind that: who deregisters now ends it.
+	if _, err := h.deps.Agents.Get(ctx, who.Actor); err != nil {
+		if kg.CodeOf(err) == kg.CodeAgentNotFound {
+			err = errUnregistered()
+		}
+		return 0, nil, err
+	}
 	out, err := h.deps.Streams.Open(ctx, sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
 		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{h.endOf(ctx, reason)})}, true
 	}})
@@ -62,6 +70,13 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return 0, nil, refusedStream(err)
 	}
 	return 0, nil, nil // what ended it was said in it
+}
+
+// errUnregistered is what an agent is told to which nobody could write.
+func errUnregistered() *kg.Error {
+	e := kg.Errorf(kg.CodeAgentNotFound, "the agent is not registered: nobody can write to it").At("id")
+	e.Hint = "Register it first: PUT /agents/<id>."
+	return e
 }
 
 func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
@@ -93,9 +108,9 @@ func refusedStream(err error) error {
 func (h *Handler) endOf(ctx context.Context, reason error) *wireError {
 	switch {
 	case errors.Is(reason, sse.ErrShutdown):
-		return &wireError{Code: string(kg.CodeClosed), Message: "the server is shutting down"}
+		return &wireError{Code: codeShutdown, Message: "the server is shutting down"}
 	case errors.Is(reason, sse.ErrSlowConsumer):
-		return &wireError{Code: string(kg.CodeResync), Message: "the client did not take the letters in time: open the mailbox again"}
+		return &wireError{Code: codeSlow, Message: "the client did not take the letters in time: open the mailbox again"}
 	case errors.Is(reason, context.DeadlineExceeded):
 		return &wireError{Code: string(kg.CodeTimeout), Message: "the stream's time is over"}
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // directory is where agents register. One that deregisters leaves all channels, and
-// what is written down of its presence, and its web hook, goes.
-func (t *trust) directory(store *kg.Store) *agents.Directory {
+// what is written down of its presence, and its web hook, goes; then gone is called.
+func (t *trust) directory(store *kg.Store, gone func(kg.AgentID)) *agents.Directory {
 	return agents.NewDirectory(store, agents.DirectoryOptions{
 		Self:     itself(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Of(id).Status) },
@@ -26,6 +26,7 @@ func (t *trust) directory(store *kg.Store) *agents.Directory {
 			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 			return err
 		},
+		Gone: gone,
 	})
 }
 

@@ -118,7 +118,11 @@ func TestAgentBehindTheHub(t *testing.T) {
 	if status, text := card(); status != http.StatusNotFound || !strings.Contains(text, `"AGENT_NOT_FOUND"`) {
 		t.Errorf("got %d %s", status, text)
 	}
-	tells(t, sendTo(t, url, "bot", "ann", "early", ""), `"AGENT_NOT_FOUND"`)
+	if text := sendTo(t, url, "bot", "ann", "early", ""); !strings.Contains(text, `"AGENT_NOT_FOUND"`) || strings.Contains(text, `"field"`) {
+		t.Errorf("got %s", text)
+	}
+	_, early := ask(t, http.MethodPost, url+"/rest/agents/bot/messages", "ann", `{"message":[{"type":"text","content":"early"}]}`)
+	tells(t, early, `"code":"AGENT_NOT_FOUND"`, `"field":"agentId"`)
 	const said = `{"name":"Bot","description":"knows the weather","version":"1","capabilities":["weather"],"x-own":[1]}`
 	for _, want := range []int{http.StatusCreated, http.StatusOK} {
 		if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", said); status != want {
@@ -230,6 +234,7 @@ func TestHubRefuses(t *testing.T) {
 		{"GET", "/agents/bot/mailbox", "", "", 401, "UNAUTHENTICATED"},
 		{"GET", "/agents/bot/mailbox", eve, "", 403, "SOURCE_FORBIDDEN"},
 		{"GET", "/agents/koine/mailbox", k.admin, "", 404, "AGENT_NOT_FOUND"},
+		{"GET", "/agents/eve/mailbox", eve, "", 404, "AGENT_NOT_FOUND"},
 		{"POST", "/agents/bot/mailbox/" + id, eve, `{"state":"TASK_STATE_COMPLETED"}`, 403, "SOURCE_FORBIDDEN"},
 		{"POST", "/agents/eve/mailbox/" + id, eve, `{"state":"TASK_STATE_COMPLETED"}`, 404, "TASK_NOT_FOUND"},
 		{"POST", "/agents/ann/mailbox/" + id, ann, `{"state":"TASK_STATE_COMPLETED"}`, 404, "TASK_NOT_FOUND"},
@@ -259,12 +264,18 @@ func TestHubRefuses(t *testing.T) {
 		{"GET", "/agents/bot/nothing", eve, "", 404, "PATH_NOT_FOUND"},
 	} {
 		status, text := k.send(row.method, row.path, row.who, row.body)
-		if status != row.status || !strings.Contains(text, `"`+row.code+`"`) {
+		if status != row.status || !strings.HasPrefix(text, `{"error":{"code":"`+row.code+`"`) {
 			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, text, row.status, row.code)
 		}
 	}
-	// A mailbox ends with its key, and says so.
+	// A mailbox ends when its agent deregisters, and with its key, and says so.
 	last := k.stream(http.MethodGet, "/agents/bot/mailbox", bot, "")
+	if status, text := k.send(http.MethodDelete, "/agents/bot", bot, ""); status != http.StatusNoContent {
+		t.Errorf("got %d %s", status, text)
+	}
+	tells(t, last(), `"error":{"code":"AGENT_NOT_FOUND"`)
+	k.send(http.MethodPut, "/agents/bot", bot, `{}`)
+	last = k.stream(http.MethodGet, "/agents/bot/mailbox", bot, "")
 	keyID := strings.Split(bot, "_")[2]
 	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(id: "`+keyID+`") { id } }`), keyID)
 	tells(t, last(), `"error":{"code":"UNAUTHENTICATED"`)

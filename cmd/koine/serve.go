@@ -152,7 +152,8 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
-	directory := trust.directory(store)
+	var behind *hub.Handler
+	directory := trust.directory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.tasks(log, who), c.notifications(log)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
@@ -185,9 +186,9 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	card := a2a.NewCardHandler(about)
 	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
 	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
-	behind := hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
+	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.Refused})
-	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Plain, "/agents/": httpd.Plain, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
+	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
 		server.Handle(pattern, form, behind)
 	}
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())

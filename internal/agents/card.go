@@ -3,7 +3,6 @@ package agents
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -120,9 +119,11 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 }
 
 func mistyped(field string, err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return kg.Errorf(kg.CodeInvalid, "is not to be %s", wrong.Value).At(field)
+	if inner, should, ok := plainjson.Mistyped(err); ok {
+		if inner != "" {
+			field += "." + inner
+		}
+		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
 	return kg.Errorf(kg.CodeInvalid, "is no JSON").At(field)
 }

@@ -32,6 +32,8 @@ type DirectoryOptions struct {
 	// Left is called before that: what it does may be repeated, and an error of it is one
 	// of Deregister.
 	Left func(context.Context, kg.AgentID) error
+	// Gone is called behind that commit.
+	Gone func(kg.AgentID)
 }
 
 // NewDirectory works on the records in the store.
@@ -45,6 +47,9 @@ func NewDirectory(store records.Store, o DirectoryOptions) *Directory {
 	}
 	if o.Left == nil {
 		o.Left = func(context.Context, kg.AgentID) error { return nil }
+	}
+	if o.Gone == nil {
+		o.Gone = func(kg.AgentID) {}
 	}
 	return &Directory{store, o}
 }
@@ -328,7 +333,7 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 	if err := d.options.Left(ctx, id); err != nil {
 		return err
 	}
-	return d.update(ctx, by, id, "agents/deregister", func(tx *kg.Tx, known *Record) error {
+	err = d.update(ctx, by, id, "agents/deregister", func(tx *kg.Tx, known *Record) error {
 		if err := registered(tx, known); err != nil {
 			return err
 		}
@@ -337,6 +342,10 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 		}
 		return d.options.Leaving(tx, id)
 	})
+	if err == nil {
+		d.options.Gone(id)
+	}
+	return err
 }
 
 // Card is what is known of an agent as JSON (Card). Everybody who is let in may see it.

@@ -65,6 +65,8 @@ func knowing(d *door) *httpd.Server {
 	s.HandleRPC(who)
 	s.HandleSocket("/graphql", httpd.GraphQL, who)
 	s.Handle("GET /changes", httpd.Plain, who)
+	s.Handle("/agents", httpd.Coded, who)
+	s.Handle("/rest", httpd.Named, who)
 	s.HandlePublic("GET /schema", httpd.Plain, who)
 	s.HandleAdmin("POST /check", "", httpd.Plain, who)
 	return s
@@ -109,6 +111,8 @@ func TestCredentials(t *testing.T) {
 		{"a fault of ours", "GET", "/changes", []string{"X-API-Key: broken"}, 500, `{"error":{"message":"Internal error"`, ""},
 		{"JSON-RPC", "POST", "/", nil, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,"message":"this server wants`, bare},
 		{"JSON-RPC at /a2a/", "POST", "/a2a/", []string{"X-API-Key: wrong"}, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,"message":"the credential is not valid"`, token},
+		{"the hub", "GET", "/agents", nil, 401, `{"error":{"code":"UNAUTHENTICATED","message":"this server wants to know who is calling","details":{"hint":`, bare},
+		{"the REST protocol", "GET", "/rest", nil, 401, `{"error":{"code":"AUTHENTICATION_ERROR","message":"this server wants to know who is calling","details":{"reason":"UNAUTHENTICATED","hint":`, bare},
 		{"GraphQL", "POST", "/graphql", nil, 401, `{"errors":[{"message":"this server wants to know who is calling","extensions":{"code":"UNAUTHENTICATED"`, bare},
 		{"the page of a browser", "GET", "/", nil, 200, "koine: one knowledge graph", ""},
 		{"health", "GET", "/healthz", nil, 200, `{"status":"ok"}`, ""},

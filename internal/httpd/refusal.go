@@ -21,8 +21,9 @@ const (
 	JSONRPC
 	// GraphQL: {"errors": [{"message": …, "extensions": {…}}]}.
 	GraphQL
-	// Named: {"error": {"code": "…", "message": …, "details": {…}}}, with the codes of
-	// the REST protocol of agents and tasks.
+	// Coded: {"error": {"code": "…", "message": …, "details": {…}}}, with koine's codes.
+	Coded
+	// Named is Coded with the codes of the REST protocol of agents and tasks.
 	Named
 )
 
@@ -109,12 +110,15 @@ type (
 	namedError struct {
 		Code    string       `json:"code"`
 		Message string       `json:"message"`
-		Details namedDetails `json:"details"`
+		Details namedDetails `json:"details,omitzero"`
 	}
 	namedDetails struct {
-		Reason       string `json:"reason"`
+		Reason       string `json:"reason,omitempty"`
 		Hint         string `json:"hint,omitempty"`
 		RetryAfterMs int    `json:"retryAfterMs,omitempty"`
+	}
+	namedFailure struct {
+		Error namedError `json:"error"`
 	}
 	graphQLError struct {
 		Message    string            `json:"message"`
@@ -141,11 +145,10 @@ func (f *refusal) body(form Form) any {
 		return struct {
 			Errors []graphQLError `json:"errors"`
 		}{[]graphQLError{{f.message, graphQLExtensions{f.reason, f.hint, f.retry * 1000}}}}
-	}
-	if form == Named {
-		return struct {
-			Error namedError `json:"error"`
-		}{namedError{f.name(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
+	case Coded:
+		return namedFailure{namedError{f.reason, f.message, namedDetails{"", f.hint, f.retry * 1000}}}
+	case Named:
+		return namedFailure{namedError{f.name(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
 	}
 	return struct {
 		Error refusalError `json:"error"`

@@ -44,12 +44,11 @@ func Body(w http.ResponseWriter, r *http.Request, most int64, types ...string) (
 // Errors: CodeInvalid, with the member that is of another type.
 func Decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &wrong):
-		return kg.Errorf(kg.CodeInvalid, "is not to be %s", wrong.Value).At(wrong.Field)
+	}
+	if field, should, ok := plainjson.Mistyped(err); ok {
+		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
 	return kg.Errorf(kg.CodeInvalid, "the body is no JSON: %s", err)
 }

@@ -75,7 +75,9 @@ func (t *Target) checkURL(allowPrivate bool) error {
 		return nil
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !public(ip) || strings.EqualFold(u.Hostname(), "localhost") {
-		return kg.Errorf(kg.CodeInvalid, "is not an address of the public network").At("url")
+		e := kg.Errorf(kg.CodeInvalid, "is not an address of the public network").At("url")
+		e.Hint = "A server that is to call private networks too is started with --allow-private-webhooks."
+		return e
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package base
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"koine/internal/plainjson"
@@ -18,26 +17,13 @@ func Decode(raw []byte, into any) error {
 	if err == nil {
 		err = json.Unmarshal(raw, into)
 	}
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &wrong):
-		return kg.Errorf(kg.CodeInvalid, "is not to be %s", article(wrong.Value)).At(wrong.Field)
+	}
+	if field, should, ok := plainjson.Mistyped(err); ok {
+		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
 	return kg.AsError(err)
-}
-
-// article puts what a JSON value is into a sentence.
-func article(kind string) string {
-	kind, _, _ = strings.Cut(kind, " ")
-	switch kind {
-	case "object", "array":
-		return "an " + kind
-	case "bool":
-		return "true or false"
-	}
-	return "a " + kind
 }
 
 // own are the members whose content is their sender's own, and stays as it is.

@@ -80,7 +80,9 @@ func readState(text string) (tasks.State, error) {
 			return state, nil
 		}
 	}
-	return "", kg.Errorf(kg.CodeInvalid, "is no state of a task")
+	e := kg.Errorf(kg.CodeInvalid, "is no state of a task")
+	e.Hint = "States are written as in TASK_STATE_COMPLETED."
+	return "", e
 }
 
 // Task is a Task.

@@ -101,7 +101,11 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 			continue
 		}
 		out := &wireError{Code: row.name, Message: e.Message, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter)}
-		return out.with(details{Field: e.Field, Hint: e.Hint, Reason: string(e.Code)})
+		field := e.Field
+		if field == "to" {
+			field = "agentId" // as it is called here
+		}
+		return out.with(details{Field: field, Hint: e.Hint, Reason: string(e.Code)})
 	}
 	h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)
 	out := &wireError{Code: codeInternal, Message: "an internal error", status: http.StatusInternalServerError}

@@ -1,0 +1,34 @@
+package plainjson
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+)
+
+// Mistyped says of an error of encoding/json which member has a value of another kind
+// than it should, and what it should be: "is a list". It is false for other errors.
+func Mistyped(err error) (field, should string, ok bool) {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return "", "", false
+	}
+	return wrong.Field, "is " + kindOf(wrong.Type), true
+}
+
+// kindOf is what JSON calls a value of the type, with its article.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
+}
