@@ -221,5 +221,47 @@ func TestErasedScope(t *testing.T) {
 		}
 		snapshot.Close()
 	}
+	snapshot, err := s.store.View(within(t), kg.View{Principal: admin("root").Principal, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	if n, err := snapshot.Count(kg.Pattern{Predicate: kg.Parts}); err != nil || n != uint64(len(ids)) {
+		t.Errorf("an administrator counts %d contents, %v", n, err)
+	}
 	s.make(t, channels.Private) // the others go on
+}
+
+// A channel whose record is erased is not there any more, for anybody; one of two agents
+// begins anew, behind the numbers that were given.
+func TestErasedRecord(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Public, "bob")
+	s.say(t, "bob", c.ID, "secret")
+	psst := channels.Publication{To: "bob", Parts: text("secret")}
+	direct, err := s.Publish(within(t), as("ann"), psst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []channels.ChannelID{c.ID, direct.Message.Channel} {
+		s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Graph: id.RecordGraph()}})
+	}
+	for _, by := range []channels.Caller{as("ann"), as("bob"), as("eve"), admin("root")} {
+		_, err := s.Get(within(t), by, c.ID)
+		wantCode(t, "finds it", err, kg.CodeChannelNotFound)
+		_, err = s.Publish(within(t), by, channels.Publication{Channel: c.ID, Parts: text("hi")})
+		wantCode(t, "publishes", err, kg.CodeChannelNotFound)
+		snapshot, err := s.store.View(within(t), kg.View{Principal: by.Principal, AllGraphs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := snapshot.Count(kg.Pattern{Predicate: kg.Parts}); err != nil || n != 0 {
+			t.Errorf("%s counts %d contents, %v", by.Principal.ID, n, err)
+		}
+		snapshot.Close()
+	}
+	again, err := s.Publish(within(t), as("bob"), channels.Publication{To: "ann", Parts: text("anew")})
+	if err != nil || again.Message.Channel != direct.Message.Channel || again.Message.Sequence != 2 {
+		t.Errorf("anew: %+v, %v", again, err)
+	}
 }
