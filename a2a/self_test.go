@@ -48,6 +48,27 @@ func TestLargeResultsComeInChunks(t *testing.T) {
 	}
 }
 
+// A message that koine answers is written twice: with its task, and with the answer and
+// the end.
+func TestAMessageIsTwoCommits(t *testing.T) {
+	s := newTestServer(t)
+	ann := s.large(t)
+	before := s.store.Head().Revision
+	sent, err := s.tasks.Send(t.Context(), ann, tasks.Sending{
+		To: "agent://self", Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart(`{ entity(iri: "urn:x:s") { iri } }`)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := s.tasks.Wait(t.Context(), ann, sent.Task, tasks.Whole)
+	if err != nil || task.Status.State != tasks.Completed || len(task.Artifacts) != 1 {
+		t.Fatal(task, err)
+	}
+	if n := s.store.Head().Revision - before; n != 2 {
+		t.Errorf("%d commits, want 2", n)
+	}
+}
+
 // large puts an entity into the graph, of which all values are more than one part holds.
 func (s *testServer) large(t *testing.T) (ann caller.Caller) {
 	t.Helper()
