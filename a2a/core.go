@@ -236,6 +236,12 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		return nil, err
 	}
 	by := c.caller
+	first := func(t *tasks.Task) *tasks.Task {
+		if p.History >= 0 {
+			t.History = t.History[max(len(t.History)-p.History, 0):]
+		}
+		return t
+	}
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
 		// Of a task that goes on, the stream begins before the message, so that nothing
 		// that comes of it is missed.
@@ -255,12 +261,12 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		case sent.Answer != nil:
 			return answerFeed(v.Result(v.Message(sent.Answer, base.About{Context: p.Context}))), nil
 		case st != nil:
-			return h.taskFeed(v, st.Task, st), nil
+			return h.taskFeed(v, first(st.Task), st), nil
 		}
 		if st, err = h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.Behind(sent.Task)); err != nil {
 			return nil, err
 		}
-		return h.taskFeed(v, sent.Task, st), nil
+		return h.taskFeed(v, first(sent.Task), st), nil
 	}}, nil
 }
 

@@ -41,7 +41,7 @@ func (self) Answer(context.Context, caller.Caller, *tasks.Message) (*tasks.Messa
 }
 
 // Work does what the parts of the message ask for, one after the other. The last
-// result completes the task in the same commit.
+// result completes the task in the same commit; an update that is refused rejects it.
 func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	out := &outcome{job: j}
 	ctx = caller.With(ctx, j.By)
@@ -60,9 +60,11 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 			return domainError(err).At(index("parts", i))
 		}
 		if o.summary != nil {
-			out.say(o.summary(result))
+			said := o.summary(result)
+			out.say(said.text)
+			out.refused = said.refused
 		}
-		if err := out.handOver(ctx, i, o.method, result); err != nil {
+		if err := out.handOver(ctx, i, o.method, result); err != nil || out.refused {
 			return err
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"koine/a2a"
 	"koine/internal/caller"
+	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -87,4 +89,32 @@ func (s *testServer) large(t *testing.T) (ann caller.Caller) {
 		t.Fatal(err)
 	}
 	return ann
+}
+
+// What a rule refuses rejects the task, or fails it, and says so; parts behind it are
+// not carried out, and nothing is changed.
+func TestRulesRefuseMessages(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{Verifier: rules{}}, sse.Options{}, a2a.Options{})
+	for value, want := range map[string][]string{
+		"unlikely": {`"state":"TASK_STATE_REJECTED"`, `"text":"Rejected - Constraint Violation: 0 statements changed. nothing is unlikely"`,
+			`"artifactId":"result-1"`, `"success":false`},
+		"forbidden": {`"state":"TASK_STATE_FAILED"`, `"text":"parts[0]: Forbidden: one does not say that"`},
+	} {
+		part := func(value string) string {
+			return `{"data":{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":"` + value + `"}}}]}}`
+		}
+		got := answer(t, s.send(t, []byte("POST /self\nContent-Type: application/json\nX-Agent-ID: ann\n\n"+
+			`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-`+value+`","role":"ROLE_USER","parts":[`+part(value)+`,`+part("fine")+`]},"configuration":{"historyLength":0}}}`), nil))
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: no %s in %s", value, text, got)
+			}
+		}
+		if strings.Contains(got, "result-2") {
+			t.Errorf("%s: what is behind it was carried out: %s", value, got)
+		}
+	}
+	if got := s.call(t, "ann", "knowledge/query", `{"query":"{ entity(iri: \"urn:s\") { values(predicate: \"urn:p\") } }"}`); strings.Contains(got, "fine") {
+		t.Errorf("the graph: %s", got)
+	}
 }

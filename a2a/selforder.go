@@ -16,7 +16,13 @@ type order struct {
 	method  string // "" where there is nothing to do
 	params  map[string]json.RawMessage
 	say     string
-	summary func(result []byte) string // for people; nil where the result says it all
+	summary func(result []byte) summary // nil where the result says it all
+}
+
+// summary is a result in words, for people.
+type summary struct {
+	text    string
+	refused bool // what was ordered was not done
 }
 
 // help is what koine tells about itself.
@@ -80,20 +86,21 @@ func orderInData(data json.RawMessage) (*order, error) {
 }
 
 // sayUpdate says what became of an update.
-func sayUpdate(result []byte) string {
+func sayUpdate(result []byte) summary {
 	var r struct {
+		Success             bool
 		StatementsAffected  int
 		VerificationStatus  string
 		VerificationDetails string
 	}
 	if json.Unmarshal(result, &r) != nil {
-		return ""
+		return summary{}
 	}
 	text := fmt.Sprintf("%s: %s changed.", r.VerificationStatus, count(r.StatementsAffected, "statement"))
 	if r.VerificationDetails != "" {
 		text += " " + r.VerificationDetails
 	}
-	return text
+	return summary{text, !r.Success}
 }
 
 func count(n int, what string) string {

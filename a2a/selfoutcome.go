@@ -13,9 +13,10 @@ import (
 // outcome is what comes of a message to koine: artifacts, and what is said with the
 // last of them.
 type outcome struct {
-	job   *tasks.Job
-	said  []string
-	ended bool
+	job     *tasks.Job
+	said    []string
+	refused bool // the last of what was ordered
+	ended   bool
 }
 
 func (o *outcome) say(text string) {
@@ -31,7 +32,7 @@ const pieceBytes = tasks.MaxMessageBytes / 4 * 3 / 3 * 3
 // is too large, pieces of the JSON as a file, chunk by chunk.
 func (o *outcome) handOver(ctx context.Context, n int, name string, result json.RawMessage) error {
 	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: name, Complete: true}
-	last := n == len(o.job.Message.Parts)-1
+	last := n == len(o.job.Message.Parts)-1 || o.refused
 	if len(result) <= tasks.MaxMessageBytes {
 		a.Parts = []tasks.Part{tasks.DataPart(result)}
 		return o.report(ctx, tasks.Chunk{Artifact: a}, last)
@@ -49,11 +50,14 @@ func (o *outcome) handOver(ctx context.Context, n int, name string, result json.
 	return nil
 }
 
-// report hands a chunk over, and completes the task with the last.
+// report hands a chunk over, and ends the task with the last.
 func (o *outcome) report(ctx context.Context, c tasks.Chunk, last bool) error {
 	r := tasks.Report{Artifacts: []tasks.Chunk{c}}
 	if last {
 		r.State, r.Message, o.ended = tasks.Completed, o.message(), true
+		if o.refused {
+			r.State = tasks.Rejected
+		}
 	}
 	return o.job.Report(ctx, r)
 }

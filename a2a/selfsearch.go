@@ -53,7 +53,7 @@ func searchFor(text string) (*order, error) {
 	}
 	return &order{
 		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(searchQuery), "variables": variables},
-		summary: func(result []byte) string { return sayFound(words, result) },
+		summary: func(result []byte) summary { return summary{text: sayFound(words, result)} },
 	}, nil
 }
 
