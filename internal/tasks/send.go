@@ -38,7 +38,7 @@ type Sending struct {
 type Sent struct {
 	Task   *Task
 	Answer *Message
-	// Number is that of the message in the task; 0 where it was sent before.
+	// Number is that of the message in the task.
 	Number int
 	// Replayed tells that the same message was sent before: Task is that of then.
 	Replayed bool
@@ -147,9 +147,9 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	at, err := s.update(ctx, by, "message/send", func(tx *kg.Tx) error {
 		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
 		if !once.IsZero() {
-			first, err := sentBefore(tx, agent, once)
+			first, n, err := sentBefore(tx, once)
 			if err != nil || first != "" {
-				id, replayed = first, true
+				id, number, replayed = first, n, true
 				return err
 			}
 		}
@@ -192,17 +192,18 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 	return &Sent{Task: t, Number: number, Replayed: replayed}, err
 }
 
-// sentBefore is the task that the same message went to.
-func sentBefore(tx *kg.Tx, agent kg.AgentID, once kg.Term) (TaskID, error) {
+// sentBefore is the task that the same message went to, and its number there; "" for a
+// message that is new.
+func sentBefore(tx *kg.Tx, once kg.Term) (TaskID, int, error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOnce), Object: once}) {
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
-		if id := idOf(st.Subject); id != "" {
-			return id, nil
+		if id, n := messageNumber(st.Subject); id.valid() {
+			return id, n, nil
 		}
 	}
-	return "", nil
+	return "", 0, nil
 }
 
 // edit begins with the task that the message is for.
@@ -258,7 +259,7 @@ func (e *edit) take(m *Message, once kg.Term) error {
 		return err
 	}
 	if !once.IsZero() {
-		if err := e.state(kg.Add, e.task.ID.Entity(), records.Property(propOnce), once); err != nil {
+		if err := e.state(kg.Add, e.task.ID.message(n), records.Property(propOnce), once); err != nil {
 			return err
 		}
 	}

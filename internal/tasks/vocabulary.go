@@ -27,9 +27,6 @@ const (
 	propCreated  = "taskCreatedAt"
 	propVersion  = "taskVersion"
 	propOpen     = "taskOpen" // names the handler until the task ends
-	// propOnce is the hash of creator, message id and content of what made or went on
-	// with the task.
-	propOnce = "taskOnce"
 )
 
 // The properties of a journal of tasks: whose it is. They are there from its first task
@@ -50,6 +47,9 @@ const (
 	propExtensions = "taskExtensions"
 	propReferences = "taskReference"
 	propSaid       = "taskSaidAt"
+	// propOnce is the hash of author, message id and content of what made or went on with
+	// the task.
+	propOnce = "taskOnce"
 	// propMail names the handler for as long as it has said nothing since the message.
 	propMail     = "taskMail"
 	propName     = "taskArtifactName"

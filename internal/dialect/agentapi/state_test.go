@@ -173,3 +173,55 @@ func TestPartsComeBack(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// The same message is taken once, and the answer to it is the same: over REST, and on a
+// socket. The id with another content is another message.
+func TestSentAgain(t *testing.T) {
+	s := start(t)
+	const first = `{"messageId":"m1","message":[{"type":"text","content":"x"}]}`
+	_, sent := s.ask("ann", "POST", "/agents/bot/messages", first)
+	_, again := s.ask("ann", "POST", "/agents/bot/messages", first)
+	id := ids.FindString(sent)
+	if want := `{"taskId":"` + id + `","messageId":"` + id + `.1"}`; sent != want || again != want {
+		t.Errorf("answered %s and %s, want %s", sent, again, want)
+	}
+	more := `{"messageId":"m2","taskId":"` + id + `","message":[{"type":"text","content":"y"}]}`
+	for range 2 {
+		if _, got := s.ask("ann", "POST", "/agents/bot/messages", more); got != `{"taskId":"`+id+`","messageId":"`+id+`.2"}` {
+			t.Errorf("answered %s", got)
+		}
+	}
+	ann := s.dial("ann")
+	ann.say(`{"type":"message","agentId":"bot","messageId":"m1","message":[{"type":"text","content":"x"}]}`)
+	if _, raw, err := ann.conn.Read(t.Context()); err != nil || !strings.Contains(string(raw), `"messageId":"`+id+`.1"`) {
+		t.Errorf("answered %s, %v", raw, err)
+	}
+	if _, other := s.ask("ann", "POST", "/agents/bot/messages", `{"messageId":"m1","message":[{"type":"text","content":"other"}]}`); ids.FindString(other) == id {
+		t.Errorf("answered %s", other)
+	}
+	if _, tasks := s.ask("ann", "GET", "/tasks", ""); !strings.HasSuffix(tasks, `"total":2}`) {
+		t.Errorf("there are %s", tasks)
+	}
+}
+
+// A stream that is asked for again tells what was made already, and how it ended.
+func TestStreamedAgain(t *testing.T) {
+	s := start(t)
+	const message = `{"stream":true,"messageId":"m1","message":[{"type":"text","content":"x"}]}`
+	for state, end := range map[string]string{
+		`"completed"`: "event: complete\ndata: {\"taskId\":\"<id>\"}",
+		`"failed","error":{"code":"MINE","message":"no"}`: "event: error\ndata: {\"error\":{\"code\":\"MINE\",\"message\":\"no\"}}",
+	} {
+		id := s.sendTo("ann", strings.Replace(message, `"stream":true,`, "", 1))
+		s.ask("bot", "PUT", "/tasks/"+id, `{"state":`+state+`,"artifacts":[{"id":"a","type":"message","content":[{"type":"text","content":"sunny"}]}]}`)
+		_, got := s.ask("ann", "POST", "/agents/bot/messages", message)
+		got = mask(regexp.MustCompile(`(?m)^id: .*\n`).ReplaceAllString(got, ""))
+		word, _, _ := strings.Cut(state, ",")
+		want := "event: update\ndata: {\"type\":\"status\",\"state\":" + word + ",\"taskId\":\"<id>\"}\n\n" +
+			"event: update\ndata: {\"type\":\"partial\",\"content\":\"sunny\",\"artifactId\":\"a\"}\n\n" + end
+		if strings.TrimSpace(got) != want {
+			t.Errorf("told\n%s\nwant\n%s", got, want)
+		}
+		s.ask("ann", "DELETE", "/tasks/"+id, "")
+	}
+}

@@ -42,12 +42,12 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 		return refusedStream(err)
 	}
 	defer out.Close()
-	first, st, err := h.begin(out.Context(), who, s)
+	first, again, st, err := h.begin(out.Context(), who, s)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	err = out.Serve(w, r, h.events(first, st))
+	err = out.Serve(w, r, h.events(first, again, st))
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
 		return refusedStream(err)
@@ -55,25 +55,26 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 	return nil // what ended it was said in it
 }
 
-// begin sends the message; the stream begins before anything can come of it.
-func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending) (*tasks.Task, *tasks.Stream, error) {
+// begin sends the message; the stream begins before anything can come of it. again tells
+// that the message was sent before.
+func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
-		st, err := h.deps.Tasks.Follow(ctx, who, s.Task)
+		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
+			return nil, false, nil, err
+		}
+		sent, err := h.deps.Tasks.Send(ctx, who, s)
 		if err != nil {
-			return nil, nil, err
-		}
-		if _, err := h.deps.Tasks.Send(ctx, who, s); err != nil {
 			st.Close()
-			return nil, nil, err
+			return nil, false, nil, err
 		}
-		return st.Task, st, nil
+		return st.Task, sent.Replayed, st, nil
 	}
 	sent, err := h.deps.Tasks.Send(ctx, who, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
-	st, err := h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.Behind(sent.Task))
-	return sent.Task, st, err
+	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.Behind(sent.Task))
+	return sent.Task, sent.Replayed, st, err
 }
 
 func refusedStream(err error) error {
@@ -97,12 +98,26 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 	return h.errorOf(who, reason)
 }
 
-func (h *Handler) events(first *tasks.Task, st *tasks.Stream) iter.Seq2[sse.Event, error] {
+// events is how the task is, and what becomes of it. A message that was sent again is
+// answered with what was made already, and with the end where that has come.
+func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
 		id := h.deps.Positions.FormatPosition(st.Position())
 		event, err := eventOf(eventUpdate, id, update{Type: "status", State: states[first.Status.State], TaskID: first.ID})
 		if !yield(event, err) || err != nil {
 			return
+		}
+		if again {
+			list, err := h.sofar(first, st.Position())
+			if err != nil {
+				yield(sse.Event{}, err)
+				return
+			}
+			for _, event := range list {
+				if !yield(event, nil) {
+					return
+				}
+			}
 		}
 		for e, err := range st.Events() {
 			if err != nil {
@@ -121,6 +136,25 @@ func (h *Handler) events(first *tasks.Task, st *tasks.Stream) iter.Seq2[sse.Even
 			}
 		}
 	}
+}
+
+// sofar is what a stream would have said of a task up to a position.
+func (h *Handler) sofar(t *tasks.Task, at kg.Position) (out []sse.Event, err error) {
+	var happened []tasks.Event
+	for i := range t.Artifacts {
+		happened = append(happened, tasks.Event{Position: at, Chunk: &tasks.Chunk{Artifact: t.Artifacts[i]}})
+	}
+	if t.Status.State.Ended() {
+		happened = append(happened, tasks.Event{Position: at, Status: &t.Status, Failure: t.Failure})
+	}
+	for i := range happened {
+		list, err := h.eventsOf(t.ID, &happened[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
 }
 
 // eventsOf is what a stream says of something that happened.
