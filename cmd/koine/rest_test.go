@@ -46,6 +46,11 @@ func TestRESTPrefix(t *testing.T) {
 		}
 		conn.CloseNow()
 		wants("POST", "/agents/bot/a2a", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"`+id+`"}}`, http.StatusOK, "TASK_STATE_COMPLETED")
+		for _, method := range []string{"GetTask", "CancelTask", "tasks/get", "tasks/cancel"} { // tasks are at the address of their agent
+			wants("POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"id":"`+id+`"}}`, http.StatusOK, `"code":-32001`)
+		}
+		wants("POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, http.StatusOK, `"tasks":[]`)
+		wants("POST", "/agents/bot/a2a", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, http.StatusOK, `"id":"`+id+`"`)
 		wants("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"knowledge/query","params":{"query":"{ revision }"}}`, http.StatusOK, `"revision"`)
 		wants("GET", "/agents/bot/.well-known/agent-card.json", "", http.StatusOK, `"name":"Bot"`)
 		wants("GET", "/agents/bot/nothing", "", http.StatusNotFound, `"PATH_NOT_FOUND"`)
