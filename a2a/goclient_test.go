@@ -16,23 +16,28 @@ import (
 	"koine/a2a"
 )
 
+// officialClient is the official Go client that has found the server by its card.
+func (s *testServer) officialClient(t *testing.T, options ...a2aclient.FactoryOption) *a2aclient.Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/.well-known/agent-card.json", a2a.NewCardHandler(a2a.CardOptions{Version: "test", PublicURL: s.URL, Channels: true}))
+	mux.Handle("/", s.Config.Handler)
+	s.Config.Handler = mux
+	card, err := agentcard.NewResolver(s.Client()).Resolve(t.Context(), s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := a2aclient.NewFromCard(t.Context(), card, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 // The official Go client finds the server by its card and does what there is to do.
 func TestOfficialGoClient(t *testing.T) {
 	s := newTestServer(t)
-	card := a2a.NewCardHandler(a2a.CardOptions{Version: "test", PublicURL: s.URL, Channels: true})
-	mux := http.NewServeMux()
-	mux.Handle("/.well-known/agent-card.json", card)
-	mux.Handle("/", s.Config.Handler)
-	s.Config.Handler = mux
-	ctx := t.Context()
-	found, err := agentcard.NewResolver(s.Client()).Resolve(ctx, s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := a2aclient.NewFromCard(ctx, found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, client := t.Context(), s.officialClient(t)
 	message := func(text string) *sdk.SendMessageRequest {
 		return &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(text))}
 	}
@@ -100,21 +105,9 @@ func TestOfficialGoClient(t *testing.T) {
 // so.
 func TestOfficialGoClientActivatesExtensions(t *testing.T) {
 	s := newTestServer(t)
-	card := a2a.NewCardHandler(a2a.CardOptions{Version: "test", PublicURL: s.URL, Channels: true})
-	mux := http.NewServeMux()
-	mux.Handle("/.well-known/agent-card.json", card)
-	mux.Handle("/", s.Config.Handler)
-	s.Config.Handler = mux
-	found, err := agentcard.NewResolver(s.Client()).Resolve(t.Context(), s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
 	heard := &listening{RoundTripper: s.Client().Transport}
-	client, err := a2aclient.NewFromCard(t.Context(), found, a2aclient.WithJSONRPCTransport(&http.Client{Transport: heard}),
+	client := s.officialClient(t, a2aclient.WithJSONRPCTransport(&http.Client{Transport: heard}),
 		a2aclient.WithCallInterceptors(a2aext.NewActivator(a2a.ChannelsExtensionURI, "urn:x:unknown")))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := client.SendMessage(t.Context(), &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("do it"))}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,28 +17,28 @@ func TestPartsInEveryProtocol(t *testing.T) {
 		t.Fatal(status, text)
 	}
 	forms := map[string]string{
-		"1.0": `[{"text":"as <it> is"},{"text":"*x*","mediaType":"text/markdown","metadata":{"a_b":1}},{"data":{"n":12345678901234567890.10,"x":null}},{"data":[1,"two"]},{"data":null},` +
+		"1.0": `[{"text":"as <it> is"},{"text":"*x*","mediaType":"text/markdown","metadata":{"a_b":1}},{"data":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},{"data":[1,"two"]},{"data":null},` +
 			`{"raw":"aGk=","mediaType":"text/plain","filename":"hi.txt"},{"url":"https://example.org/x","metadata":{"k":[]}}]`,
-		"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"text","text":"y","metadata":{"a_b":1}},{"kind":"data","data":{"n":12345678901234567890.10,"x":null}},` +
+		"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"text","text":"y","metadata":{"a_b":1}},{"kind":"data","data":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},` +
 			`{"kind":"file","file":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}},{"kind":"file","file":{"uri":"https://example.org/x"},"metadata":{"k":[]}}]`,
-		"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":{"not":"a text"}},{"type":"image","content":{"url":"x","n":1.50},"metadata":{"a_b":1}},{"type":"data","content":[1]},` +
+		"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":{"not":"a text"}},{"type":"image","content":{"url":"x","n":1.50,"h_h":"<b>&"},"metadata":{"a_b":1}},{"type":"data","content":[1]},` +
 			`{"type":"custom","content":null},{"type":"file","content":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}}]`,
 	}
 	elsewhere := map[string]map[string]string{
 		"1.0": {
-			"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"text","text":"*x*","metadata":{"a_b":1}},{"kind":"data","data":{"n":12345678901234567890.10,"x":null}},{"kind":"data","data":[1,"two"]},{"kind":"data","data":null},` +
+			"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"text","text":"*x*","metadata":{"a_b":1}},{"kind":"data","data":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},{"kind":"data","data":[1,"two"]},{"kind":"data","data":null},` +
 				`{"kind":"file","file":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}},{"kind":"file","file":{"uri":"https://example.org/x"},"metadata":{"k":[]}}]`,
-			"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":"*x*","metadata":{"a_b":1}},{"type":"data","content":{"n":12345678901234567890.10,"x":null}},{"type":"data","content":[1,"two"]},{"type":"data","content":null},` +
+			"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":"*x*","metadata":{"a_b":1}},{"type":"data","content":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},{"type":"data","content":[1,"two"]},{"type":"data","content":null},` +
 				`{"type":"file","content":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}},{"type":"file","content":{"uri":"https://example.org/x"},"metadata":{"k":[]}}]`,
 		},
 		"0.3": {
-			"1.0": `[{"text":"as <it> is"},{"text":"y","metadata":{"a_b":1}},{"data":{"n":12345678901234567890.10,"x":null}},{"raw":"aGk=","mediaType":"text/plain","filename":"hi.txt"},{"url":"https://example.org/x","metadata":{"k":[]}}]`,
-			"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":"y","metadata":{"a_b":1}},{"type":"data","content":{"n":12345678901234567890.10,"x":null}},` +
+			"1.0": `[{"text":"as <it> is"},{"text":"y","metadata":{"a_b":1}},{"data":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},{"raw":"aGk=","mediaType":"text/plain","filename":"hi.txt"},{"url":"https://example.org/x","metadata":{"k":[]}}]`,
+			"REST": `[{"type":"text","content":"as <it> is"},{"type":"text","content":"y","metadata":{"a_b":1}},{"type":"data","content":{"n":12345678901234567890.10,"x":null,"h_h":"<b>&"}},` +
 				`{"type":"file","content":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}},{"type":"file","content":{"uri":"https://example.org/x"},"metadata":{"k":[]}}]`,
 		},
 		"REST": {
-			"1.0": `[{"text":"as <it> is"},{"data":{"not":"a text"}},{"data":{"url":"x","n":1.50},"metadata":{"a_b":1}},{"data":[1]},{"data":null},{"raw":"aGk=","mediaType":"text/plain","filename":"hi.txt"}]`,
-			"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"data","data":{"not":"a text"}},{"kind":"data","data":{"url":"x","n":1.50},"metadata":{"a_b":1}},{"kind":"data","data":[1]},{"kind":"data","data":null},` +
+			"1.0": `[{"text":"as <it> is"},{"data":{"not":"a text"}},{"data":{"url":"x","n":1.50,"h_h":"<b>&"},"metadata":{"a_b":1}},{"data":[1]},{"data":null},{"raw":"aGk=","mediaType":"text/plain","filename":"hi.txt"}]`,
+			"0.3": `[{"kind":"text","text":"as <it> is"},{"kind":"data","data":{"not":"a text"}},{"kind":"data","data":{"url":"x","n":1.50,"h_h":"<b>&"},"metadata":{"a_b":1}},{"kind":"data","data":[1]},{"kind":"data","data":null},` +
 				`{"kind":"file","file":{"bytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}}]`,
 		},
 	}

@@ -49,7 +49,7 @@ func camel(raw []byte) ([]byte, error) {
 			}
 			list[i] = element
 		}
-		return json.Marshal(list)
+		return plainjson.Encode(list)
 	}
 	return raw, nil
 }
