@@ -275,7 +275,9 @@ func (w *taskWitness) call(c asker, method, params string, out any) error {
 	}
 	var answer struct {
 		Result json.RawMessage
-		Error  *struct{ Data []struct{ Reason string } }
+		Error  *struct {
+			Data []struct{ Metadata struct{ Cause string } }
+		}
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("%s: %w", text, err)
@@ -283,7 +285,7 @@ func (w *taskWitness) call(c asker, method, params string, out any) error {
 	if answer.Error != nil {
 		code := ""
 		if len(answer.Error.Data) > 0 {
-			code = answer.Error.Data[0].Reason
+			code = answer.Error.Data[0].Metadata.Cause
 		}
 		return refused{code, fmt.Sprint(method, params, ": ", string(text))}
 	}

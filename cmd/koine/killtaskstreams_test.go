@@ -152,7 +152,8 @@ func (w *working) report(ctx context.Context, over chan struct{}) error {
 			if err == nil {
 				raw, readErr := io.ReadAll(response.Body)
 				response.Body.Close()
-				if there = readErr == nil && response.StatusCode == http.StatusOK; !there && response.StatusCode < http.StatusInternalServerError {
+				// What is cut off was done, or not.
+				if there = readErr == nil && response.StatusCode == http.StatusOK; !there && readErr == nil && response.StatusCode < http.StatusInternalServerError {
 					return fmt.Errorf("report %d: %d %s", n, response.StatusCode, raw)
 				}
 			}
