@@ -555,6 +555,22 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// Whose time is over before it begins to wait gets the task as it is.
+func TestWaitWithoutTime(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	task := b.send(ann, tasks.Sending{})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if now, err := b.Wait(ctx, as(ann), task, tasks.Reading{}); err != nil || now.Status.State != tasks.Submitted {
+		t.Errorf("%+v, %v", now, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := b.Wait(ended, as(ann), task, tasks.Reading{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("who does not wait any more: %v", err)
+	}
+}
+
 // What a worker was at when the server ended has failed, and says why; what waits
 // for its creator waits on.
 func TestInterruptedTasks(t *testing.T) {

@@ -13,21 +13,26 @@ import (
 // Errors: those of Get; the context's, but that its time is over.
 func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r Reading) (*Task, error) {
 	if !t.Status.State.Rests() {
-		st, err := s.followKnown(ctx, by, t)
-		if err != nil {
+		if err := s.untilRest(ctx, by, t); err != nil && ctx.Err() != context.DeadlineExceeded {
 			return nil, err
-		}
-		defer st.Close()
-		for e, err := range st.Events() {
-			if err != nil && ctx.Err() != context.DeadlineExceeded {
-				return nil, err
-			}
-			if err != nil || e.Status != nil && e.Status.State.Rests() {
-				break
-			}
 		}
 	}
 	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
+}
+
+// untilRest returns when the handler has nothing more to do with the task.
+func (s *Service) untilRest(ctx context.Context, by caller.Caller, t *Task) error {
+	st, err := s.followKnown(ctx, by, t)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	for e, err := range st.Events() {
+		if err != nil || e.Status != nil && e.Status.State.Rests() {
+			return err
+		}
+	}
+	return nil
 }
 
 // Rests tells whether nothing comes of the handler until somebody else does something.
