@@ -77,8 +77,9 @@ func TestStreamsAcrossServers(t *testing.T) {
 	follow("sinceSequence", func(h *heard) error { return l.follow(ctx, h, false) })
 
 	var said atomic.Int64
-	stop := make(chan struct{})
+	stop, silent := make(chan struct{}), make(chan struct{})
 	all.Go(func() {
+		defer close(silent)
 		for {
 			select {
 			case <-stop:
@@ -126,6 +127,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 	}
 	more(10)
 	close(stop)
+	<-silent // what was on its way is said
 	for _, h := range readers {
 		until(h, said.Load())
 	}
