@@ -9,6 +9,7 @@ import (
 	"koine/a2a/internal/v1"
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -56,7 +57,7 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{h.endOf(ctx, reason)})}, true
 	}})
 	if err != nil {
-		return 0, nil, refusedStream(err)
+		return 0, nil, rest.NoStream(err)
 	}
 	defer out.Close()
 	box, err := h.deps.Tasks.Mail(out.Context(), who)
@@ -67,7 +68,7 @@ func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, err
 	err = out.Serve(w, r, letters(box))
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
-		return 0, nil, refusedStream(err)
+		return 0, nil, rest.NoStream(err)
 	}
 	return 0, nil, nil // what ended it was said in it
 }
@@ -92,16 +93,6 @@ func letters(box *tasks.Mailbox) iter.Seq2[sse.Event, error] {
 			}
 		}
 	}
-}
-
-func refusedStream(err error) error {
-	var refused *sse.Refused
-	if !errors.As(err, &refused) {
-		return err
-	}
-	e := kg.Errorf(kg.CodeOverloaded, "no stream can be opened now")
-	e.RetryAfter = refused.RetryAfter
-	return e
 }
 
 // endOf is why a mailbox ends.

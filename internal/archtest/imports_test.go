@@ -40,7 +40,7 @@ var law = []layer{
 	{"koine/channels", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
-	{"koine/internal/rest", []string{"koine/kg", "koine/internal/plainjson"}, []string{},
+	{"koine/internal/rest", []string{"koine/kg", "koine/internal/plainjson", "koine/internal/sse"}, []string{},
 		"how requests about resources are read and answered is the same in all protocols of paths; their errors are theirs"},
 	{"koine/internal/webhook", []string{"koine/kg", "koine/internal/backoff"}, []string{},
 		"how addresses that others named are called is the same whatever they are told"},

@@ -3,26 +3,11 @@ package courier
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"koine/internal/caller"
 	"koine/internal/records"
 	"koine/kg"
 )
-
-// flush writes down how far hooks came, round by round, until Close.
-func (s *Service) flush() {
-	tick := time.NewTicker(s.options.FlushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-			s.keep(s.ctx)
-		}
-	}
-}
 
 // kept is how far a hook came.
 type kept struct {

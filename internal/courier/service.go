@@ -58,7 +58,7 @@ func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) er
 		return err
 	}
 	s.done.Go(func() { s.follow(w) })
-	s.done.Go(s.flush)
+	s.done.Go(func() { webhook.Rounds(s.ctx, s.options.FlushEvery, s.keep) })
 	return nil
 }
 

@@ -2,25 +2,10 @@ package push
 
 import (
 	"context"
-	"time"
 
 	"koine/internal/records"
 	"koine/kg"
 )
-
-// flush writes positions down, round by round, until Close.
-func (s *Service) flush() {
-	tick := time.NewTicker(s.options.FlushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-			s.keep(s.ctx)
-		}
-	}
-}
 
 // kept is a position that is written down.
 type kept struct {

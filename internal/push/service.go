@@ -48,7 +48,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service
 		return err
 	}
 	s.done.Go(func() { s.follow(w) })
-	s.done.Go(s.flush)
+	s.done.Go(func() { webhook.Rounds(s.ctx, s.options.FlushEvery, s.keep) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"koine/internal/rest"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -122,5 +124,16 @@ func TestRetryAfter(t *testing.T) {
 	rest.Refuse(w, http.StatusTooManyRequests, 7, "x")
 	if w.Header().Get("Retry-After") != "7" {
 		t.Errorf("got %v", w.Header())
+	}
+}
+
+func TestNoStream(t *testing.T) {
+	full := fmt.Errorf("outside: %w", &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: 3 * time.Second})
+	if e := kg.AsError(rest.NoStream(full)); e.Code != kg.CodeOverloaded || e.RetryAfter != 3*time.Second {
+		t.Errorf("as many as are served: %+v", e)
+	}
+	other := kg.Errorf(kg.CodeTaskNotFound, "no")
+	if got := rest.NoStream(other); got != error(other) {
+		t.Errorf("anything else: %v", got)
 	}
 }

@@ -54,7 +54,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	who := caller.From(r.Context())
 	place, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{})
 	if err != nil {
-		refuse(w, h.errorOf(who, refusedStream(err)))
+		refuse(w, h.errorOf(who, rest.NoStream(err)))
 		return
 	}
 	defer place.Close()

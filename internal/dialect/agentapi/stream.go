@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -39,7 +40,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
 	if err != nil {
-		return refusedStream(err)
+		return rest.NoStream(err)
 	}
 	defer out.Close()
 	first, again, st, err := h.begin(out.Context(), who, s)
@@ -50,7 +51,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 	err = out.Serve(w, r, h.events(first, again, st))
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
-		return refusedStream(err)
+		return rest.NoStream(err)
 	}
 	return nil // what ended it was said in it
 }
@@ -75,16 +76,6 @@ func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending)
 	}
 	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.Behind(sent.Task))
 	return sent.Task, sent.Replayed, st, err
-}
-
-func refusedStream(err error) error {
-	var refused *sse.Refused
-	if !errors.As(err, &refused) {
-		return err
-	}
-	e := kg.Errorf(kg.CodeOverloaded, "no stream can be opened now")
-	e.RetryAfter = refused.RetryAfter
-	return e
 }
 
 // endOf is why a stream ends that is not at its end.
