@@ -14,10 +14,10 @@
 //
 //   - Each status and artifact behind the commit that set the configuration is sent
 //     at least once, in order, but for what is given up: a hook that refuses it, or
-//     that does not answer in MaxTries tries, and the oldest where more than
-//     MaxPending commits wait. It is logged, without address and secrets.
-//   - A hook that stands behind what the log still has is told the task as it is, and
-//     then what comes behind that.
+//     that does not answer in MaxTries tries. It is logged, without address and secrets.
+//   - A hook that stands behind what the log still has, or for which more than
+//     MaxPending commits wait, is told the task as it is, and then what comes behind
+//     that.
 //   - Delivery goes on after a restart. Positions are written down at most once in
 //     Options.FlushEvery, and when the server ends: after a crash what was delivered
 //     since is sent again.

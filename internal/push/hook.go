@@ -21,6 +21,7 @@ type hook struct {
 	mu      sync.Mutex    // guards what follows
 	at      kg.Position   // up to where it was told
 	pending []kg.Revision // commits to tell of, the oldest first
+	laden   bool          // there were too many, and what they are about is to be told as it is
 	working bool          // somebody is at them
 	done    bool          // the task has ended, and it was told
 	dirty   bool          // at is not written down
@@ -40,8 +41,8 @@ func (h *hook) tell(r kg.Revision) {
 		return
 	}
 	if len(h.pending) == MaxPending {
-		h.service.lost(h, "too much waits for the web hook", "revision", h.pending[0])
-		h.pending = h.pending[1:]
+		h.service.lost(h, "too much waits for the web hook: it is told the task as it is", "revision", h.pending[0])
+		h.pending, h.laden = h.pending[:0], true
 	}
 	h.pending = append(h.pending, r)
 	if !h.working {
@@ -50,15 +51,19 @@ func (h *hook) tell(r kg.Revision) {
 	}
 }
 
-// next is the commit to tell of; false where there is none, and work ends.
-func (h *hook) next() (kg.Revision, bool) {
+// next is what tells of the next commit; nil where there is none, and work ends.
+func (h *hook) next() (r kg.Revision, tell func(kg.Revision) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.pending) == 0 || h.ctx.Err() != nil {
+	switch {
+	case len(h.pending) == 0 || h.ctx.Err() != nil:
 		h.working = false
-		return 0, false
+		return 0, nil
+	case h.laden:
+		h.laden = false
+		return h.pending[0], h.present
 	}
-	return h.pending[0], true
+	return h.pending[0], h.commit
 }
 
 // told moves the hook on; where it is already, it stays.
@@ -79,11 +84,11 @@ func (h *hook) told(at kg.Position, done bool) {
 // work tells of what waits, one after the other.
 func (h *hook) work() {
 	for {
-		r, ok := h.next()
-		if !ok {
+		r, tell := h.next()
+		if tell == nil {
 			return
 		}
-		err := h.commit(r)
+		err := tell(r)
 		if h.ctx.Err() != nil {
 			continue // it is not told: it is sent again when it is taken up
 		}
@@ -102,7 +107,7 @@ func (h *hook) commit(r kg.Revision) error {
 	s := h.service
 	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
-		return h.present()
+		return h.present(r)
 	}
 	if err != nil {
 		return err
@@ -145,8 +150,8 @@ func (h *hook) event(e *tasks.Event, whole bool) (err error) {
 	return h.deliver(t, e, e.Position.Revision)
 }
 
-// present tells how the task is, where the log has no more what happened to it.
-func (h *hook) present() error {
+// present tells how the task is, in place of what happened to it since a commit.
+func (h *hook) present(kg.Revision) error {
 	t, err := h.service.tasks.Get(h.ctx, own(), h.task.ID, tasks.Whole)
 	if err != nil {
 		return err

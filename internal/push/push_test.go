@@ -534,7 +534,7 @@ func (d *desk) stored() (n int) {
 	return n
 }
 
-// Of more than MaxPending commits that wait for a hook the oldest are given up.
+// Where more than MaxPending commits wait for a hook, it is told the task as it is.
 func TestMaxPending(t *testing.T) {
 	release := make(chan struct{})
 	d := newDesk(t, push.Options{AllowPrivate: true})
@@ -544,16 +544,9 @@ func TestMaxPending(t *testing.T) {
 		d.report(task, tasks.Working)
 	}
 	d.wait("too much waits")
+	d.report(task, tasks.Working, "a")
 	close(release)
+	w.expect(t, "WORKING", "WORKING with 1") // the first was on its way
 	d.report(task, tasks.Completed)
-	for end := time.After(patience); ; {
-		select {
-		case got := <-w.came:
-			if got == "COMPLETED" {
-				return
-			}
-		case <-end:
-			t.Fatal("the last did not come")
-		}
-	}
+	w.expect(t, "COMPLETED")
 }
