@@ -123,3 +123,22 @@ func TestKoineTakesNoFiles(t *testing.T) {
 		t.Errorf("a task was made: %s", text)
 	}
 }
+
+// What a message to koine changes is found with its task, as what knowledge/update
+// changes for one is.
+func TestChangesNameTheirTask(t *testing.T) {
+	_, address := startServer(t)
+	mutations := `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:x:%s"},"predicate":{"id":"urn:x:p"},"object":{"value":"x"}}}]`
+	_, text := ask(t, http.MethodPost, address+"/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{`+fmt.Sprintf(mutations, "a")+`}}]}}}`)
+	var sent struct {
+		Result struct{ Task struct{ ID string } }
+	}
+	if err := json.Unmarshal([]byte(text), &sent); err != nil || sent.Result.Task.ID == "" {
+		t.Fatal(err, text)
+	}
+	task := sent.Result.Task.ID
+	_, text = ask(t, http.MethodPost, address+"/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"taskId":"`+task+`",`+fmt.Sprintf(mutations, "b")+`}}`)
+	tells(t, text, `"success":true`)
+	_, text = ask(t, http.MethodPost, address+"/graphql", "ann", `{"query":"{ task(id: \"`+task+`\") { commits { nodes { facts { subject { iri } } } } } }"}`)
+	tells(t, text, `urn:x:a`, `urn:x:b`)
+}
