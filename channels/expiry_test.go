@@ -37,6 +37,13 @@ func (s *server) contents(t testing.TB) (n uint64, at kg.Revision) {
 	return n, snapshot.Revision()
 }
 
+// knowsDue waits until so many messages are known to expire: what is to become due
+// before that would be written down in more commits than one.
+func (s *server) knowsDue(t testing.TB, n int) {
+	t.Helper()
+	eventually(t, "it is known what expires", func() bool { return s.Due() == n })
+}
+
 // From its time on a message is shown without its content, in histories and in
 // streams, before anything is written; then one commit takes away what was due, in
 // all channels, and says when that was. What is not due, and a request that was
@@ -169,6 +176,7 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 		}
 	}
 	_, before := s.contents(t)
+	s.knowsDue(t, messages)
 	clock.step(time.Minute)
 	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due.Add(time.Hour)}) // wakes it
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
@@ -201,7 +209,8 @@ func TestExpiryOfWhatComesLater(t *testing.T) {
 // the message itself, or replies to another.
 func TestExpiredIsNeverDelivered(t *testing.T) {
 	clock := startClock()
-	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
+	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
+	s.StopExpiry()
 	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
 	c := s.makeIn(t, intent.ID, "room", channels.ByScope, "bob")
 	type told func() (*channels.Message, error, bool)

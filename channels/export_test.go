@@ -7,3 +7,14 @@ func Patient(o Options, pause time.Duration) Options {
 	o.pause = pause
 	return o
 }
+
+// Due is how many messages are known to expire: they come to be known a little after
+// they were published.
+func (s *Service) Due() int {
+	s.expiry.mu.Lock()
+	defer s.expiry.mu.Unlock()
+	return s.expiry.queue.Len()
+}
+
+// StopExpiry ends that anything is written about what expires.
+func (s *Service) StopExpiry() { s.expiry.close() }

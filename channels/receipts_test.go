@@ -350,7 +350,8 @@ func TestAcknowledgedTooLate(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			clock, hook := startClock(), new(afterTrial)
-			s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now, Verifier: hook})
+			s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now, Verifier: hook})
+			s.StopExpiry()
 			c := s.make(t, channels.Private, "bob")
 			m := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 			hook.do = func() { row.do(t, s, clock, c.ID) }

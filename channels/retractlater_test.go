@@ -180,6 +180,7 @@ func TestOverdueIsNotWaitedFor(t *testing.T) {
 		s.mustSend(t, "ann", c.ID, channels.Envelope{Tags: tags, ExpiresAt: clock.now().Add(time.Minute)})
 	}
 	_, before := s.contents(t)
+	s.knowsDue(t, messages)
 	clock.step(2 * time.Minute)
 	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)}) // wakes it
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
