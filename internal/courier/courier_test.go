@@ -58,7 +58,7 @@ func TestCarried(t *testing.T) {
 
 // Whatever is not a yes is tried again, with the same id, and what comes behind it waits.
 func TestTriedAgain(t *testing.T) {
-	statuses := []int{500, 404, 302, 429, 204}
+	statuses := []int{500, 404, 302, 408, 429, 204}
 	f := newOffice(t, open())
 	d := newDoor(t, func(text string, times int) int {
 		if text == "1" {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,7 +247,7 @@ func TestSetWithTheMessage(t *testing.T) {
 // What fails for the moment is tried again, in order; what is refused for good, and
 // what fails too often, is given up, and what comes behind it is told.
 func TestTriedAgain(t *testing.T) {
-	statuses := []int{500, 429, 200 /* a */, 404 /* b */, 302 /* c */, 503, 503, 503, 503, 503, 503 /* d */}
+	statuses := []int{500, 408, 429, 200 /* a */, 404 /* b */, 302 /* c */, 503, 503, 503, 503, 503, 503 /* d */}
 	d := newDesk(t, push.Options{AllowPrivate: true})
 	w := newWebhook(t, func(n int, r *http.Request) int {
 		if r.URL.Path == "/elsewhere" {
@@ -549,4 +550,48 @@ func TestMaxPending(t *testing.T) {
 	w.expect(t, "WORKING", "WORKING with 1") // the first was on its way
 	d.report(task, tasks.Completed)
 	w.expect(t, "COMPLETED")
+}
+
+// Of the hooks that are to be called, MaxSending are called at a time, and the next one
+// when a call is over.
+func TestMaxSending(t *testing.T) {
+	const most, hooks = 2, 6
+	d := newDesk(t, push.Options{AllowPrivate: true, MaxSending: most})
+	came, release := make(chan int32, hooks), make(chan struct{})
+	var now atomic.Int32
+	w := newWebhook(t, func(int, *http.Request) int {
+		came <- now.Add(1)
+		<-release
+		now.Add(-1)
+		return 200
+	})
+	t.Cleanup(func() { close(release) }) // before the server is closed, which waits for it
+	expect := func() {
+		t.Helper()
+		select {
+		case n := <-came:
+			if n > most {
+				t.Errorf("%d calls at a time", n)
+			}
+		case <-time.After(patience):
+			t.Fatal("no call came")
+		}
+	}
+	for range hooks {
+		d.report(d.give(push.Config{URL: w.URL}), tasks.Completed)
+	}
+	for range most {
+		expect()
+	}
+	other := d.give()
+	for range 100 { // time for the others to be called
+		d.report(other, tasks.Working)
+	}
+	if n := len(came); n > 0 {
+		t.Errorf("%d calls more came while %d were under way", n, most)
+	}
+	for range hooks - most {
+		release <- struct{}{}
+		expect()
+	}
 }
