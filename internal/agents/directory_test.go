@@ -101,7 +101,7 @@ func TestRegistration(t *testing.T) {
 	if g.Takes("agent://bot") {
 		t.Error("one that is suspended can be asked")
 	}
-	if _, err := d.Update(t.Context(), root, "bot", []byte(`{"status":"ACTIVE"}`)); err != nil || !g.Takes("agent://bot") {
+	if _, err := d.Update(t.Context(), root, "bot", []byte(`{"status":"active"}`)); err != nil || !g.Takes("agent://bot") {
 		t.Errorf("it is not let in again: %v", err)
 	}
 	if r, err := d.Get(t.Context(), "bot"); err != nil || r.Registration.Changed.Before(r.Registration.Time) {
@@ -163,9 +163,11 @@ func TestWhoRegistersWhom(t *testing.T) {
 		{put(ann, `{"id":"bot","owner":"ann"}`), ""},
 		{put(root, `{"id":"new"}`), ""},
 		{put(bot, `{"id":"bot","owner":"bot"}`), kg.CodePermissionDenied},
-		{put(bot, `{"id":"bot"}`), ""}, // which leaves its owner
+		{put(bot, `{"id":"bot"}`), ""},                   // which leaves its owner
+		{put(bot, `{"id":"bot","status":"active"}`), ""}, // as it is
 		{put(bot, `{"id":"bot","status":"SUSPENDED"}`), kg.CodePermissionDenied},
 		{put(root, `{"id":"root","status":"SUSPENDED"}`), kg.CodeInvalid},
+		{put(root, `{"id":"root","status":"suspended"}`), kg.CodeInvalid},
 		{put(root, `{"id":"bot","status":"ODD"}`), kg.CodeInvalid},
 		{put(ann, `{"id":"bot","owner":"eve"}`), ""},
 		{put(ann, `{"id":"bot"}`), kg.CodePermissionDenied},

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"koine/internal/records"
@@ -22,6 +23,12 @@ const (
 	Active    Status = "ACTIVE"
 	Suspended Status = "SUSPENDED"
 )
+
+// UnmarshalText reads a status in upper or lower case.
+func (s *Status) UnmarshalText(text []byte) error {
+	*s = Status(strings.ToUpper(string(text)))
+	return nil
+}
 
 // Record is what is known of an agent.
 type Record struct {

@@ -140,7 +140,7 @@ func (c *Change) record() (records.Record, error) {
 	}
 	if c.Status != nil {
 		if *c.Status != Active && *c.Status != Suspended {
-			return nil, kg.Errorf(kg.CodeInvalid, "an agent is active or suspended").At("status")
+			return nil, kg.Errorf(kg.CodeInvalid, "the status of an agent is %s or %s", Active, Suspended).At("status")
 		}
 		r[propStatus] = records.Values(string(*c.Status))
 	}
