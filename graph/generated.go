@@ -4439,7 +4439,7 @@ type TaskStatus {
   time: DateTime!
 }
 
-"Why a task failed."
+"Why a task failed, was rejected or canceled."
 type TaskFailure {
   "A word of its handler's choice. EXPIRED, INTERRUPTED and INTERNAL are koine's own."
   code: String!
@@ -4665,7 +4665,7 @@ input ReportTaskInput {
   message: [PartInput!]
   "What is handed over, before the state: 100 at the most."
   artifacts: [ArtifactInput!]
-  "Why it failed, where it did."
+  "Why it failed, was rejected or canceled: with those states only."
   failure: TaskFailureInput
   "Members of the task's metadata to be set; null takes one away."
   metadata: JSON
@@ -4691,9 +4691,9 @@ input ArtifactInput {
   extensions: [String!]
 }
 
-"Why a task failed."
+"Why a task failed, was rejected or canceled."
 input TaskFailureInput {
-  "A word for programs, in UPPER_SNAKE."
+  "A word for programs, in UPPER_SNAKE, but none of koine's own."
   code: String!
   "A sentence."
   message: String!

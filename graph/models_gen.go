@@ -1764,7 +1764,7 @@ type ReportTaskInput struct {
 	Message []PartInput `json:"message"`
 	// What is handed over, before the state: 100 at the most.
 	Artifacts []ArtifactInput `json:"artifacts"`
-	// Why it failed, where it did.
+	// Why it failed, was rejected or canceled: with those states only.
 	Failure *TaskFailureInput `json:"failure"`
 	// Members of the task's metadata to be set; null takes one away.
 	Metadata json.RawMessage `json:"metadata"`
@@ -2361,7 +2361,7 @@ type TaskConnection struct {
 	TotalCount int `json:"totalCount"`
 }
 
-// Why a task failed.
+// Why a task failed, was rejected or canceled.
 type TaskFailure struct {
 	// A word of its handler's choice. EXPIRED, INTERRUPTED and INTERNAL are koine's own.
 	Code string `json:"code"`
@@ -2371,9 +2371,9 @@ type TaskFailure struct {
 	Details json.RawMessage `json:"details"`
 }
 
-// Why a task failed.
+// Why a task failed, was rejected or canceled.
 type TaskFailureInput struct {
-	// A word for programs, in UPPER_SNAKE.
+	// A word for programs, in UPPER_SNAKE, but none of koine's own.
 	Code string `json:"code"`
 	// A sentence.
 	Message string `json:"message"`

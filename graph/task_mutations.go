@@ -54,7 +54,7 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	}
 	t, err := service.Report(ctx, by, tasks.TaskID(input.TaskID), report)
 	if err != nil {
-		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure"}))
+		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code"}))
 	}
 	return r.changedTask(service, t), nil
 }

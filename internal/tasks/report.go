@@ -17,7 +17,7 @@ type Report struct {
 	State State
 	// Message is said with the status.
 	Message *Message
-	// Failure says why, where State is Failed.
+	// Failure says why, where State is Failed, Rejected or Canceled.
 	Failure *Failure
 	// Metadata is put into that of the task, member by member; null takes one away.
 	Metadata json.RawMessage
@@ -26,7 +26,7 @@ type Report struct {
 // Report changes a task as its handler says. Handlers and administrators may.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied for its creator; CodeTaskEnded;
-// CodeInvalid; CodeLimitExceeded.
+// CodeInvalid, also for a failure with a code of koine's own; CodeLimitExceeded.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
 	if err := s.report(ctx, by, id, r); err != nil {
 		return nil, err
@@ -41,6 +41,9 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		return err
 	}
 	if err := r.check(agent); err != nil {
+		return err
+	}
+	if err := r.Failure.sayable(by); err != nil {
 		return err
 	}
 	err = s.change(ctx, by, "tasks/report", id, func(e *edit) error {
@@ -79,13 +82,8 @@ func (r *Report) check(agent kg.AgentID) error {
 			return err
 		}
 	}
-	if r.Failure != nil {
-		if r.State != Failed {
-			return kg.Errorf(kg.CodeInvalid, "only what has failed has a reason to").At("error")
-		}
-		if len(r.Failure.Code)+len(r.Failure.Message)+len(r.Failure.Details) > MaxFailureBytes {
-			return errTooMuch("error", "at most %d bytes", MaxFailureBytes)
-		}
+	if r.Failure != nil && !r.State.Fails() {
+		return kg.Errorf(kg.CodeInvalid, "only what has failed has a reason to").At("error")
 	}
 	if len(r.Artifacts) > MaxReportChunks {
 		return errTooMuch("artifacts", "at most %d at a time", MaxReportChunks)
@@ -115,11 +113,9 @@ func (r *Report) write(e *edit) error {
 		e.record[propMetadata] = someJSON(merged)
 	}
 	if r.Failure != nil {
-		raw, err := plainjson.Encode(r.Failure)
-		if err != nil {
+		if err := e.fail(r.Failure); err != nil {
 			return err
 		}
-		e.record[propFailure] = []kg.Term{jsonText(raw)}
 	}
 	if r.State == "" {
 		return nil
@@ -188,9 +184,24 @@ func (s *Service) change(ctx context.Context, by caller.Caller, method string, i
 //
 // Errors: CodeTaskNotFound; CodeTaskEnded.
 func (s *Service) Cancel(ctx context.Context, by caller.Caller, id TaskID) (*Task, error) {
+	return s.CancelFor(ctx, by, id, nil)
+}
+
+// CancelFor is Cancel with a reason, which may be nil.
+//
+// Errors: those of Cancel; CodeInvalid for a code of koine's own; CodeLimitExceeded.
+func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, why *Failure) (*Task, error) {
+	if err := why.sayable(by); err != nil {
+		return nil, err
+	}
 	err := s.change(ctx, by, "tasks/cancel", id, func(e *edit) error {
 		if e.task.Status.State.Ended() {
 			return errEnded(e.task.Status.State)
+		}
+		if why != nil {
+			if err := e.fail(why); err != nil {
+				return err
+			}
 		}
 		return e.become(Canceled, nil)
 	})

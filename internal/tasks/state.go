@@ -24,6 +24,9 @@ func (s State) Ended() bool {
 	return false
 }
 
+// Fails tells whether it is an end without what was asked for, which may have a reason.
+func (s State) Fails() bool { return s == Failed || s == Rejected || s == Canceled }
+
 // Waits tells whether the handler waits for its creator.
 func (s State) Waits() bool { return s == InputRequired || s == AuthRequired }
 

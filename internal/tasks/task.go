@@ -26,7 +26,7 @@ type Task struct {
 	// not said.
 	Parent TaskID
 	User   string
-	// Failure says why it failed, where the handler said so.
+	// Failure says why it failed, was rejected or canceled, where somebody said so.
 	Failure *Failure
 	Created time.Time
 	Updated time.Time
@@ -44,20 +44,6 @@ type Status struct {
 	Message *Message // nil if nothing
 	Time    time.Time
 }
-
-// Failure is why a task failed.
-type Failure struct {
-	Code    string          `json:"code"` // of the handler's choice, in UPPER_SNAKE
-	Message string          `json:"message"`
-	Details json.RawMessage `json:"details,omitempty"` // nil if none
-}
-
-// The codes of failures that koine itself writes down.
-const (
-	FailureExpired     = "EXPIRED"     // nobody claimed the task in time
-	FailureInterrupted = "INTERRUPTED" // the server ended while the task was worked on
-	FailureInternal    = "INTERNAL"    // the handler broke
-)
 
 // Role is who speaks in a message.
 type Role string

@@ -189,11 +189,16 @@ func TestStates(t *testing.T) {
 		state    tasks.State
 		failure  string
 	}{
-		"failed":   {"bot", `{"state":"failed","error":{"code":"X","message":"no","details":{"a":1}}}`, tasks.Failed, `{"code":"X","message":"no","details":{"a":1}}`},
-		"why not":  {"bot", `{"state":"failed"}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"the agent failed"}`},
-		"said":     {"bot", `{"state":"failed","message":[{"type":"text","content":"tired"}]}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"tired"}`},
-		"rejected": {"bot", `{"state":"failed","error":{"code":"REJECTED","message":"no"}}`, tasks.Rejected, `{"code":"REJECTED","message":"the agent does not do it"}`},
-		"canceled": {"ann", `{"state":"failed","error":{"code":"CANCELED","message":"no"}}`, tasks.Canceled, `{"code":"CANCELED","message":"the task was canceled"}`},
+		"failed":                  {"bot", `{"state":"failed","error":{"code":"X","message":"no","details":{"a":1}}}`, tasks.Failed, `{"code":"X","message":"no","details":{"a":1}}`},
+		"why not":                 {"bot", `{"state":"failed"}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"the agent failed"}`},
+		"said":                    {"bot", `{"state":"failed","message":[{"type":"text","content":"tired"}]}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"tired"}`},
+		"rejected":                {"bot", `{"state":"failed","error":{"code":"REJECTED","message":"no"}}`, tasks.Rejected, `{"code":"REJECTED","message":"no"}`},
+		"rejected with details":   {"bot", `{"state":"failed","error":{"code":"REJECTED","message":"why not","details":{"z":1}}}`, tasks.Rejected, `{"code":"REJECTED","message":"why not","details":{"z":1}}`},
+		"rejected without":        {"bot", `{"state":"failed","error":{"code":"REJECTED"}}`, tasks.Rejected, `{"code":"REJECTED","message":"the agent does not do it"}`},
+		"canceled":                {"ann", `{"state":"failed","error":{"code":"CANCELED","message":"no","details":[1.50]}}`, tasks.Canceled, `{"code":"CANCELED","message":"no","details":[1.50]}`},
+		"canceled without":        {"ann", `{"state":"failed","error":{"code":"CANCELED"}}`, tasks.Canceled, `{"code":"CANCELED","message":"the task was canceled"}`},
+		"canceled by the handler": {"bot", `{"state":"failed","error":{"code":"CANCELED","message":"ill"},"metadata":null}`, tasks.Canceled, `{"code":"CANCELED","message":"ill"}`},
+		"without a code":          {"bot", `{"state":"failed","error":{"message":"no code"}}`, tasks.Failed, `{"code":"AGENT_EXECUTION_ERROR","message":"no code"}`},
 	} {
 		id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
 		s.wants(name, row.by, "PUT", "/tasks/"+id, row.body, 200,
@@ -212,6 +217,24 @@ func TestStates(t *testing.T) {
 		if _, got := s.ask("ann", "GET", "/tasks/"+id, ""); !strings.Contains(got, `"state":"in_progress"`) {
 			t.Errorf("%s is %s", state, got)
 		}
+	}
+	for body, field := range map[string]string{ // and the task stays as it is
+		`{"state":"in_progress","error":{"code":"X","message":"no"}}`:                                                   "error",
+		`{"state":"in_progress","error":{"code":"REJECTED"}}`:                                                           "error",
+		`{"state":"completed","error":{"code":"CANCELED"}}`:                                                             "error",
+		`{"error":{"code":"X","message":"no"}}`:                                                                         "error",
+		`{"state":"failed","error":{"code":"EXPIRED","message":"no"}}`:                                                  "error.code",
+		`{"state":"failed","error":{"code":"INTERRUPTED"}}`:                                                             "error.code",
+		`{"state":"failed","error":{"code":"INTERNAL"}}`:                                                                "error.code",
+		`{"state":"failed","error":{"code":"CANCELED","message":"` + strings.Repeat("x", tasks.MaxFailureBytes) + `"}}`: "error",
+		`{"state":"failed","error":{"code":"REJECTED","message":"` + strings.Repeat("x", tasks.MaxFailureBytes) + `"}}`: "error",
+	} {
+		if status, got := s.ask("bot", "PUT", "/tasks/"+id, body); status != 400 || !strings.Contains(got, `"field":"`+field+`"`) {
+			t.Errorf("%.60s: got %d %s", body, status, got)
+		}
+	}
+	if _, got := s.ask("ann", "GET", "/tasks/"+id, ""); !strings.Contains(got, `"state":"in_progress"`) || strings.Contains(got, "error") {
+		t.Errorf("it is %s", got)
 	}
 	_, got := s.ask("ann", "PUT", "/tasks/"+id, `{"state":"completed"}`)
 	if !strings.Contains(got, `"code":"AUTHORIZATION_ERROR"`) {

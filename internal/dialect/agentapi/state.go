@@ -1,6 +1,8 @@
 package agentapi
 
 import (
+	"cmp"
+
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -35,45 +37,64 @@ const (
 	rejected = "REJECTED"
 )
 
-// stateOf reads a state that somebody reports.
-func stateOf(text string, failure *tasks.Failure) (tasks.State, error) {
+// readState reads a state that somebody reports, "" for none, and why.
+func readState(text string, e *wireError) (tasks.State, *tasks.Failure, error) {
 	state, ok := reported[text]
 	switch {
-	case !ok:
-		return "", kg.Errorf(kg.CodeInvalid, "is in_progress, completed or failed").At("state")
-	case failure != nil && failure.Code == canceled:
-		return tasks.Canceled, nil
-	case failure != nil && failure.Code == rejected:
-		return tasks.Rejected, nil
+	case !ok && text != "":
+		return "", nil, kg.Errorf(kg.CodeInvalid, "is in_progress, completed or failed").At("state")
+	case e == nil:
+		return state, nil, nil
+	case state != tasks.Failed:
+		return "", nil, kg.Errorf(kg.CodeInvalid, "is said with the state failed").At("error")
 	}
-	return state, nil
+	why := &tasks.Failure{Code: cmp.Or(e.Code, codeExecution), Message: e.Message}
+	if string(e.Details) != "null" {
+		why.Details = e.Details
+	}
+	switch why.Code {
+	case canceled:
+		state = tasks.Canceled
+	case rejected:
+		state = tasks.Rejected
+	}
+	if state != tasks.Failed && why.Message == "" && why.Details == nil {
+		why = nil // the state says it
+	}
+	return state, why, nil
 }
 
 // failureOf is why a task failed, nil for one that has not.
 func failureOf(t *tasks.Task) *wireError {
-	text := ""
-	if m := t.Status.Message; m != nil {
-		for _, p := range m.Parts {
-			if p.Text != nil {
-				text += *p.Text
-			}
+	out, otherwise := &wireError{Code: codeExecution}, "the agent failed"
+	switch t.Status.State {
+	case tasks.Failed:
+		if t.Failure != nil {
+			out.Code = cmp.Or(t.Failure.Code, codeExecution)
+		}
+	case tasks.Canceled:
+		out.Code, otherwise = canceled, "the task was canceled"
+	case tasks.Rejected:
+		out.Code, otherwise = rejected, "the agent does not do it"
+	default:
+		return nil
+	}
+	if t.Failure != nil {
+		out.Message, out.Details = t.Failure.Message, t.Failure.Details
+	}
+	out.Message = cmp.Or(out.Message, textOfMessage(t.Status.Message), otherwise)
+	return out
+}
+
+// textOfMessage is what a message says in words.
+func textOfMessage(m *tasks.Message) (text string) {
+	if m == nil {
+		return ""
+	}
+	for _, p := range m.Parts {
+		if p.Text != nil {
+			text += *p.Text
 		}
 	}
-	say := func(code, otherwise string) *wireError {
-		if text == "" {
-			text = otherwise
-		}
-		return &wireError{Code: code, Message: text}
-	}
-	switch {
-	case t.Failure != nil:
-		return &wireError{Code: t.Failure.Code, Message: t.Failure.Message, Details: t.Failure.Details}
-	case t.Status.State == tasks.Canceled:
-		return say(canceled, "the task was canceled")
-	case t.Status.State == tasks.Rejected:
-		return say(rejected, "the agent does not do it")
-	case t.Status.State == tasks.Failed:
-		return say(codeExecution, "the agent failed")
-	}
-	return nil
+	return text
 }

@@ -72,16 +72,8 @@ type change struct {
 }
 
 func (c *change) read() (r tasks.Report, err error) {
-	if c.Error != nil {
-		r.Failure = &tasks.Failure{Code: c.Error.Code, Message: c.Error.Message, Details: c.Error.Details}
-	}
-	if c.State != "" {
-		if r.State, err = stateOf(c.State, r.Failure); err != nil {
-			return r, err
-		}
-		if r.State != tasks.Failed {
-			r.Failure = nil // the state says it
-		}
+	if r.State, r.Failure, err = readState(c.State, c.Error); err != nil {
+		return r, err
 	}
 	for i := range c.Artifacts {
 		a, err := c.Artifacts[i].read(i)
@@ -124,7 +116,7 @@ func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID
 		return nil, err
 	}
 	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil {
-		return h.deps.Tasks.Cancel(ctx, who, id)
+		return h.deps.Tasks.CancelFor(ctx, who, id, report.Failure)
 	}
 	return h.deps.Tasks.Report(ctx, who, id, report)
 }
