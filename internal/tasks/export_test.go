@@ -12,6 +12,9 @@ func (s *Service) Unclaimed(ctx context.Context, before time.Time) ([]TaskID, er
 	return s.unclaimed(ctx, before)
 }
 
+// ExpireDue is one round of expiry.
+func (s *Service) ExpireDue(ctx context.Context) error { return s.expireDue(ctx) }
+
 // ListReads is List, and how many statements it read.
 func (s *Service) ListReads(ctx context.Context, by caller.Caller, q Query) (*Page, int64, error) {
 	snapshot, err := s.view(ctx, by)

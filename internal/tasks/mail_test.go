@@ -89,3 +89,28 @@ func TestUnclaimedTasksExpire(t *testing.T) {
 		t.Errorf("what was claimed is %s", got)
 	}
 }
+
+// Nobody said how long a task waits for its handler: it is a day.
+func TestUnclaimedTasksExpireAfterADay(t *testing.T) {
+	var ahead atomic.Int64 // of the time of day
+	b := open(t, tasks.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}, nil)
+	id := b.send(ann, tasks.Sending{}).ID
+	for _, row := range []struct {
+		later time.Duration
+		want  tasks.State
+	}{
+		{23 * time.Hour, tasks.Submitted}, // however long the test takes
+		{24 * time.Hour, tasks.Failed},
+	} {
+		ahead.Store(int64(row.later))
+		if err := b.ExpireDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.get(as(ann), id).Status.State; got != row.want {
+			t.Errorf("%v later it is %s, want %s", row.later, got, row.want)
+		}
+	}
+	if f := b.get(as(ann), id).Failure; f == nil || f.Code != tasks.FailureExpired {
+		t.Errorf("it failed of %+v", f)
+	}
+}
