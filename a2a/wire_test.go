@@ -14,6 +14,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"koine/a2a"
+	"koine/internal/sse"
+	"koine/kg"
 )
 
 var rewrite = flag.Bool("update", false, "write the answers that come into testdata/wire")
@@ -26,7 +30,7 @@ var rewrite = flag.Bool("update", false, "write the answers that come into testd
 // line and a body; a body that begins with a double quote after "go " is a Go
 // string, for bytes that a text file cannot hold. ${position} stands for the
 // last position that an answer held, and so do ${channel}, ${message}, ${task} and
-// ${token}, of a page. A request at which the clock shall stand
+// ${token}, of a page, and ${event}, the id of an event of a stream. A request at which the clock shall stand
 // still otherwise: it goes on by a second with each request.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -46,7 +50,8 @@ func converse(t *testing.T, file string) {
 	if len(archive.Comment) == 0 {
 		t.Error("the file does not say what it pins")
 	}
-	s := newTestServer(t)
+	about := &a2a.CardOptions{Version: "test", PublicURL: "https://koine.example", Channels: true, Push: true, Keys: true}
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{Card: about})
 	out := &txtar.Archive{Comment: archive.Comment}
 	last := map[string]string{}
 	answers := map[string][]byte{}
@@ -93,6 +98,7 @@ var remembered = map[string]*regexp.Regexp{
 	"token":    regexp.MustCompile(`"nextPageToken":"([^"]+)"`),
 	"task":     regexp.MustCompile(`"id":"([0-9a-f-]{36})","contextId"`),
 	"message":  regexp.MustCompile(`"event":{"id":"([^"]+)"`),
+	"event":    regexp.MustCompile(`(?m)^id: ([A-Za-z0-9_-]{20,})$`),
 }
 
 // masks replace what differs from run to run.
