@@ -23,9 +23,10 @@ type Report struct {
 	Metadata json.RawMessage
 }
 
-// Report changes a task as its handler says. Handlers and administrators may.
+// Report changes a task as its handler says. Handlers and administrators may; creators
+// change the metadata only.
 //
-// Errors: CodeTaskNotFound; CodePermissionDenied for its creator; CodeTaskEnded;
+// Errors: CodeTaskNotFound; CodePermissionDenied for its creator, but for metadata; CodeTaskEnded;
 // CodeInvalid, also for a failure with a code of koine's own; CodeLimitExceeded.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
 	if err := s.report(ctx, by, id, r); err != nil {
@@ -47,7 +48,7 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		return err
 	}
 	err = s.change(ctx, by, "tasks/report", id, func(e *edit) error {
-		if e.task.Handler != agent && !administers(by.Principal) {
+		if e.task.Handler != agent && !administers(by.Principal) && !(e.task.Creator == agent && r.onlyMetadata()) {
 			return kg.Errorf(kg.CodePermissionDenied, "what becomes of a task is its handler's to say").At("id")
 		}
 		return r.write(e)
@@ -56,6 +57,11 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		s.desk.stop(id)
 	}
 	return err
+}
+
+// onlyMetadata tells whether nothing is said of what becomes of the task.
+func (r *Report) onlyMetadata() bool {
+	return r.State == "" && r.Message == nil && r.Failure == nil && len(r.Artifacts) == 0 && len(r.Metadata) > 0
 }
 
 func administers(p kg.Principal) bool {

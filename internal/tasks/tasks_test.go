@@ -240,6 +240,15 @@ func TestWhoSeesATask(t *testing.T) {
 	}
 	_, err := b.Report(t.Context(), as(ann), task.ID, tasks.Report{State: tasks.Completed})
 	wants(t, "a report of the creator's", err, kg.CodePermissionDenied)
+	_, err = b.Report(t.Context(), as(ann), task.ID, tasks.Report{})
+	wants(t, "an empty report of the creator's", err, kg.CodePermissionDenied)
+	_, err = b.Report(t.Context(), as(ann), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":1}`), Artifacts: []tasks.Chunk{{Artifact: tasks.Artifact{ID: "a", Parts: []tasks.Part{tasks.TextPart("x")}}}}})
+	wants(t, "an artifact of the creator's", err, kg.CodePermissionDenied)
+	if got, err := b.Report(t.Context(), as(ann), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":1}`)}); err != nil || string(got.Metadata) != `{"k":1}` || got.Status.State != tasks.Submitted {
+		t.Errorf("metadata of the creator's: %+v, %v", got, err)
+	}
+	_, err = b.Report(t.Context(), as(eve), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":2}`)})
+	wants(t, "metadata of another's", err, kg.CodeTaskNotFound)
 	wants(t, "the handler's to delete", b.Delete(t.Context(), as(bot), task.ID), kg.CodePermissionDenied)
 	_, err = b.Send(t.Context(), as(bot), tasks.Sending{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
 	wants(t, "a message of the handler's", err, kg.CodePermissionDenied)

@@ -88,10 +88,12 @@ func NewHandler(deps Deps, o Options) *Handler {
 	})
 	for pattern, do := range map[string]call{
 		"GET /agents":                h.listAgents,
+		"GET /agents/{$}":            h.listAgents,
 		"GET /agents/{id}":           h.getAgent,
 		"POST /agents/{id}/messages": h.sendMessage,
 		"GET /messages/{id}":         h.getMessage,
 		"GET /tasks":                 h.listTasks,
+		"GET /tasks/{$}":             h.listTasks,
 		"GET /tasks/{id}":            h.getTask,
 		"PUT /tasks/{id}":            h.putTask,
 		"DELETE /tasks/{id}":         h.deleteTask,

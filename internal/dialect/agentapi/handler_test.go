@@ -150,6 +150,8 @@ func (s *server) sendTo(agent, body string) string {
 func TestTasksOverREST(t *testing.T) {
 	s := start(t)
 	s.wants("agents", "ann", "GET", "/agents", "", 200, `{"agents":[{"id":"bot","name":"Bot"}],"nextPageToken":"agent://bot"}`)
+	s.wants("agents with a slash", "ann", "GET", "/agents/", "", 200, `{"agents":[{"id":"bot","name":"Bot"}],"nextPageToken":"agent://bot"}`)
+	s.wants("tasks with a slash", "ann", "GET", "/tasks/", "", 200, `{"tasks":[],"total":0}`)
 	s.wants("the next page", "ann", "GET", "/agents?pageToken=agent://bot", "", 200, `{"agents":[]}`)
 	s.wants("an agent", "ann", "GET", "/agents/bot", "", 200, `{"id":"bot","name":"Bot"}`)
 	s.wants("no agent", "ann", "GET", "/agents/none", "", 404,
@@ -239,6 +241,55 @@ func TestStates(t *testing.T) {
 	_, got := s.ask("ann", "PUT", "/tasks/"+id, `{"state":"completed"}`)
 	if !strings.Contains(got, `"code":"AUTHORIZATION_ERROR"`) {
 		t.Errorf("a creator completes: %s", got)
+	}
+}
+
+// What was said when the task was made stays, its metadata is for its creator to change as
+// well, and both may be said again.
+func TestChangesOfWhatWasSaid(t *testing.T) {
+	s := start(t)
+	id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}],"parentId":"p1","userId":"u1","metadata":{"m":1}}`)
+	for _, row := range []struct {
+		who, body string
+		status    int
+		want      string
+	}{
+		{"bot", `{"userId":"u2"}`, 400, `"message":"is said when the task is made","details":{"field":"userId"`},
+		{"bot", `{"parentId":"p2","state":"completed"}`, 400, `"message":"is said when the task is made","details":{"field":"parentId"`},
+		{"bot", `{"userId":""}`, 400, `"field":"userId"`},
+		{"ann", `{"userId":"u2","metadata":{"k":1}}`, 400, `"field":"userId"`},
+		{"eve", `{"userId":"u2"}`, 404, "TASK_NOT_FOUND"},
+		{"bot", `{"parentId":"p1","userId":"u1","state":"in_progress"}`, 200, `"state":"in_progress"`},
+		{"ann", `{"metadata":{"n":2}}`, 200, `"metadata":{"m":1,"n":2}`},
+		{"ann", `{"metadata":{"n":3},"state":"completed"}`, 403, "AUTHORIZATION_ERROR"},
+		{"ann", `{"metadata":{"n":3},"artifacts":[{"type":"result","content":1}]}`, 403, "AUTHORIZATION_ERROR"},
+		{"eve", `{"metadata":{"n":3}}`, 404, "TASK_NOT_FOUND"},
+		{"bot", `{"metadata":{"m":null}}`, 200, `"parentId":"p1","userId":"u1","artifacts":[],"metadata":{"n":2}}`},
+	} {
+		if status, got := s.ask(row.who, "PUT", "/tasks/"+id, row.body); status != row.status || !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s: got %d %s", row.who, row.body, status, got)
+		}
+	}
+}
+
+// What is wrong with a message is said of its list of parts, as it is called here.
+func TestWhereMessagesAreWrong(t *testing.T) {
+	s := start(t)
+	for body, field := range map[string]string{
+		`{"message":[]}`:               "message",
+		`{}`:                           "message",
+		`{"stream":true,"message":[]}`: "message",
+		`{"message":[{"type":"text","content":"x"},{"content":"x"}]}`: "message[1].type",
+		`{"message":[{"type":"text","content":"x","metadata":5}]}`:    "message[0].metadata",
+	} {
+		if status, got := s.ask("ann", "POST", "/agents/bot/messages", body); status != 400 || !strings.Contains(got, `"field":"`+field) {
+			t.Errorf("%s: got %d %s", body, status, got)
+		}
+	}
+	ann := s.dial("ann")
+	ann.say(`{"type":"message","agentId":"bot","message":[]}`)
+	if got := ann.next(); !strings.Contains(got, `"field":"message"`) {
+		t.Errorf("on a socket: %s", got)
 	}
 }
 

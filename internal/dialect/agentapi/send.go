@@ -1,6 +1,7 @@
 package agentapi
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -53,11 +54,26 @@ func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller
 	if body.Stream {
 		return 0, nil, h.stream(w, r, who, s)
 	}
-	sent, err := h.deps.Tasks.Send(r.Context(), who, s)
+	sent, err := h.send(r.Context(), who, s)
 	if err != nil {
 		return 0, nil, err
 	}
 	return http.StatusAccepted, sentOf(sent), nil
+}
+
+// send sends a message. What is wrong with its parts is said of message, as the list of
+// them is called here.
+func (h *Handler) send(ctx context.Context, who caller.Caller, s tasks.Sending) (*tasks.Sent, error) {
+	sent, err := h.deps.Tasks.Send(ctx, who, s)
+	if err == nil {
+		return sent, nil
+	}
+	if place, ok := strings.CutPrefix(kg.AsError(err).Field, "parts"); ok {
+		e := *kg.AsError(err)
+		e.Field = "message" + place
+		return nil, &e
+	}
+	return nil, err
 }
 
 func sentOf(sent *tasks.Sent) wireSent {

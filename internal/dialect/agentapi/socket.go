@@ -287,7 +287,7 @@ func (s *socket) send(who caller.Caller, f *received) (*sentFrame, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := s.handler.deps.Tasks.Send(s.ctx, who, sending)
+	sent, err := s.handler.send(s.ctx, who, sending)
 	if err != nil {
 		return nil, err
 	}

@@ -63,14 +63,14 @@ func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending)
 		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
 			return nil, false, nil, err
 		}
-		sent, err := h.deps.Tasks.Send(ctx, who, s)
+		sent, err := h.send(ctx, who, s)
 		if err != nil {
 			st.Close()
 			return nil, false, nil, err
 		}
 		return st.Task, sent.Replayed, st, nil
 	}
-	sent, err := h.deps.Tasks.Send(ctx, who, s)
+	sent, err := h.send(ctx, who, s)
 	if err != nil {
 		return nil, false, nil, err
 	}

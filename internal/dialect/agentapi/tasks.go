@@ -69,6 +69,28 @@ type change struct {
 	Artifacts []artifact      `json:"artifacts"`
 	Metadata  json.RawMessage `json:"metadata"`
 	Message   []part          `json:"message"` // said with the state
+	// These are said when the task is made, and may be said again as they are.
+	Parent *tasks.TaskID `json:"parentId"`
+	User   *string       `json:"userId"`
+}
+
+// settled refuses a change of what is said when the task is made.
+func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) error {
+	if c.Parent == nil && c.User == nil {
+		return nil
+	}
+	t, err := h.deps.Tasks.Get(ctx, who, id, tasks.Reading{})
+	if err != nil {
+		return err
+	}
+	const late = "is said when the task is made"
+	switch {
+	case c.Parent != nil && *c.Parent != t.Parent:
+		return kg.Errorf(kg.CodeInvalid, late).At("parentId")
+	case c.User != nil && *c.User != t.User:
+		return kg.Errorf(kg.CodeInvalid, late).At("userId")
+	}
+	return nil
 }
 
 func (c *change) read() (r tasks.Report, err error) {
@@ -113,6 +135,9 @@ func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) (*tasks.Task, error) {
 	report, err := c.read()
 	if err != nil {
+		return nil, err
+	}
+	if err := h.settled(ctx, who, id, c); err != nil {
 		return nil, err
 	}
 	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil {
