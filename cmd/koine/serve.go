@@ -197,7 +197,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 
-	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Positions: store, Streams: streams},
+	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams},
 		agentapi.Options{Logger: log, OriginAllowed: server.OriginAllowed, Connect: trust.connect(server.Connect), Refused: refusedOf(trail)}))
 
 	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))

@@ -26,18 +26,11 @@ type Agents interface {
 	Cards(ctx context.Context, by caller.Caller, capability string, after kg.AgentID, first int) (cards []json.RawMessage, last kg.AgentID, err error)
 }
 
-// Positions are those of the log (kg.Store).
-type Positions interface {
-	FormatPosition(kg.Position) string
-	ParsePosition(string) (kg.Position, error)
-}
-
 // Deps are what the handler works with. All are required.
 type Deps struct {
-	Agents    Agents
-	Tasks     *tasks.Service
-	Positions Positions
-	Streams   *sse.Server
+	Agents  Agents
+	Tasks   *tasks.Service
+	Streams *sse.Server
 }
 
 // Defaults of the Options.

@@ -12,7 +12,6 @@ import (
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
-	"koine/kg"
 )
 
 // The events of a stream.
@@ -33,9 +32,10 @@ type update struct {
 	Message  []part          `json:"message,omitempty"`
 }
 
-// stream sends a message and tells what becomes of it, to the end.
+// stream sends a message and tells what becomes of it, to the end. Events have no ids:
+// there is nothing to resume, and who sends the message again is told all.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.Sending) error {
-	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
+	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
 		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
@@ -93,13 +93,12 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 // answered with what was made already, and with the end where that has come.
 func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
-		id := h.deps.Positions.FormatPosition(st.Position())
-		event, err := eventOf(eventUpdate, id, update{Type: "status", State: states[first.Status.State], TaskID: first.ID})
+		event, err := eventOf(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID})
 		if !yield(event, err) || err != nil {
 			return
 		}
 		if again {
-			list, err := h.sofar(first, st.Position())
+			list, err := sofar(first)
 			if err != nil {
 				yield(sse.Event{}, err)
 				return
@@ -115,7 +114,7 @@ func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.S
 				yield(sse.Event{}, err)
 				return
 			}
-			list, err := h.eventsOf(first.ID, &e)
+			list, err := eventsOf(first.ID, &e)
 			if err != nil {
 				yield(sse.Event{}, err)
 				return
@@ -129,17 +128,17 @@ func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.S
 	}
 }
 
-// sofar is what a stream would have said of a task up to a position.
-func (h *Handler) sofar(t *tasks.Task, at kg.Position) (out []sse.Event, err error) {
+// sofar is what a stream would have said of a task as it is.
+func sofar(t *tasks.Task) (out []sse.Event, err error) {
 	var happened []tasks.Event
 	for i := range t.Artifacts {
-		happened = append(happened, tasks.Event{Position: at, Chunk: &tasks.Chunk{Artifact: t.Artifacts[i]}})
+		happened = append(happened, tasks.Event{Chunk: &tasks.Chunk{Artifact: t.Artifacts[i]}})
 	}
 	if t.Status.State.Ended() {
-		happened = append(happened, tasks.Event{Position: at, Status: &t.Status, Failure: t.Failure})
+		happened = append(happened, tasks.Event{Status: &t.Status, Failure: t.Failure})
 	}
 	for i := range happened {
-		list, err := h.eventsOf(t.ID, &happened[i])
+		list, err := eventsOf(t.ID, &happened[i])
 		if err != nil {
 			return nil, err
 		}
@@ -149,11 +148,10 @@ func (h *Handler) sofar(t *tasks.Task, at kg.Position) (out []sse.Event, err err
 }
 
 // eventsOf is what a stream says of something that happened.
-func (h *Handler) eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, err error) {
-	position := h.deps.Positions.FormatPosition(e.Position)
+func eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, err error) {
 	say := func(kind string, data any) {
 		var event sse.Event
-		if event, err = eventOf(kind, position, data); err == nil {
+		if event, err = eventOf(kind, data); err == nil {
 			out = append(out, event)
 		}
 	}
@@ -186,7 +184,7 @@ func (h *Handler) eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, er
 	return out, err
 }
 
-func eventOf(kind, id string, data any) (sse.Event, error) {
+func eventOf(kind string, data any) (sse.Event, error) {
 	raw, err := plainjson.Encode(data)
-	return sse.Event{ID: id, Name: kind, Data: raw}, err
+	return sse.Event{Name: kind, Data: raw}, err
 }
