@@ -95,7 +95,8 @@ var outsidersList = []struct{ method, path, body, told string }{
 	{"GraphQL", "", `{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { iri count } predicates(first: 1000) { iri count } graphs(first: 1000) { graph count } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`, `"vocabulary"`},
 	{"GraphQL", "", `{ match(first: 100, pattern: {triples: [{s: "?t", p: "koine:taskState|koine:taskCreator|koine:taskMail", o: "?o"}]}, view: {allGraphs: true}) { totalCount nodes { values } } }`, `"totalCount":0`},
 	{"GraphQL", "", `{ entity(iri: "agent://bot", view: {allGraphs: true}) { degree in(first: 100) { totalCount } } }`, ""},
-	{"GET", "/data?format=nq&allGraphs=true", "", ""},
+	{"GET", "/data?format=nq", "", "200 application/n-quads"},
+	{"GET", "/data?format=nq&graph=urn:koine:graph:agents", "", "200 application/n-quads"},
 }
 
 // momentary is what differs between two times of asking, whoever asks.
