@@ -556,7 +556,7 @@ func TestMaxPending(t *testing.T) {
 // when a call is over.
 func TestMaxSending(t *testing.T) {
 	const most, hooks = 2, 6
-	d := newDesk(t, push.Options{AllowPrivate: true, MaxSending: most})
+	d := newDesk(t, push.Options{AllowPrivate: true, MaxSending: most, Timeout: time.Hour})
 	came, release := make(chan int32, hooks), make(chan struct{})
 	var now atomic.Int32
 	w := newWebhook(t, func(int, *http.Request) int {
