@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"koine/internal/caller"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -132,6 +133,20 @@ func TestSocketOfWhoWasAway(t *testing.T) {
 	bot.hears(`{"type":"message",` + head + `"<id>.2","agentId":"bot","from":"ann","message":[{"type":"text","content":"2"}]}`)
 	s.sendTo("ann", `{"message":[{"type":"text","content":"3"}]}`)
 	bot.hears(`{"type":"task.created",` + head + `"<id>.1","agentId":"bot","from":"ann","message":[{"type":"text","content":"3"}]}`)
+}
+
+// What is kept with a message, which A2A can say beside what is kept with the task, comes
+// with it.
+func TestMetadataOfMessages(t *testing.T) {
+	s := start(t)
+	bot := s.dial("bot")
+	s.open(1)
+	by := caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
+	message := tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}, Metadata: json.RawMessage(`{"of":"the message","n":1.50}`)}
+	if _, err := s.tasks.Send(t.Context(), by, tasks.Sending{To: "agent://bot", AlwaysTask: true, Message: message, Metadata: json.RawMessage(`{"of":"the task"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	bot.hears(`{"type":"task.created",` + frameHead + `"pending"` + frameTime + `,"artifacts":[],"metadata":{"of":"the task"}},"messageId":"<id>.1","agentId":"bot","from":"ann","message":[{"type":"text","content":"x"}],"metadata":{"of":"the message","n":1.50}}`)
 }
 
 // Frames have a bound, and a socket that passes it is closed.
@@ -272,7 +287,7 @@ func TestSocketThatDoesNotAnswer(t *testing.T) {
 
 // Who takes no frames is cut off, keeps no place, and nobody else waits for it.
 func TestSocketThatTakesNothing(t *testing.T) {
-	s := startWith(t, func(o *options) { o.WriteTimeout = 3 * time.Second })
+	s := startWith(t, func(o *options) { o.WriteTimeout, o.PingInterval = 3*time.Second, time.Hour }) // no ping finds it out
 	s.dial("bot")
 	ann := s.dial("ann")
 	s.open(2)
