@@ -75,8 +75,8 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 	}
 	// What ann reads of it as statements.
 	text := ""
-	for _, handler := range []string{"bot", "koine"} {
-		graph := "urn:koine:graph:journal:tasks:" + url.QueryEscape("agent://ann") + ":" + url.QueryEscape("agent://"+handler)
+	const tasks = "urn:koine:graph:journal:tasks:agent%3A%2F%2Fann:agent%3A%2F%2F" // and the handler
+	for _, graph := range []string{"urn:koine:graph:agents", tasks + "bot", tasks + "koine"} {
 		status, quads := ask(t, http.MethodGet, address+"/data?format=nq&graph="+url.QueryEscape(graph), "ann", "")
 		if status != http.StatusOK {
 			t.Fatal(status, quads)
@@ -92,7 +92,7 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	slices.Sort(lines)
-	if len(lines) < 60 || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "CANCELED") || !strings.Contains(text, "sunny") || !strings.Contains(text, "totalCount") {
+	if len(lines) < 60 || !strings.Contains(text, "COMPLETED") || !strings.Contains(text, "CANCELED") || !strings.Contains(text, "sunny") || !strings.Contains(text, `"Bot"`) || !strings.Contains(text, "totalCount") {
 		t.Fatalf("too little:\n%s", text)
 	}
 	return strings.Join(lines, "\n")
