@@ -2,7 +2,6 @@ package kg
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -162,11 +161,10 @@ func (s *Store) commitLoop() {
 	defer s.stopped.Done()
 	idle := time.NewTimer(flushIdle)
 	defer idle.Stop()
-	several := false // updates were in the last group
 	for {
 		select {
 		case u := <-s.queue:
-			several = s.commit(s.collect(u, several))
+			s.commit(s.collect(u))
 			idle.Reset(flushIdle)
 		case fn := <-s.exclusive:
 			s.settle()
@@ -192,14 +190,8 @@ func (s *Store) commitLoop() {
 	}
 }
 
-// collect takes what is queued as one group. Behind several that were answered
-// together it lets their callers run first, who may have more: a group shares a
-// sync, and without this the first of them to come back would get one alone. One
-// writer is not kept waiting behind readers.
-func (s *Store) collect(u *update, several bool) []*update {
-	if several || len(s.queue) > 0 {
-		runtime.Gosched()
-	}
+// collect takes what is queued as one group.
+func (s *Store) collect(u *update) []*update {
 	updates := []*update{u}
 	for len(updates) < s.options.GroupCommits {
 		select {
@@ -213,13 +205,11 @@ func (s *Store) collect(u *update, several bool) []*update {
 }
 
 // commit takes updates through execute, append and apply, in as many groups as
-// they need, and answers them. It tells whether they were several.
-func (s *Store) commit(updates []*update) bool {
-	several := len(updates) > 1
+// they need, and answers them.
+func (s *Store) commit(updates []*update) {
 	for len(updates) > 0 {
 		updates = updates[s.commitGroup(updates):]
 	}
-	return several
 }
 
 // commitGroup makes one group of the first updates and says how many it took.
