@@ -116,13 +116,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 		if i%2 == 1 {
 			signal = os.Interrupt
 		}
-		if err := s.process.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-s.ended; (err != nil) != (signal == os.Kill) {
-			t.Errorf("with %v the server ended with %v\n%s", signal, err, s.log)
-		}
-		s, url = startServerOn(t, dir)
+		s, url = startedAgain(t, s, signal, dir)
 		at.leadTo(url)
 	}
 	more(10)
@@ -345,4 +339,16 @@ type textWriter struct{ *growingText }
 func (w textWriter) Write(b []byte) (int, error) {
 	w.WriteString(string(b))
 	return len(b), nil
+}
+
+// startedAgain ends a server by the signal and starts another one on its directory.
+func startedAgain(t *testing.T, s *server, signal os.Signal, dir string) (*server, string) {
+	t.Helper()
+	if err := s.process.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-s.ended; (err != nil) != (signal == os.Kill) {
+		t.Errorf("with %v the server ended with %v\n%s", signal, err, s.log)
+	}
+	return startServerOn(t, dir)
 }

@@ -69,13 +69,7 @@ func TestTasksAcrossServers(t *testing.T) {
 		if i%3 == 2 {
 			signal = os.Interrupt
 		}
-		if err := s.process.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-s.ended; (err != nil) != (signal == os.Kill) {
-			t.Errorf("with %v the server ended with %v\n%s", signal, err, s.log)
-		}
-		s, url = startServerOn(t, dir)
+		s, url = startedAgain(t, s, signal, dir)
 		at.leadTo(url)
 	}
 	more(5)

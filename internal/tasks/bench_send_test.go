@@ -9,16 +9,7 @@ import (
 
 // BenchmarkSend makes tasks for a handler elsewhere, 16 at a time.
 func BenchmarkSend(b *testing.B) {
-	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
-	s := tasks.New(tasks.Options{Known: func(kg.AgentID) bool { return true }})
-	if err := s.Load(b.Context(), store); err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
+	s := benched(b)
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -27,4 +18,24 @@ func BenchmarkSend(b *testing.B) {
 			}
 		}
 	})
+}
+
+// benched is a service on a store of its own, until the benchmark ends.
+func benched(b *testing.B) *tasks.Service {
+	b.Helper()
+	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := tasks.New(tasks.Options{Known: func(kg.AgentID) bool { return true }})
+	if err := s.Load(b.Context(), store); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		s.Close()
+		if err := store.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
 }
