@@ -144,6 +144,11 @@ func (s *Service) answer(tx *kg.Tx, request *Message, by MessageID) (int, error)
 	return 2, tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q})
 }
 
+// isFor tells whether the message is for an agent that reads its channel.
+func (m *Message) isFor(agent kg.AgentID) bool {
+	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
+}
+
 // expired tells whether the message has expired at a time. A request that was
 // answered does not.
 func (m *Message) expired(at time.Time) bool {

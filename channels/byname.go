@@ -44,34 +44,3 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, n
 
 // errRaced says that somebody else made the channel meanwhile.
 var errRaced = kg.Errorf(kg.CodeNameTaken, "another channel of the scope has the name").At("name")
-
-// makeFirst makes the channel that a message is the first of.
-func (p *publishing) makeFirst(tx *kg.Tx) (*entry, error) {
-	c := *p.make
-	if p.service.table.channelIn(c.Scope, c.Name) != "" {
-		return nil, errRaced
-	}
-	if err := p.service.mayHaveChannel(c.Scope, p.reader); err != nil {
-		return nil, err
-	}
-	n, err := p.service.make(tx, &c)
-	if err != nil {
-		return nil, err
-	}
-	p.own += n
-	return p.service.table.unborn(c).at(tx.Time()).as(p.reader), nil
-}
-
-// comes is a channel that is just being made with its first message, nil for another.
-func (t *table) comes(id ChannelID) *entry {
-	e, _ := t.coming.Load(id)
-	coming, _ := e.(*entry)
-	return coming
-}
-
-// unborn is a channel before the commit that makes it is followed.
-func (t *table) unborn(c Channel) *entry {
-	e := t.newEntry(c)
-	e.scope = t.scopes.home(c.Scope)
-	return e
-}

@@ -2,8 +2,6 @@ package channels
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -86,40 +84,4 @@ func (p *Publication) message(author kg.AgentID) (*Message, error) {
 		return nil, errTooMuch("patches", "%d patches are more than the %d of one update", n, kg.MaxPatches)
 	}
 	return m, nil
-}
-
-// once is under which text the message of an author's key in a channel is found.
-func once(id ChannelID, author kg.AgentID, key string) kg.Term {
-	sum := sha256.Sum256([]byte(string(id) + "\n" + string(author) + "\n" + key))
-	return kg.String(base64.RawURLEncoding.EncodeToString(sum[:]))
-}
-
-// content is a text that two publications have in common when they say the same,
-// however their JSON is written.
-func (m *Message) content(patches []byte) ([]byte, error) {
-	list := make([]any, 0, len(m.Parts)+3)
-	for _, part := range append(m.Parts[:len(m.Parts):len(m.Parts)], m.Metadata, patches) {
-		value, err := plain(part)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, value)
-	}
-	refs := m.ArtifactRefs
-	if refs == nil {
-		refs = []string{}
-	}
-	return json.Marshal(append(list, refs, m.Envelope.content()))
-}
-
-// plain is a JSON value with its members in order, and its numbers as they are
-// written.
-func plain(raw []byte) (value any, err error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err = d.Decode(&value)
-	return value, err
 }

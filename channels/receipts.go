@@ -46,61 +46,6 @@ var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
 	IsRead:      {propReadUpTo, propReadBy},
 }
 
-// markers are up to where an agent got the messages of a channel.
-type markers struct {
-	match           matcher
-	graph           kg.Term
-	agent           kg.AgentID
-	delivered, read int64
-	over            bool // the channel has closed: what is not read has expired
-}
-
-// markersOf reads the markers of an agent; the zero numbers where there are none.
-func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) {
-	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
-	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
-		if err != nil {
-			return nil, err
-		}
-		switch st.Predicate {
-		case propDeliveredUpTo:
-			k.delivered = integer(st.Object)
-		case propReadUpTo:
-			k.read = integer(st.Object)
-		}
-	}
-	return k, nil
-}
-
-// state is what became of a message that is for the agent.
-func (k *markers) state(m *Message) (ReceiptState, error) {
-	expires := !m.ExpiresAt.IsZero()
-	if m.Sequence <= k.read && !expires {
-		return IsRead, nil
-	}
-	if read, err := k.single(m.ID, propReadBy); err != nil || read {
-		return IsRead, err
-	}
-	if m.Ended || k.over {
-		return IsExpired, nil
-	}
-	if m.Sequence <= k.delivered && !expires {
-		return IsDelivered, nil
-	}
-	if delivered, err := k.single(m.ID, propDeliveredTo); err != nil || delivered {
-		return IsDelivered, err
-	}
-	return IsPending, nil
-}
-
-// single tells whether a message was acknowledged by itself.
-func (k *markers) single(m MessageID, property kg.Term) (bool, error) {
-	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
-		return err == nil, err
-	}
-	return false, nil
-}
-
 // Receipts tells what became of a message at each of its recipients: for one to
 // everybody, at the members but for its author. Who reads the channel may ask.
 //

@@ -22,7 +22,7 @@ type Service struct {
 	streams  *counts // that are open
 	signals  *signals
 	expiry   *expiry
-	receipts *receipts
+	receipts *receiptQueue
 	counting *counting
 	asking   atomic.Int64 // how many wait for responses
 	decoded  decoded

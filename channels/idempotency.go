@@ -1,0 +1,105 @@
+package channels
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"koine/kg"
+)
+
+// once is under which text the message of an author's key in a channel is found.
+func once(id ChannelID, author kg.AgentID, key string) kg.Term {
+	sum := sha256.Sum256([]byte(string(id) + "\n" + string(author) + "\n" + key))
+	return kg.String(base64.RawURLEncoding.EncodeToString(sum[:]))
+}
+
+// content is a text that two publications have in common when they say the same,
+// however their JSON is written.
+func (m *Message) content(patches []byte) ([]byte, error) {
+	list := make([]any, 0, len(m.Parts)+3)
+	for _, part := range append(m.Parts[:len(m.Parts):len(m.Parts)], m.Metadata, patches) {
+		value, err := plain(part)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	refs := m.ArtifactRefs
+	if refs == nil {
+		refs = []string{}
+	}
+	return json.Marshal(append(list, refs, m.Envelope.content()))
+}
+
+// plain is a JSON value with its members in order, and its numbers as they are
+// written.
+func plain(raw []byte) (value any, err error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
+}
+
+// patchesText is JSON that is the same for the same patches, "" for none.
+func patchesText(patches []kg.Patch) string {
+	if len(patches) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i := range patches {
+		p := &patches[i]
+		fmt.Fprintf(&b, "%s %s %s %s %s %s %t %v %v %v %s\n", p.Op, p.Quad.Subject, p.Quad.Predicate, p.Quad.Object, p.Quad.Graph, p.Source,
+			p.HasCertainty, p.Certainty, p.Validity.From.UnixMilli(), p.Validity.Until.UnixMilli(), p.Provenance)
+	}
+	return strconv.Quote(hex.EncodeToString([]byte(b.String())))
+}
+
+// sum is the hash of what the publication says.
+func (p *publishing) sum() (string, error) {
+	content, err := p.message.content([]byte(patchesText(p.patches)))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// first finds the message that the key made before, nil for none, and refuses the key
+// where that says something else.
+func (p *publishing) first(tx *kg.Tx) (m *Message, err error) {
+	if p.message.IdempotencyKey == "" {
+		return nil, nil
+	}
+	object := once(p.message.Channel, p.author, p.message.IdempotencyKey)
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: object}) {
+		if err != nil {
+			return nil, err
+		}
+		if m, err = readMessage(tx.MatchOwn, p.message.Channel, messageOf(st.Subject)); err != nil {
+			return nil, err
+		}
+		break
+	}
+	if m == nil {
+		return nil, nil
+	}
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.ID.Entity(), Predicate: propContent, Graph: m.contentGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		if st.Object.Value() != p.hash { // whose content is gone, its hash is too
+			return nil, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another message").At("idempotencyKey")
+		}
+	}
+	m.show(reading{p.author, tx.Time()})
+	return m, nil
+}

@@ -1,0 +1,97 @@
+package channels
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"koine/kg"
+)
+
+// live tells what comes, until the reader wants no more.
+func (f *Feed) live(tell func(Delivery) bool) error {
+	watcher, err := f.service.store.Watch(f.ctx, f.filter(), f.at)
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	for events, err := range watcher.Commits() {
+		if err != nil {
+			return err
+		}
+		c := events[0].Commit
+		list, err := f.in(c)
+		if err != nil {
+			return err
+		}
+		count := told{}
+		for i, m := range list {
+			f.at = count.position(f.at.Epoch, c.Revision, i == len(list)-1)
+			if f.keep(m) && !tell(Delivery{m, f.at}) {
+				return nil
+			}
+		}
+		for i := range events {
+			if events[i].Statement.Predicate != kg.Sequence {
+				if err := watcher.Refilter(f.filter()); err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// filter is of the messages of the channels, and of changes of which there are.
+// koine itself looks, and asks for each message whether the agent may have it: who
+// may see what changes often here, and ends nothing.
+func (f *Feed) filter() kg.Filter {
+	patterns := slices.Clone(f.of.patterns)
+	if list := f.of.list(); len(list) <= kg.MaxPatterns-len(patterns) {
+		for _, id := range list {
+			patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence, Graph: id.MessagesGraph()})
+		}
+	} else {
+		patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence})
+	}
+	return kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}
+}
+
+// in reads the messages that a commit published in the channels, in their order.
+func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		id, part := channelOf(ch.Quad.Graph)
+		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != journalPart || !f.of.has(f.service.table.get(id)) {
+			continue
+		}
+		m, err := f.service.decoded.message(c, id, f.service.reading(f.agent))
+		if err == nil && f.service.changedSince(m) {
+			m, err = f.service.reread(f.ctx, m, f.agent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b *Message) int { return cmp.Compare(a.Channel, b.Channel) })
+	return out, nil
+}
+
+// reread gives a message as it is shown to the agent now.
+func (s *Service) reread(ctx context.Context, m *Message, agent kg.AgentID) (*Message, error) {
+	snapshot, err := s.system(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	list, err := readMessages(snapshot, m.Channel, m.Sequence, 1, s.reading(agent))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || list[0].ID != m.ID {
+		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is gone", m.Sequence)
+	}
+	return list[0], nil
+}

@@ -1,0 +1,156 @@
+package channels
+
+import (
+	"fmt"
+	"slices"
+
+	"koine/kg"
+)
+
+// publishing is a publication on its way. What it is made of is made before the
+// committer is asked; what it comes to is of the last time that it was tried.
+type publishing struct {
+	service    *Service
+	author     kg.AgentID
+	by         Caller
+	reader     kg.Principal // whose eyes the author has
+	message    *Message
+	patches    []kg.Patch
+	implied    []bool     // of the patches
+	make       *Channel   // that is to be made with the message; nil for one that is there
+	direct     kg.AgentID // the other one of a direct channel that may have to be made
+	statements []kg.Patch // that the message is stored as, but for those of its place
+	hash       string     // of the content, where there is a key
+	salt       string     // for the event of the scope, the same in each try; "" until there is one
+	dry        bool       // it is only tried
+
+	// also, if set, writes what else is koine's own in the commit of the message. Where
+	// that is done already it gives the message that came with it.
+	also func(tx *kg.Tx, m *Message) (first *Message, err error)
+
+	done     *Message
+	replayed bool
+	own      int // changes that are not of the facts
+}
+
+// publishing checks a publication, counts it, and makes it ready for the commit.
+func (s *Service) publishing(by Caller, p Publication) (*publishing, error) {
+	pub, err := s.checked(by, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.admit(by, pub.message); err != nil {
+		return nil, err
+	}
+	return pub, pub.prepare()
+}
+
+// trying makes a publication ready that is only tried: it is not counted.
+func (s *Service) trying(by Caller, p Publication) (*publishing, error) {
+	pub, err := s.checked(by, p)
+	if err != nil {
+		return nil, err
+	}
+	pub.dry = true
+	return pub, pub.prepare()
+}
+
+// checked is a publication that was checked, and is not ready yet.
+func (s *Service) checked(by Caller, p Publication) (*publishing, error) {
+	author, err := by.agent()
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.message(author)
+	if err != nil {
+		return nil, err
+	}
+	if m.ContentType == Notice && !by.Principal.Trusted() {
+		return nil, errDenied("only koine itself publishes content of the type system").At("contentType")
+	}
+	if m.Channel, err = s.target(author, &p); err != nil {
+		return nil, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	m.ID = MessageID(id)
+	return &publishing{service: s, author: author, by: by, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}, nil
+}
+
+// target is the channel that a publication goes to.
+func (s *Service) target(author kg.AgentID, p *Publication) (ChannelID, error) {
+	if p.To != "" {
+		if p.Channel != "" {
+			return "", kg.Errorf(kg.CodeInvalid, "a message goes to a channel or to an agent, not to both").At("to")
+		}
+		to, err := parseMember(p.To)
+		if err != nil {
+			return "", kg.AsError(err).At("to")
+		}
+		if to == author {
+			return "", kg.Errorf(kg.CodeInvalid, "a direct channel is one of two agents").At("to")
+		}
+		p.To = to
+		return DirectID(author, to), nil
+	}
+	if p.Channel == "" {
+		return "", kg.Errorf(kg.CodeInvalid, "where to publish is missing").At("channelId")
+	}
+	if !p.Channel.valid() {
+		return "", errNoChannel()
+	}
+	if e := s.table.get(p.Channel); e == nil && p.Channel.IsDirect() {
+		other := s.otherOf(p.Channel, author)
+		if other == "" {
+			return "", errNoChannel()
+		}
+		p.To = other
+	}
+	return p.Channel, nil
+}
+
+// prepare makes what is written of what was said, as far as it can be made before.
+func (p *publishing) prepare() (err error) {
+	statements, err := p.message.statements()
+	if err != nil {
+		return err
+	}
+	if p.message.IdempotencyKey != "" {
+		if p.hash, err = p.sum(); err != nil {
+			return err
+		}
+		statements = append(statements, statement{propContent, kg.String(p.hash)})
+	}
+	p.statements = make([]kg.Patch, 0, len(statements))
+	for _, st := range statements {
+		if err := p.state(st); err != nil {
+			return err
+		}
+	}
+	for i := range p.patches {
+		q := &p.patches[i].Quad
+		if q.Graph.IsZero() {
+			e := p.service.table.get(p.message.Channel)
+			if !e.open() {
+				q.Graph = p.message.Channel.FactsGraph()
+			}
+		}
+		if err := p.patches[i].Normalise(p.author); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
+		}
+	}
+	return nil
+}
+
+// state makes a statement about the message part of it. It is checked here, not while
+// others wait for the committer.
+func (p *publishing) state(st statement) error {
+	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: p.message.ID.Entity(), Predicate: st.property, Object: st.object, Graph: p.message.Channel.MessagesGraph()}}
+	if err := patch.Normalise(p.author); err != nil {
+		return err
+	}
+	p.statements = append(p.statements, patch)
+	return nil
+}
