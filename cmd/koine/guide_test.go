@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,13 +21,18 @@ import (
 // what was made by one before.
 var anyMade = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\bA[0-9A-Za-z_-]{38}\b`)
 
-// What docs/graphql.md shows is what happens: each operation in it is sent to a
-// demo server, in their order, and what stands below it is the answer (of a
-// subscription the first event), without the revision and position that every
-// answer has. An operation that begins with a line "# asked by NAME" is that agent's.
-// With UPDATE_README=1 the answers are written into it.
+// What the documents show of GraphQL is what happens: each operation in them is sent
+// to a demo server, in their order, and what stands below it is the answer (of a
+// subscription the first event that tells something), without the revision and
+// position that every answer has. An operation that begins with a line "# asked by
+// NAME" is that agent's. With UPDATE_README=1 the answers are written into them.
 func TestGuide(t *testing.T) {
-	const path = "../../docs/graphql.md"
+	for _, name := range []string{"graphql", "operations"} {
+		t.Run(name, func(t *testing.T) { followGuide(t, "../../docs/"+name+".md") })
+	}
+}
+
+func followGuide(t *testing.T, path string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +55,8 @@ func TestGuide(t *testing.T) {
 		}
 		return "```graphql\n" + query + "```\n```json\n" + answer + "\n```"
 	})
-	if n < 3 {
-		t.Errorf("found %d operations", n)
+	if all := strings.Count(string(text), "```graphql"); n == 0 || n != all {
+		t.Errorf("%d of %d operations have an answer below them", n, all)
 	}
 	if os.Getenv("UPDATE_README") != "" {
 		if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
@@ -55,13 +64,20 @@ func TestGuide(t *testing.T) {
 		}
 		return
 	}
-	if diff := cmp.Diff(mask(string(text)), mask(updated)); diff != "" {
+	masked := func(s string) string { return guideMasks.ReplaceAllString(mask(s), "…") }
+	if diff := cmp.Diff(masked(string(text)), masked(updated)); diff != "" {
 		t.Errorf("what %s shows is not what happens (-shown +happens); UPDATE_README=1 writes it:\n%s", path, diff)
 	}
 }
 
 // exchanges are an operation and its answer.
 var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n([^`]*)```")
+
+// guideMasks are what differs from run to run, beside masks: the ids of keys.
+var guideMasks = regexp.MustCompile(`"id": ?"[0-9A-Za-z]{12}"`)
+
+// secretOfKey is the part of a key that no document shows.
+var secretOfKey = regexp.MustCompile(`ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}`)
 
 // askedBy is the line that says whose an operation is.
 var askedBy = regexp.MustCompile(`^# asked by (\w+)\n`)
@@ -72,7 +88,9 @@ func askGuide(t *testing.T, url, query string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/graphql", bytes.NewReader(body))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // of an event that never comes
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,35 +109,36 @@ func askGuide(t *testing.T, url, query string) string {
 	}
 	defer res.Body.Close()
 	if live {
-		return readable(t, firstNext(t, res.Body))
+		event, err := firstNext(res.Body)
+		if err != nil {
+			t.Fatalf("no event: %v\n%s", err, query)
+		}
+		return readable(t, event, "hints") // whether there are some goes by when it was asked
 	}
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readable(t, text)
+	return secretOfKey.ReplaceAllString(readable(t, text), "ak_live_…")
 }
 
-// firstNext is the data of the first event `next` of a stream.
-func firstNext(t *testing.T, r io.Reader) []byte {
-	t.Helper()
-	var seen []byte
-	for b := make([]byte, 4096); ; {
-		n, err := r.Read(b)
-		seen = append(seen, b[:n]...)
-		if _, rest, ok := bytes.Cut(seen, []byte("event: next\ndata: ")); ok {
-			if data, _, ok := bytes.Cut(rest, []byte("\n")); ok {
-				return data
-			}
-		}
-		if err != nil {
-			t.Fatalf("no event: %v in %s", err, seen)
+// firstNext is the data of the first event `next` of a stream that tells something.
+func firstNext(r io.Reader) ([]byte, error) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok && !upToDate.Match(data) {
+			return data, nil
 		}
 	}
+	return nil, errors.Join(io.ErrUnexpectedEOF, lines.Err())
 }
 
-// readable is an answer as people read it: what fits stands on one line.
-func readable(t *testing.T, answer []byte) string {
+// upToDate is an event that tells at most how far the stream has come.
+var upToDate = regexp.MustCompile(`^\{"data":\{"\w+":\{("position":"[^"]*")?\}\}`)
+
+// readable is an answer as people read it: what fits stands on one line. Beside its
+// revision and position it is without these extensions.
+func readable(t *testing.T, answer []byte, without ...string) string {
 	t.Helper()
 	var a struct {
 		Errors     json.RawMessage            `json:"errors,omitempty"`
@@ -129,8 +148,9 @@ func readable(t *testing.T, answer []byte) string {
 	if err := json.Unmarshal(answer, &a); err != nil {
 		t.Fatalf("%v in %s", err, answer)
 	}
-	delete(a.Extensions, "revision")
-	delete(a.Extensions, "position")
+	for _, name := range append(without, "revision", "position") {
+		delete(a.Extensions, name)
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
