@@ -54,14 +54,8 @@ func eventsBehind(since *int64, after *Cursor) (int64, error) {
 	if behind < 0 {
 		return 0, kg.Errorf(kg.CodeInvalid, "a number is not negative").At("sinceSequence")
 	}
-	if after != nil {
-		n, err := strconv.ParseInt(string(*after), 10, 64)
-		if err != nil || n < 1 {
-			return 0, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
-		}
-		behind = max(behind, n)
-	}
-	return behind, nil
+	n, err := behindNumber(after)
+	return max(behind, n), err
 }
 
 // VerifyEvents checks the log of the scope.

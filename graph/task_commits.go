@@ -14,30 +14,20 @@ type TaskCommit struct{ of *kg.Commit }
 // Commits reads a page of what was made for the task. Its cursors are revisions.
 func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCommitConnection, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	page, err := r.taskPage(first, after)
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.taskPage(first)
-	if err != nil {
-		return nil, err
-	}
-	behind := uint64(0)
-	if after != nil {
-		if behind, err = strconv.ParseUint(string(*after), 10, 64); err != nil || behind == 0 {
-			return nil, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
-		}
-	}
-	page, err := service.Commits(ctx, by, t.of.ID, kg.Revision(behind), n)
+	list, err := page.service.Commits(ctx, page.by, t.of.ID, kg.Revision(page.behind), page.size)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
-	if page.Next > 0 {
-		next = strconv.FormatUint(uint64(page.Next), 10)
+	if list.Next > 0 {
+		next = strconv.FormatUint(uint64(list.Next), 10)
 	}
 	size := func(c *kg.Commit) int { return len(c.Justification) }
-	nodes, err := nodesOf(r, page.Commits, func(c *kg.Commit) TaskCommit { return TaskCommit{c} }, size)
+	nodes, err := nodesOf(r, list.Commits, func(c *kg.Commit) TaskCommit { return TaskCommit{c} }, size)
 	return &TaskCommitConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }
 

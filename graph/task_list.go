@@ -26,7 +26,7 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	if err != nil {
 		return nil, err
 	}
-	if q.First, err = r.taskPage(first); err != nil {
+	if q.First, err = r.domainPage(first, tasks.MaxPage); err != nil {
 		return nil, err
 	}
 	q.After = string(deref(after))
@@ -42,8 +42,24 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	return &TaskConnection{Nodes: nodes, PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}, err
 }
 
-// taskPage is the size of a page of tasks or their messages.
-func (r *run) taskPage(first *int) (int, error) { return r.domainPage(first, tasks.MaxPage) }
+// taskPage says which page of what a task has is read, and as whom.
+type taskPage struct {
+	service *tasks.Service
+	by      tasks.Caller
+	size    int
+	behind  int64 // the number that the cursor is
+}
+
+func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
+	if p.service, p.by, err = r.tasks(); err != nil {
+		return p, err
+	}
+	if p.size, err = r.domainPage(first, tasks.MaxPage); err != nil {
+		return p, err
+	}
+	p.behind, err = behindNumber(after)
+	return p, err
+}
 
 // Subtasks reads the parts of the task.
 func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskConnection, error) {
@@ -53,28 +69,19 @@ func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskCo
 // Messages reads a page of what was said. Its cursors are numbers of messages.
 func (t *Task) Messages(ctx context.Context, first *int, after *Cursor) (*TaskMessageConnection, error) {
 	r := runOf(ctx)
-	service, by, err := r.tasks()
+	page, err := r.taskPage(first, after)
 	if err != nil {
 		return nil, err
-	}
-	n, err := r.taskPage(first)
-	if err != nil {
-		return nil, err
-	}
-	behind := 0
-	if after != nil {
-		if behind, err = strconv.Atoi(string(*after)); err != nil || behind < 1 {
-			return nil, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
-		}
 	}
 	// Up to what is told of the task: later ones come with its next version.
-	list, err := service.Messages(ctx, by, t.of.ID, behind, min(n, max(t.of.Messages-behind, 0)))
+	behind := int(min(page.behind, int64(t.of.Messages)))
+	list, err := page.service.Messages(ctx, page.by, t.of.ID, behind, min(page.size, t.of.Messages-behind))
 	if err != nil {
 		return nil, err
 	}
 	next := ""
-	if behind+n < t.of.Messages {
-		next = strconv.Itoa(behind + n)
+	if behind+page.size < t.of.Messages {
+		next = strconv.Itoa(behind + page.size)
 	}
 	size := func(m tasks.Message) int { return sizeOfParts(m.Parts) + len(m.Metadata) }
 	nodes, err := nodesOf(r, list, func(m tasks.Message) TaskMessage { return TaskMessage{&m} }, size)

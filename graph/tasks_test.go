@@ -137,6 +137,7 @@ func TestTaskLists(t *testing.T) {
 	c.want("the first message", c.told("ann", page, ids[0], ""), `{"task":{"messages":{"nodes":[{"text":"task 0"}],"pageInfo":{"hasNextPage":true,"endCursor":"1"}}}}`)
 	c.want("the second", c.told("ann", page, ids[0], `, after: "1"`), `{"task":{"messages":{"nodes":[{"text":"more"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
 	c.want("behind the last", c.told("ann", page, ids[0], `, after: "2"`), `{"task":{"messages":{"nodes":[],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
+	c.want("far behind it", c.told("ann", page, ids[0], `, after: "9223372036854775807"`), `{"task":{"messages":{"nodes":[],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
 	c.want("behind nothing", c.refused("ann", page, ids[0], `, after: "0"`), "CURSOR_FOREIGN after")
 }
 

@@ -1,6 +1,10 @@
 package graph
 
-import "koine/kg"
+import (
+	"strconv"
+
+	"koine/kg"
+)
 
 // domainPage is the size of a page of what a domain gives at most so many of.
 func (r *run) domainPage(first *int, most int) (int, error) {
@@ -10,6 +14,18 @@ func (r *run) domainPage(first *int, most int) (int, error) {
 	limits := r.engine.limits
 	limits.PageSize = min(limits.PageSize, most)
 	return limits.pageSize(first, DefaultPageSize)
+}
+
+// behindNumber is the number, from 1 on, that is the cursor of some lists; 0 for none.
+func behindNumber(after *Cursor) (int64, error) {
+	if after == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(string(*after), 10, 64)
+	if err != nil || n < 1 {
+		return 0, kg.Errorf(kg.CodeCursorForeign, "the cursor is not of this list").At("after")
+	}
+	return n, nil
 }
 
 // tokenPage is what is known of a page that only its end is marked of.
