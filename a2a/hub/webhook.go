@@ -1,16 +1,15 @@
 package hub
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"koine/a2a/internal/v1"
 	"koine/internal/courier"
 	"koine/internal/plainjson"
+	"koine/internal/rest"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
-	"koine/kg"
 )
 
 // hookWish is what an agent says of its web hook: as a push notification configuration of
@@ -76,8 +75,8 @@ func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, 
 		return 0, nil, err
 	}
 	var wish hookWish
-	if err := json.Unmarshal(body, &wish); err != nil {
-		return 0, nil, kg.Errorf(kg.CodeInvalid, "a web hook is an object with url, token, and authentication with scheme and credentials")
+	if err := rest.Decode(body, &wish); err != nil {
+		return 0, nil, err
 	}
 	state, err := h.deps.Courier.Set(r.Context(), who, webhook.Target{
 		URL: wish.URL, Token: wish.Token, Scheme: wish.Authentication.Scheme, Credentials: wish.Authentication.Credentials,

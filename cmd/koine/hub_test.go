@@ -249,7 +249,6 @@ func TestHubRefuses(t *testing.T) {
 		{"GET", "/agents/bot/webhook", bot, "", 404, "NOT_FOUND"},
 		{"DELETE", "/agents/bot/webhook", bot, "", 404, "NOT_FOUND"},
 		{"PUT", "/agents/bot/webhook", bot, `{"url":"http://10.0.0.1/"}`, 400, "INVALID"},
-		{"PUT", "/agents/bot/webhook", bot, `{"url":1}`, 400, "INVALID"},
 		{"PUT", "/agents/bot", eve, `{}`, 403, "PERMISSION_DENIED"},
 		{"PUT", "/agents/new", eve, `{}`, 403, "PERMISSION_DENIED"},
 		{"PUT", "/agents/bot", bot, `{"id":"other"}`, 400, "INVALID"},
@@ -266,6 +265,18 @@ func TestHubRefuses(t *testing.T) {
 		status, text := k.send(row.method, row.path, row.who, row.body)
 		if status != row.status || !strings.HasPrefix(text, `{"error":{"code":"`+row.code+`"`) {
 			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, text, row.status, row.code)
+		}
+	}
+	// What is wrong with a web hook is said of its member.
+	for _, row := range []struct{ body, want string }{
+		{`{"url":1}`, `"message":"is a text","details":{"field":"url"}`},
+		{`{"url":"https://example.org/","authentication":{"scheme":[]}}`, `"message":"is a text","details":{"field":"authentication.scheme"}`},
+		{`{"url":"https://example.org/","authentication":"Bearer"}`, `"message":"is an object","details":{"field":"authentication"}`},
+		{`{"authentication":null}`, `"message":"is required","details":{"field":"url"}`},
+		{`[]`, `"message":"the body is an object"`},
+	} {
+		if status, text := k.send(http.MethodPut, "/agents/bot/webhook", bot, row.body); status != http.StatusBadRequest || !strings.Contains(text, row.want) {
+			t.Errorf("%s: got %d %s, want %s", row.body, status, text, row.want)
 		}
 	}
 	// A mailbox ends when its agent deregisters, and with its key, and says so.

@@ -48,6 +48,9 @@ func Decode(raw []byte, into any) error {
 		return nil
 	}
 	if field, should, ok := plainjson.Mistyped(err); ok {
+		if field == "" {
+			return kg.Errorf(kg.CodeInvalid, "the body %s", should)
+		}
 		return kg.Errorf(kg.CodeInvalid, "%s", should).At(field)
 	}
 	return kg.Errorf(kg.CodeInvalid, "the body is no JSON: %s", err)

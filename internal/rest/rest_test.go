@@ -94,6 +94,10 @@ func TestBody(t *testing.T) {
 	if kg.CodeOf(err) != kg.CodeInvalid || kg.AsError(err).Field != "a.b" && kg.AsError(err).Field != "A.B" {
 		t.Errorf("got %v", err)
 	}
+	err = rest.Decode([]byte(`[]`), &into)
+	if e := kg.AsError(err); e.Code != kg.CodeInvalid || e.Field != "" || e.Message != "the body is an object" {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestLimit(t *testing.T) {
