@@ -76,7 +76,7 @@ var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n([^`]*)
 // guideMasks are what differs from run to run, beside masks: the ids of keys.
 var guideMasks = regexp.MustCompile(`"id": ?"[0-9A-Za-z]{12}"`)
 
-// secretOfKey is the part of a key that no document shows.
+// secretOfKey is a key, which no document shows whole.
 var secretOfKey = regexp.MustCompile(`ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}`)
 
 // askedBy is the line that says whose an operation is.

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The commands that documents give without what they print work: each block of them
+// has its place here.
+func TestCommandsOfTheDocuments(t *testing.T) {
+	elsewhere := func(*commands) {}
+	for path, blocks := range map[string][]func(*commands){
+		"README.md": {
+			(*commands).serve,
+			elsewhere, // all tests
+			(*commands).askTheDemo,
+			elsewhere, // client's TestImportedFromAnotherModule
+			elsewhere, // TestTourOfTrust
+			elsewhere, // TestTourOfTrust
+		},
+		"docs/operations.md": {(*commands).backUp, (*commands).erase},
+		"docs/security.md":   {(*commands).keepKeys, (*commands).serve, (*commands).suspend, (*commands).keepShapes, (*commands).lookFirst},
+	} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text := document(t, path)
+			shown := commandBlocks.FindAllStringSubmatch(text, -1)
+			if len(shown) != len(blocks) {
+				t.Fatalf("it has %d blocks of commands, of which %d are known here", len(shown), len(blocks))
+			}
+			for i, run := range blocks {
+				dir := t.TempDir()
+				run(&commands{t, text, shown[i][1] + shown[i][2], &shell{t: t, state: filepath.Join(dir, "state")}, dir})
+			}
+		})
+	}
+}
+
+// The settings and rules that documents show are taken.
+func TestFilesOfTheDocuments(t *testing.T) {
+	settings := filesOf(document(t, "docs/operations.md"), "yaml")
+	if len(settings) != 1 {
+		t.Fatalf("found %d files of settings", len(settings))
+	}
+	server, _ := startServer(t, "--config", written(t, "koine.yaml", settings[0]))
+	if log := server.log.String(); !secretOfKey.MatchString(log) {
+		t.Errorf("a server whose settings say that it knows keys printed none:\n%s", log)
+	}
+	rules := filesOf(document(t, "docs/security.md"), "yaml")
+	if len(rules) != 2 {
+		t.Fatalf("found %d pieces of rules", len(rules))
+	}
+	file := written(t, "rules.yaml", strings.Join(rules, ""))
+	if out, err := exec.CommandContext(t.Context(), "koine", "rules", "check", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// commandBlocks are those that do not show what is printed, and queries within a text.
+var commandBlocks = regexp.MustCompile("(?s)```sh\n(.*?)```|`(koine query '[^`]*')`")
+
+// document is the text of one, by its path from the root.
+func document(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// filesOf are the blocks of a kind.
+func filesOf(text, kind string) (files []string) {
+	for _, block := range regexp.MustCompile("(?s)```"+kind+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		files = append(files, block[1])
+	}
+	return files
+}
+
+func written(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// serverOf are the flags of the server whose line says a word, but for where it
+// listens; files of the repository are found from here.
+func serverOf(t *testing.T, text, word string) []string {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if _, flags, ok := strings.Cut(line, "koine serve "); ok && strings.Contains(flags, word) {
+			flags = regexp.MustCompile(`--listen \S+`).ReplaceAllString(flags, "")
+			return strings.Fields(strings.ReplaceAll(flags, " examples/", " ../../examples/"))
+		}
+	}
+	t.Fatalf("no line starts a server with %s", word)
+	return nil
+}
+
+// commands are those of one block, with a directory of their own.
+type commands struct {
+	*testing.T
+	document string
+	block    string
+	shell    *shell
+	dir      string
+}
+
+// run runs some of the commands as they stand, but for which server they are for.
+func (c *commands) run(lines, url string) string {
+	c.Helper()
+	lines = strings.ReplaceAll(strings.ReplaceAll(lines, "http://127.0.0.1:8080", url), "./koine ", "koine ")
+	printed, err := c.shell.run("set -e\n" + lines)
+	if err != nil {
+		c.Fatalf("%v\n%s\n%s", err, lines, printed)
+	}
+	return printed
+}
+
+// has fails unless a text is among what was printed.
+func (c *commands) has(printed string, texts ...string) {
+	c.Helper()
+	for _, text := range texts {
+		if !strings.Contains(printed, text) {
+			c.Errorf("there is no %q in what is printed by\n%s\n%s", text, c.block, printed)
+		}
+	}
+}
+
+// write puts a file into their directory.
+func (c *commands) write(name, text string) {
+	c.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// environment says which server and key the commands use.
+func (c *commands) environment(url, key string) {
+	c.run("export KOINE_URL="+url+" KOINE_KEY="+key, url)
+}
+
+// serve starts the server of the block.
+func (c *commands) serve() {
+	// the example of RFC 7517
+	const keys = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "1", "use": "sig", "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
+	c.write("jwks.json", keys)
+	flags := serverOf(c.T, c.block+"\n", "--")
+	for i, flag := range flags {
+		if flag == "jwks.json" {
+			flags[i] = filepath.Join(c.dir, flag)
+		}
+	}
+	startServer(c.T, flags...)
+}
+
+// askTheDemo asks a server as the README does, and follows it up to the first event.
+func (c *commands) askTheDemo() {
+	_, url := startServer(c.T, "--demo")
+	c.environment(url, "")
+	for line := range strings.Lines(c.block) {
+		switch {
+		case strings.HasPrefix(line, "go build"):
+		case strings.Contains(line, " watch "):
+			c.follow(url, line)
+		case strings.Contains(line, " query "):
+			c.has(c.run(line, url), "https://koine.example/demo/Finding")
+		default:
+			c.has(c.run(line, url), "serve")
+		}
+	}
+}
+
+// follow runs a command that goes on until it has printed a line.
+func (c *commands) follow(url, line string) {
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+strings.ReplaceAll(line, "./koine ", "koine "))
+	cmd.Env = append(os.Environ(), "KOINE_URL="+url)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		c.Fatal(err)
+	}
+	first, err := bufio.NewReader(out).ReadString('\n')
+	cancel()
+	_ = cmd.Wait() // killed
+	if err != nil {
+		c.Fatalf("%s printed nothing: %v", line, err)
+	}
+	c.has(first, "https://koine.example/demo/finding/1")
+}
+
+// backUp backs a server up as it is said, with a change between the backups, and
+// restores it.
+func (c *commands) backUp() {
+	_, url := startServer(c.T, "--demo")
+	c.environment(url, "")
+	full, rest, _ := strings.Cut(c.block, "\n")
+	c.run(full, url)
+	c.run("koine update add finding:1 lab:status doubtful", url)
+	c.has(c.run(rest, url), "everything agrees")
+	c.has(c.run("koine export --data ./new-data", url), `<https://koine.example/demo/status> "doubtful"`)
+}
+
+// erase takes out of a directory what it is said to.
+func (c *commands) erase() {
+	const subject = "https://example.org/person/7"
+	c.write("people.nt", "<"+subject+"> <urn:p> \"seven\" .\n<https://example.org/person/8> <urn:p> \"eight\" .\n")
+	c.run("koine load --data ./koine-data people.nt", "")
+	c.has(c.block, subject)
+	c.run(c.block, "")
+	if left := c.run("koine export --data ./koine-data", ""); strings.Contains(left, subject) || !strings.Contains(left, "eight") {
+		c.Errorf("what is left:\n%s", left)
+	}
+}
+
+// keysServer is a server that knows keys, which the commands use as its administrator.
+func (c *commands) keysServer() (url string) {
+	server, url := startServer(c.T, "--demo", "--auth", "keys")
+	c.environment(url, secretOfKey.FindString(server.log.String()))
+	return url
+}
+
+// keepKeys makes a key, and what is done with ID with that one.
+func (c *commands) keepKeys() {
+	url := c.keysServer()
+	create, rest, _ := strings.Cut(c.block, "\n")
+	id := regexp.MustCompile(`Key (\w{12}) of agent://dora`).FindStringSubmatch(c.run(create, url))
+	if id == nil {
+		c.Fatal("no key was made")
+	}
+	c.has(c.run(strings.ReplaceAll(rest, " ID", " "+id[1]), url), id[1], "Dora's laptop")
+}
+
+func (c *commands) suspend() {
+	url := c.keysServer()
+	c.run("koine keys create --agent dora", url)
+	c.has(c.run(c.block, url), "SUSPENDED")
+}
+
+// keepShapes puts the shapes that the document shows, and takes them away.
+func (c *commands) keepShapes() {
+	_, url := startServer(c.T, "--demo")
+	c.environment(url, "")
+	for _, shapes := range filesOf(c.document, "turtle") {
+		c.write("people.ttl", shapes)
+	}
+	c.has(c.run(c.block, url), "https://example.org/PersonShape")
+	if left := c.run("koine shapes list", url); left != "" {
+		c.Errorf("shapes are left:\n%s", left)
+	}
+}
+
+// lookFirst asks what a quarantine would hide.
+func (c *commands) lookFirst() {
+	_, url := startServer(c.T, "--demo")
+	c.environment(url, "")
+	if printed := c.run(c.block, url); !regexp.MustCompile(`"assertionsAffected": [1-9]`).MatchString(printed) {
+		c.Errorf("nothing would be hidden:\n%s", printed)
+	}
+}
