@@ -27,6 +27,7 @@ func TestTours(t *testing.T) {
 	}{
 		{"README", "../../README.md", 10},
 		{"protocol", "../../docs/protocol.md", 9},
+		{"RDF over HTTP", "../../docs/rdf-over-http.md", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) { takeTour(t, c.path, c.commands) })
 	}
