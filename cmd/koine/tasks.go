@@ -29,7 +29,7 @@ type pushFlags struct {
 
 // notifications delivers what happens to tasks, once it is loaded.
 func (c *serveCommand) notifications(log *slog.Logger) *push.Service {
-	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, AllowPrivate: c.AllowPrivateWebhooks, Logger: log})
+	return push.New(push.Options{Body: a2a.Notification, Whole: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
 }
 
 // courier carries the letters of agents behind the hub to their web hooks, once it is

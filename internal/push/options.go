@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/internal/tasks"
+	"koine/internal/webhook"
 )
 
 // Bounds of delivery.
@@ -22,19 +23,15 @@ const (
 
 // Options of a Service. Body is required.
 type Options struct {
+	webhook.Options
 	// Body writes an event in a form (Config.Form). t is the task as it is; nil where
 	// Whole says that the form does not want it, and then only its id and context are
 	// there. A nil e wants all of t: the log has no more what happened to it.
 	Body func(form string, t *tasks.Task, e *tasks.Event) ([]byte, error)
 	// Whole tells whether a form shows the task as it is: of one commit it is told once.
 	Whole func(form string) bool
-	// AllowPrivate calls hooks at private and loopback addresses too.
-	AllowPrivate bool
 	// MaxActive is how many hooks of tasks that go on there are; one more is refused.
 	MaxActive int
-	// MaxSending bounds the calls at a time, Timeout each of them; as in a webhook.Options.
-	MaxSending int
-	Timeout    time.Duration
 	// Pause is how long a hook is left alone that failed once; twice as long with each
 	// try.
 	Pause time.Duration

@@ -69,6 +69,11 @@ func body(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
 	return fmt.Appendf(nil, "%s", e.Status.State), nil
 }
 
+// open hooks are on this machine.
+func open() push.Options {
+	return push.Options{Options: webhook.Options{AllowPrivate: true}}
+}
+
 func newDesk(t *testing.T, o push.Options) *desk {
 	d := &desk{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
 	d.open(o)
@@ -211,7 +216,7 @@ func code(t *testing.T, err error, want kg.Code) {
 // What happens behind the commit that sets a hook is told, in order, with what shows
 // the server to it; what happened before is not.
 func TestDelivered(t *testing.T) {
-	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	d, w := newDesk(t, open()), newWebhook(t, nil)
 	task := d.give()
 	d.report(task, tasks.Working)
 	d.set(push.Config{Task: task.ID, URL: w.URL, Token: "the-token", Scheme: "Bearer", Credentials: "the-credentials"})
@@ -236,7 +241,7 @@ func TestDelivered(t *testing.T) {
 // A hook that is set with the message that makes a task misses nothing of it. A form
 // that shows the whole task is told once of a commit.
 func TestSetWithTheMessage(t *testing.T) {
-	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	d, w := newDesk(t, open()), newWebhook(t, nil)
 	task := d.give(push.Config{URL: w.URL, Form: "whole"})
 	d.report(task, tasks.Working, "a", "b")
 	w.expect(t, "WORKING with 2")
@@ -248,7 +253,7 @@ func TestSetWithTheMessage(t *testing.T) {
 // what fails too often, is given up, and what comes behind it is told.
 func TestTriedAgain(t *testing.T) {
 	statuses := []int{500, 408, 429, 200 /* a */, 404 /* b */, 302 /* c */, 503, 503, 503, 503, 503, 503 /* d */}
-	d := newDesk(t, push.Options{AllowPrivate: true})
+	d := newDesk(t, open())
 	w := newWebhook(t, func(n int, r *http.Request) int {
 		if r.URL.Path == "/elsewhere" {
 			t.Error("a redirect was followed")
@@ -271,7 +276,7 @@ func TestTriedAgain(t *testing.T) {
 
 // A task that ends as soon as it has a hook is told of, whichever is seen first.
 func TestEndedAtOnce(t *testing.T) {
-	d, w := newDesk(t, push.Options{AllowPrivate: true}), newWebhook(t, nil)
+	d, w := newDesk(t, open()), newWebhook(t, nil)
 	for range 100 {
 		d.report(d.give(push.Config{URL: w.URL}), tasks.Completed)
 		w.expect(t, "COMPLETED")
@@ -288,7 +293,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	}
 	// One that is there, as a name may lead there, is looked at when it is dialed.
 	d.close()
-	d.open(push.Options{AllowPrivate: true})
+	d.open(open())
 	d.set(push.Config{Task: task.ID, URL: w.URL})
 	d.close()
 	d.open(push.Options{})
@@ -304,7 +309,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 // Delivery goes on behind what was told, after a restart too; what happened meanwhile
 // is told.
 func TestGoesOnAfterARestart(t *testing.T) {
-	d, w := newDesk(t, push.Options{AllowPrivate: true, FlushEvery: time.Hour}), newWebhook(t, nil)
+	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Hour}), newWebhook(t, nil)
 	task := d.give(push.Config{URL: w.URL})
 	other := d.give(push.Config{URL: w.URL})
 	d.report(task, tasks.Working, "a")
@@ -315,7 +320,7 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.open(push.Options{AllowPrivate: true})
+	d.open(open())
 	// What was under way when it ended may come again, and nothing before it.
 	select {
 	case got := <-w.came:
@@ -336,7 +341,7 @@ func TestGoesOnAfterARestart(t *testing.T) {
 // A hook that stands behind what the log still has, when it is taken up or while it is
 // told, is told the task as it is and then what comes.
 func TestBehindACutLog(t *testing.T) {
-	d := newDesk(t, push.Options{AllowPrivate: true})
+	d := newDesk(t, open())
 	called, let := make(chan struct{}), make(chan struct{})
 	w := newWebhook(t, func(n int, _ *http.Request) int {
 		if n == 2 {
@@ -363,7 +368,7 @@ func TestBehindACutLog(t *testing.T) {
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.open(push.Options{AllowPrivate: true})
+	d.open(open())
 	d.set(push.Config{Task: task.ID, ID: "other", URL: other.URL})
 	select {
 	case <-called:
@@ -385,7 +390,7 @@ func TestBehindACutLog(t *testing.T) {
 // Who created the task sets and takes away, it and administrators see, and nobody
 // else; what is not for one is not there.
 func TestWhoMay(t *testing.T) {
-	d := newDesk(t, push.Options{AllowPrivate: true})
+	d := newDesk(t, open())
 	task := d.give()
 	c := push.Config{Task: task.ID, URL: "http://127.0.0.1:1/", Token: "t", Scheme: "Bearer", Credentials: "c"}
 	d.set(c)
@@ -449,7 +454,7 @@ func TestSealed(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	d := newDesk(t, push.Options{AllowPrivate: true, MaxActive: push.MaxConfigs})
+	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, MaxActive: push.MaxConfigs})
 	task := d.give()
 	base := "http://127.0.0.1:1/"
 	for _, row := range []struct {
@@ -498,7 +503,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestConfigsOfATask(t *testing.T) {
-	d := newDesk(t, push.Options{AllowPrivate: true})
+	d := newDesk(t, open())
 	task := d.give()
 	for i := range push.MaxConfigs {
 		d.set(push.Config{Task: task.ID, ID: fmt.Sprint(i), URL: "http://127.0.0.1:1/"})
@@ -538,7 +543,7 @@ func (d *desk) stored() (n int) {
 // Where more than MaxPending commits wait for a hook, it is told the task as it is.
 func TestMaxPending(t *testing.T) {
 	release := make(chan struct{})
-	d := newDesk(t, push.Options{AllowPrivate: true})
+	d := newDesk(t, open())
 	w := newWebhook(t, func(int, *http.Request) int { <-release; return 200 })
 	task := d.give(push.Config{URL: w.URL})
 	for range push.MaxPending + 1 {
@@ -556,7 +561,7 @@ func TestMaxPending(t *testing.T) {
 // when a call is over.
 func TestMaxSending(t *testing.T) {
 	const most, hooks = 2, 6
-	d := newDesk(t, push.Options{AllowPrivate: true, MaxSending: most, Timeout: time.Hour})
+	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true, MaxSending: most, Timeout: time.Hour}})
 	came, release := make(chan int32, hooks), make(chan struct{})
 	var now atomic.Int32
 	w := newWebhook(t, func(int, *http.Request) int {

@@ -34,7 +34,7 @@ type Service struct {
 // New makes a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	s := &Service{options: o, sender: webhook.New(webhook.Options{AllowPrivate: o.AllowPrivate, MaxSending: o.MaxSending, Timeout: o.Timeout}), hooks: map[tasks.TaskID]map[string]*hook{}}
+	s := &Service{options: o, sender: webhook.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
