@@ -3,7 +3,6 @@ package channels
 import (
 	"context"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
@@ -207,7 +206,7 @@ func (q *HistoryQuery) lower(snapshot *kg.Snapshot, id ChannelID, count int64) (
 	case q.SinceSequence != nil:
 		return *q.SinceSequence + 1, "sinceSequence", nil
 	case !q.SinceTime.IsZero():
-		from, err := firstAt(snapshot, id, count, q.SinceTime.Before)
+		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return q.SinceTime.Before(a.Time) })
 		return from, "sinceTimestamp", err
 	}
 	return 1, "", nil
@@ -222,31 +221,14 @@ func (q *HistoryQuery) upper(snapshot *kg.Snapshot, id ChannelID, count int64) (
 	case q.BeforeSequence > 0:
 		return min(count, q.BeforeSequence-1), nil
 	case !q.BeforeTime.IsZero():
-		from, err := firstAt(snapshot, id, count, func(at time.Time) bool { return !at.Before(q.BeforeTime) })
+		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return !a.Time.Before(q.BeforeTime) })
 		return from - 1, err
 	}
 	return count, nil
 }
 
-// firstAt is the number of the first message at a time for which the test holds, and
-// so for all later ones. Times are in the order of the numbers.
-func firstAt(snapshot *kg.Snapshot, id ChannelID, high int64, test func(time.Time) bool) (int64, error) {
-	var failed error
-	n := sort.Search(int(high), func(i int) bool {
-		if failed != nil {
-			return true
-		}
-		list, err := readMessages(snapshot, id, int64(i)+1, 1, reading{})
-		if err != nil || len(list) == 0 {
-			failed = err
-			return true
-		}
-		return test(list[0].Time)
-	})
-	return int64(n) + 1, failed
-}
-
-// read reads up to n messages that are admitted, and up to MaxPageBytes. more tells that there may be others.
+// read reads up to n messages that are admitted, and up to MaxPageBytes. more tells that
+// there may be others.
 func (w *window) read(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by reading) (page []*Message, more bool, err error) {
 	size := 0
 	for looked := 0; looked < maxLookedAt && len(page) < n; {

@@ -3,7 +3,6 @@ package channels
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"koine/kg"
 )
@@ -85,40 +84,4 @@ func (m *merge) revision() kg.Revision {
 		return 0
 	}
 	return m.heads[0].revision
-}
-
-// publishedIn is the revision in which a channel got the message with a number, 0
-// where it has none.
-func publishedIn(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
-	for row, err := range snapshot.Numbered(id.MessagesGraph(), n) {
-		if err != nil {
-			return 0, err
-		}
-		list, err := snapshot.Assertions(row)
-		if err != nil || len(list) == 0 {
-			return 0, err
-		}
-		return list[0].Revision, nil
-	}
-	return 0, nil
-}
-
-// firstSince is the number of the first message of a channel that came with this
-// revision or a later one. The last is looked at first: most channels have nothing
-// new.
-func firstSince(snapshot *kg.Snapshot, id ChannelID, count int64, r kg.Revision) (int64, error) {
-	if r <= 1 {
-		return 1, nil
-	}
-	var failed error
-	since := func(n int64) bool {
-		at, err := publishedIn(snapshot, id, n)
-		failed = cmp.Or(failed, err)
-		return failed != nil || at >= r
-	}
-	if count == 0 || !since(count) {
-		return count + 1, failed
-	}
-	n := sort.Search(int(count), func(i int) bool { return since(int64(i) + 1) })
-	return int64(n) + 1, failed
 }

@@ -21,27 +21,64 @@ func (s *Service) NumberAt(ctx context.Context, by Caller, id ChannelID, r kg.Re
 		return 0, err
 	}
 	defer snapshot.Close()
-	high, err := countMessages(snapshot, id)
+	count, err := countMessages(snapshot, id)
 	if err != nil {
 		return 0, err
 	}
-	later := func(number int64) (bool, error) {
-		for row, err := range snapshot.Numbered(id.MessagesGraph(), number) {
-			if err != nil {
-				return false, err
-			}
-			st, err := snapshot.Statement(row)
-			return err == nil && st.Revision() > r, err
-		}
-		return true, nil
-	}
-	var failed error
-	n := sort.Search(int(high), func(i int) bool {
-		is, err := later(int64(i) + 1)
+	next, err := firstSince(snapshot, id, count, r+1)
+	return next - 1, err
+}
+
+// published tells who published the message with a number, when and in which revision;
+// nil where the channel has none.
+func published(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, error) {
+	for row, err := range snapshot.Numbered(id.MessagesGraph(), n) {
 		if err != nil {
-			failed = err
+			return nil, err
 		}
-		return is || failed != nil
+		list, err := snapshot.Assertions(row)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		return &list[0], nil
+	}
+	return nil, nil
+}
+
+// publishedIn is the revision in which a channel got the message with a number, 0
+// where it has none.
+func publishedIn(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
+	a, err := published(snapshot, id, n)
+	if a == nil || err != nil {
+		return 0, err
+	}
+	return a.Revision, nil
+}
+
+// firstNumber is the number of the first message of a channel, which has so many, for
+// whose publication the test holds, and so for all later ones.
+func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg.Assertion) bool) (int64, error) {
+	var failed error
+	n := sort.Search(int(count), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		a, err := published(snapshot, id, int64(i)+1)
+		failed = err
+		return a == nil || test(a)
 	})
-	return int64(n), failed
+	return int64(n) + 1, failed
+}
+
+// firstSince is the number of the first message of a channel that came with this
+// revision or a later one. The last is looked at first: most channels have nothing
+// new.
+func firstSince(snapshot *kg.Snapshot, id ChannelID, count int64, r kg.Revision) (int64, error) {
+	if r <= 1 || count == 0 {
+		return 1, nil
+	}
+	if last, err := publishedIn(snapshot, id, count); err != nil || last < r {
+		return count + 1, err
+	}
+	return firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return a.Revision >= r })
 }
