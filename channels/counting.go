@@ -76,12 +76,7 @@ func (c *counting) run(ctx context.Context) {
 		if ctx.Err() != nil || kg.CodeOf(behind) == kg.CodeClosed {
 			return
 		}
-		pause := time.NewTimer(countPause)
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-		pause.Stop()
+		rest(ctx, countPause, nil)
 		if behind != nil {
 			behind = c.look(ctx)
 			continue
@@ -89,10 +84,7 @@ func (c *counting) run(ctx context.Context) {
 		if c.waits() {
 			continue
 		}
-		select {
-		case <-ctx.Done():
-		case <-c.wake:
-		}
+		rest(ctx, 0, c.wake)
 	}
 }
 

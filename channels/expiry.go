@@ -130,7 +130,7 @@ func (x *expiry) follow(ctx context.Context, watcher *kg.Watcher) {
 		}
 		watcher.Close()
 		for err != nil {
-			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.sleep(ctx) {
+			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.pause(ctx) {
 				return
 			}
 			watcher, err = x.read(ctx)
@@ -143,22 +143,20 @@ func (x *expiry) run(ctx context.Context) {
 	for {
 		next, reload := x.first()
 		if reload {
-			if err := x.refill(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.sleep(ctx) {
+			if err := x.refill(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.pause(ctx) {
 				return
 			}
 			continue
 		}
 		if next == nil {
-			select {
-			case <-ctx.Done():
+			if !rest(ctx, 0, x.wake) {
 				return
-			case <-x.wake:
 			}
 			continue
 		}
 		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
 			// Not for longer: clocks are set, and machines sleep.
-			if !x.wait(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now))) {
+			if !rest(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
 				return
 			}
 			continue
@@ -170,7 +168,7 @@ func (x *expiry) run(ctx context.Context) {
 		if err == nil && written > 0 && x.overdue() {
 			continue // more than one commit may
 		}
-		if !x.sleep(ctx) {
+		if !x.pause(ctx) {
 			return
 		}
 	}
@@ -210,30 +208,8 @@ func (x *expiry) refill(ctx context.Context) error {
 	return err
 }
 
-// wait waits so long or until something comes that may be due earlier.
-func (x *expiry) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-x.wake:
-	case <-timer.C:
-	}
-	return true
-}
-
-// sleep lets a pause go by; false when it is time to end.
-func (x *expiry) sleep(ctx context.Context) bool {
-	timer := time.NewTimer(x.service.options.pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+// pause lets a pause go by; false when it is time to end.
+func (x *expiry) pause(ctx context.Context) bool { return rest(ctx, x.service.options.pause, nil) }
 
 // overdue tells whether something is due already.
 func (x *expiry) overdue() bool {

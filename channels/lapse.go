@@ -114,31 +114,14 @@ func (s *Service) runLapses(ctx context.Context) {
 		case next > 0: // not for longer than a pause: clocks are set, and machines sleep
 			pause = min(s.options.pause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
 		}
-		if !s.table.lapses.rest(ctx, pause, len(list) == 0) {
+		wake := s.table.lapses.wake
+		if len(list) > 0 {
+			wake = nil
+		}
+		if !rest(ctx, pause, wake) {
 			return
 		}
 	}
-}
-
-// rest waits so long, 0 for ever, or, if it may be woken, until something comes.
-func (l *lapses) rest(ctx context.Context, d time.Duration, wakeable bool) bool {
-	var over <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		over = timer.C
-	}
-	wake := l.wake
-	if !wakeable {
-		wake = nil
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-over:
-	case <-wake:
-	}
-	return true
 }
 
 // lapse closes those of the channels that are due, in one commit, and notes when the

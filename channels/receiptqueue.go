@@ -83,16 +83,7 @@ func (r *receiptQueue) run() {
 		if closed {
 			return
 		}
-		if pause == 0 {
-			<-r.wake
-			continue
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-r.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
+		rest(context.Background(), pause, r.wake)
 	}
 }
 
