@@ -5,11 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
-	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"koine/channels"
 	"koine/graph"
@@ -55,16 +51,7 @@ func followRules(ctx context.Context, file *rules.File) (stop func()) {
 	if file == nil {
 		return func() {}
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { file.Follow(ctx, rules.DefaultPoll, hup) })
-	return func() {
-		signal.Stop(hup)
-		cancel()
-		following.Wait()
-	}
+	return onHangup(ctx, rules.DefaultPoll, file.Follow)
 }
 
 // admitRead asks the rules about a read of which they were not told as a query or

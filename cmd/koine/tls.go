@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 
 	"koine/internal/httpd"
 )
@@ -41,14 +37,5 @@ func watchCertificate(ctx context.Context, c *httpd.Certificate) (stop func()) {
 	if c == nil {
 		return func() {}
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { c.Watch(ctx, httpd.CertificateEvery, hup) })
-	return func() {
-		signal.Stop(hup)
-		cancel()
-		watching.Wait()
-	}
+	return onHangup(ctx, httpd.CertificateEvery, c.Watch)
 }
