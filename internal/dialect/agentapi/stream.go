@@ -97,32 +97,28 @@ func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.S
 		if !yield(event, err) || err != nil {
 			return
 		}
-		if again {
-			list, err := sofar(first)
+		tell := func(list []sse.Event, err error) bool {
 			if err != nil {
 				yield(sse.Event{}, err)
-				return
+				return false
 			}
 			for _, event := range list {
 				if !yield(event, nil) {
-					return
+					return false
 				}
 			}
+			return true
+		}
+		if again && !tell(sofar(first)) {
+			return
 		}
 		for e, err := range st.Events() {
 			if err != nil {
 				yield(sse.Event{}, err)
 				return
 			}
-			list, err := eventsOf(first.ID, &e)
-			if err != nil {
-				yield(sse.Event{}, err)
+			if !tell(eventsOf(first.ID, &e)) {
 				return
-			}
-			for _, event := range list {
-				if !yield(event, nil) {
-					return
-				}
 			}
 		}
 	}
