@@ -48,12 +48,8 @@ func channelEventOf(e channels.Event) operation.Event {
 	if c == nil {
 		return eventOf(e.Message, e.Position)
 	}
-	changed := kg.Statement{
-		Quad:       kg.Quad{Subject: c.Channel.Entity(), Predicate: channelVersion, Object: kg.Integer(c.Version), Graph: c.Channel.RecordGraph()},
-		Assertions: []kg.Assertion{{Source: c.By, Time: c.Time, Revision: c.Revision}},
-	}
-	commit := &kg.Commit{Revision: c.Revision, Time: c.Time, Principal: c.By, Actor: c.By}
-	return operation.Event{Changes: []kg.Event{{Op: kg.Replace, Statement: changed, Commit: commit, Position: e.Position}}, Position: e.Position}
+	q := kg.Quad{Subject: c.Channel.Entity(), Predicate: channelVersion, Object: kg.Integer(c.Version), Graph: c.Channel.RecordGraph()}
+	return ownEvent(kg.Replace, q, &kg.Commit{Revision: c.Revision, Time: c.Time, Principal: c.By, Actor: c.By}, e.Position)
 }
 
 // Position is behind the last event that is out, the zero Position while there is no

@@ -32,6 +32,13 @@ func (s ownSource) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 	return s.store.View(ctx, v)
 }
 
+// ownEvent tells of what happened by a change of one statement of koine's own, which the
+// commit, as it is to be seen, asserts.
+func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event {
+	changed := kg.Statement{Quad: q, Assertions: []kg.Assertion{{Source: c.Actor, Time: c.Time, Revision: c.Revision}}}
+	return operation.Event{Changes: []kg.Event{{Op: op, Statement: changed, Commit: c, Position: at}}, Position: at}
+}
+
 // subscribeChannels establishes a subscription whose events the package channels tells.
 func subscribeChannels(ctx context.Context, resume *Position, open func(*opening) (eventContent, source, error)) error {
 	return subscribeOwn(ctx, resume, func(o *opening) (c eventContent, s source, err error) {

@@ -15,23 +15,28 @@ func (r *run) messageBehind(ctx context.Context, revision kg.Revision) (*Message
 	if r.engine.deps.Channels == nil || revision == 0 {
 		return nil, nil
 	}
+	return ofCommit(r, &r.came, revision, func() (*Message, error) { return r.findBehind(ctx, revision) })
+}
+
+// ofCommit is what was found of a commit before in the run, or is found now.
+func ofCommit[T any](r *run, found *map[kg.Revision]T, revision kg.Revision, find func() (T, error)) (T, error) {
 	r.mu.Lock()
-	m, known := r.came[revision]
+	of, known := (*found)[revision]
 	r.mu.Unlock()
 	if known {
-		return m, nil
+		return of, nil
 	}
-	m, err := r.findBehind(ctx, revision)
+	of, err := find()
 	if err != nil {
-		return nil, err
+		return of, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.came == nil {
-		r.came = map[kg.Revision]*Message{}
+	if *found == nil {
+		*found = map[kg.Revision]T{}
 	}
-	r.came[revision] = m
-	return m, nil
+	(*found)[revision] = of
+	return of, nil
 }
 
 func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, error) {

@@ -45,15 +45,7 @@ func readOwnEntity(ctx context.Context, entity kg.Term) error {
 	if r.view.Graphs == nil {
 		r.view.AllGraphs = true
 	}
-	plan, err := r.entity(r.field.Selections)
-	if err != nil {
-		return err
-	}
-	l, err := r.loader()
-	if err != nil {
-		return err
-	}
-	return r.answerEntity(l, plan, entity)
+	return r.showEntity(entity)
 }
 
 // insidePlan is what a selection set asks of channels or messages inside of what the

@@ -42,12 +42,8 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 
 // eventOf tells of a message by the statement that numbers it; at is behind it.
 func eventOf(m *channels.Message, at kg.Position) operation.Event {
-	numbered := kg.Statement{
-		Quad:       kg.Quad{Subject: m.ID.Entity(), Predicate: kg.Sequence, Object: kg.Integer(m.Sequence), Graph: m.Channel.MessagesGraph()},
-		Assertions: []kg.Assertion{{Source: m.Author, Time: m.Time, Revision: m.Revision}},
-	}
-	commit := &kg.Commit{Revision: m.Revision, Time: m.Time, Principal: m.Author, Actor: m.Author, MessageID: string(m.ID)}
-	return operation.Event{Changes: []kg.Event{{Op: kg.Add, Statement: numbered, Commit: commit, Position: at}}, Position: at}
+	q := kg.Quad{Subject: m.ID.Entity(), Predicate: kg.Sequence, Object: kg.Integer(m.Sequence), Graph: m.Channel.MessagesGraph()}
+	return ownEvent(kg.Add, q, &kg.Commit{Revision: m.Revision, Time: m.Time, Principal: m.Author, Actor: m.Author, MessageID: string(m.ID)}, at)
 }
 
 // Position is behind the last message that is out, the zero Position while there is

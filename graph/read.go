@@ -62,6 +62,11 @@ func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
 	if err != nil {
 		return err
 	}
+	return r.showEntity(iri)
+}
+
+// showEntity answers a field that is an entity.
+func (r reading) showEntity(iri kg.Term) error {
 	plan, err := r.entity(r.field.Selections)
 	if err != nil {
 		return err

@@ -75,29 +75,15 @@ func (r *run) commitSeen(ctx context.Context, revision kg.Revision) (*kg.Commit,
 // taskBehind is the task that a commit was made for; nil for none and where the caller
 // takes no part in it, or does not see all of the commit.
 func (r *run) taskBehind(ctx context.Context, revision kg.Revision) (*Task, error) {
-	r.mu.Lock()
-	t, known := r.madeFor[revision]
-	r.mu.Unlock()
-	if known {
-		return t, nil
-	}
-	c, err := r.commitSeen(ctx, revision)
-	if err != nil {
-		return nil, err
-	}
-	if c != nil {
-		if t, err = taskIfAny(ctx, tasks.TaskID(c.TaskID)); err != nil {
+	return ofCommit(r, &r.madeFor, revision, func() (*Task, error) {
+		c, err := r.commitSeen(ctx, revision)
+		if c == nil || err != nil {
 			return nil, err
 		}
-	}
-	if t != nil && !tasks.MadeFor(c, t.of) {
-		t = nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.madeFor == nil {
-		r.madeFor = map[kg.Revision]*Task{}
-	}
-	r.madeFor[revision] = t
-	return t, nil
+		t, err := taskIfAny(ctx, tasks.TaskID(c.TaskID))
+		if t == nil || err != nil || !tasks.MadeFor(c, t.of) {
+			return nil, err
+		}
+		return t, nil
+	})
 }

@@ -52,12 +52,8 @@ var taskVersion = kg.IRI(kg.OwnVocabulary + "taskVersion")
 // event tells of what happens by a statement of the task's record.
 func (s *taskSource) event() operation.Event {
 	t, e := s.stream.About(), &s.current
-	changed := kg.Statement{
-		Quad:       kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(e.Version), Graph: t.Graph()},
-		Assertions: []kg.Assertion{{Source: e.By, Time: e.Time, Revision: e.Position.Revision}},
-	}
-	commit := &kg.Commit{Revision: e.Position.Revision, Time: e.Time, Principal: e.By, Actor: e.By, TaskID: string(t.ID)}
-	return operation.Event{Changes: []kg.Event{{Op: kg.Replace, Statement: changed, Commit: commit, Position: e.Position}}, Position: e.Position}
+	q := kg.Quad{Subject: t.ID.Entity(), Predicate: taskVersion, Object: kg.Integer(e.Version), Graph: t.Graph()}
+	return ownEvent(kg.Replace, q, &kg.Commit{Revision: e.Position.Revision, Time: e.Time, Principal: e.By, Actor: e.By, TaskID: string(t.ID)}, e.Position)
 }
 
 // Position is behind the last event that is out, the zero Position while there is no
