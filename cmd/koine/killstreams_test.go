@@ -76,7 +76,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 	follow("Last-Event-ID", func(h *heard) error { return l.follow(ctx, h, true) })
 	follow("sinceSequence", func(h *heard) error { return l.follow(ctx, h, false) })
 
-	var said atomic.Int64
+	var said counted
 	stop, silent := make(chan struct{}), make(chan struct{})
 	all.Go(func() {
 		defer close(silent)
@@ -88,30 +88,21 @@ func TestStreamsAcrossServers(t *testing.T) {
 				return
 			default:
 			}
-			if err := l.say(ctx, said.Load()+1); err != nil {
+			next := said.Load() + 1
+			if err := l.say(ctx, next); err != nil {
 				t.Error(err)
 				cancel()
 				return
 			}
-			said.Add(1)
+			said.Store(next)
 		}
 	})
-	more := func(n int64) {
-		for until := said.Load() + n; said.Load() < until && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
-	}
 	// A client that has never had an answer gives up; all have one before the first kill.
-	until := func(h *heard, n int64) {
-		for h.last.Load() < n && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-	}
 	for _, h := range readers {
-		until(h, 1)
+		h.last.reach(ctx, 1)
 	}
 	for i := range *serverKills {
-		more(10 + rand.Int64N(40))
+		said.reach(ctx, said.Load()+10+rand.Int64N(40))
 		signal := os.Kill
 		if i%2 == 1 {
 			signal = os.Interrupt
@@ -119,11 +110,11 @@ func TestStreamsAcrossServers(t *testing.T) {
 		s, url = startedAgain(t, s, signal, dir)
 		at.leadTo(url)
 	}
-	more(10)
+	said.reach(ctx, said.Load()+10)
 	close(stop)
 	<-silent // what was on its way is said
 	for _, h := range readers {
-		until(h, said.Load())
+		h.last.reach(ctx, said.Load())
 	}
 	<-tailing
 	if tail.Process == nil {
@@ -152,7 +143,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 // heard is what somebody who follows the channel was told.
 type heard struct {
 	name string
-	last atomic.Int64
+	last counted
 }
 
 // take takes the next message, which says what its number is.

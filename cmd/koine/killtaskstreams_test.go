@@ -58,13 +58,8 @@ func TestTasksAcrossServers(t *testing.T) {
 	begin(func() error { return w.report(ctx, over) })
 	begin(func() error { return w.post(ctx, over) })
 	begin(func() error { return w.mail(ctx) })
-	more := func(n int64) {
-		for until := w.reported.Load() + n; w.reported.Load() < until && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
-	}
 	for i := range *serverKills {
-		more(5 + rand.Int64N(20))
+		w.reported.reach(ctx, w.reported.Load()+5+rand.Int64N(20))
 		signal := os.Kill
 		if i%3 == 2 {
 			signal = os.Interrupt
@@ -72,7 +67,7 @@ func TestTasksAcrossServers(t *testing.T) {
 		s, url = startedAgain(t, s, signal, dir)
 		at.leadTo(url)
 	}
-	more(5)
+	w.reported.reach(ctx, w.reported.Load()+5)
 	close(over)
 	all.Wait()
 	for _, f := range followers {
@@ -86,7 +81,7 @@ func TestTasksAcrossServers(t *testing.T) {
 // working is a task at a server that comes and goes.
 type working struct {
 	url, task string
-	reported  atomic.Int64 // chunks that are there
+	reported  counted      // chunks that are there
 	posted    atomic.Int64 // tasks that were given to the post
 }
 

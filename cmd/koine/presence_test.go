@@ -116,11 +116,7 @@ func TestPresenceAfterAKill(t *testing.T) {
 	}
 	const written = `{ match(pattern: {triples: [{s: "?agent", p: "koine:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`
 	want := `{"data":{"match":{"nodes":[{"values":["agent://dora","BUSY"]}]}}`
-	for deadline := time.Now().Add(patience); !strings.HasPrefix(ask("eve", written), want); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never written: %s", ask("eve", written))
-		}
-	}
+	eventually(t, "it is written", func() bool { return strings.HasPrefix(ask("eve", written), want) })
 	if err := s.process.Process.Signal(os.Kill); err != nil {
 		t.Fatal(err)
 	}

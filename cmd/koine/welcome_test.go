@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // welcomeCommands are the commands that the welcome shows, over as many lines as they
@@ -19,12 +18,10 @@ func TestWelcomeCanBeTried(t *testing.T) {
 		t.Run(strings.Join(append([]string{"serve"}, flags...), " "), func(t *testing.T) {
 			server, url := startServer(t, slices.Concat([]string{"--demo", "--heartbeat", "1s"}, flags)...)
 			var text string // the rest of it comes behind the line that tells the address
-			for end := time.Now().Add(time.Minute); !strings.Contains(text, "The demo's data is gone"); text = server.log.String() {
-				if time.Now().After(end) {
-					t.Fatalf("the welcome does not end:\n%s", text)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			eventually(t, "the welcome ends", func() bool {
+				text = server.log.String()
+				return strings.Contains(text, "The demo's data is gone")
+			})
 			shell := &shell{t: t, state: t.TempDir() + "/state"}
 			want := 4
 			if len(flags) > 0 {
