@@ -57,7 +57,9 @@ func (s *Store) apply(g *group) {
 	defer s.mu.Unlock()
 	s.layers.memBytes += g.w.o.mergeInto(s.layers.mem)
 	s.layers.shared = nil
-	s.showHead(&head{g.revision, g.time, g.catalogue, fresh.next, g.hash})
+	h := g.head()
+	h.hash = g.hash
+	s.showHead(h)
 }
 
 // marker is how far the head is.

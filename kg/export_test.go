@@ -147,3 +147,16 @@ func (s *Store) Kept() (readers, graphs int) {
 	}
 	return readers, graphs
 }
+
+// Exclusive runs fn as a bulk load's indexing is run, and Between as a step of the
+// history option is: between two groups of the committer.
+func (s *Store) Exclusive(fn func()) { runIn(s.exclusive, fn) }
+
+// Between is beside Exclusive.
+func (s *Store) Between(fn func()) { runIn(s.between, fn) }
+
+func runIn(committer chan func(), fn func()) {
+	done := make(chan struct{})
+	committer <- func() { defer close(done); fn() }
+	<-done
+}

@@ -29,6 +29,8 @@ type group struct {
 	bytes     int      // of frames
 	scratch   *scratch // the committer's
 	hash      [32]byte // of the last log entry
+	// before are the commits of the group ahead, which the log may not have yet.
+	before []*Commit
 	// system tells that the last commit changes a graph of koine's own by which
 	// something is decided. It ends the group: the next update is executed under
 	// what it says.
@@ -37,12 +39,18 @@ type group struct {
 	began, executed, appended, applied time.Time
 }
 
-// newGroup starts a group on top of all that was committed. Only the committer
-// does, which alone changes the layers that the group reads.
+// newGroup starts a group on top of all that was committed, and of the group ahead.
+// Only the committer does, which alone changes the layers that the group reads.
 func (s *Store) newGroup() *group {
 	began := time.Now()
 	snapshot := newBadgerKV(s.db, s.layers.flushed)
-	g := s.startGroup(s.head.Load(), s.layers.over(snapshot, s.layers.mem))
+	h, base := s.head.Load(), s.layers.over(snapshot, s.layers.mem)
+	var before []*Commit
+	if s.ahead != nil {
+		h, base, before = s.ahead.head(), layered(base, s.ahead.w.o.written), s.ahead.commits
+	}
+	g := s.startGroup(h, base)
+	g.before = before
 	g.snapshot, g.began = snapshot, began
 	g.scratch, g.w.met = &s.scratch, &s.met
 	return g
@@ -77,6 +85,57 @@ func (s *Store) startGroup(h *head, base kv) *group {
 		revision:  h.revision,
 		time:      h.time,
 	}
+}
+
+// head is the newest revision with the group, but for the hash: the log is perhaps
+// still at work.
+func (g *group) head() *head {
+	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, nextNumber: g.w.dict.fresh.next}
+}
+
+// make executes updates until the group is full.
+func (g *group) make(updates []*update) {
+	s := g.s
+	for i, u := range updates {
+		if g.bytes >= maxGroupBytes || g.system {
+			break
+		}
+		g.updates = updates[:i+1]
+		u.group = g
+		switch {
+		case !u.taken.CompareAndSwap(false, true): // given up by its caller
+		case u.ctx.Err() != nil:
+			u.err = errGivenUp(u.ctx)
+		case !u.patient && time.Since(u.since) > s.options.QueueTime:
+			u.err = errOverloaded()
+		default:
+			if u.held != nil && u.held.rules != s.rulesVersion() {
+				u.unhold() // by other rules it may be made, or refused
+			}
+			u.receipt, u.err = g.execute(u)
+		}
+	}
+	g.executed = time.Now()
+}
+
+// append writes an executed group to the log and returns when it is durable. One
+// append runs at a time.
+func (g *group) append() error {
+	if len(g.commits) == 0 {
+		return nil
+	}
+	s, began := g.s, time.Now()
+	err := s.wal.AppendPrepared(uint64(g.commits[0].Revision), g.frames)
+	g.appended = time.Now()
+	s.measures.append.took(g.appended.Sub(began))
+	if err != nil {
+		return err
+	}
+	g.hash = s.wal.LastHash()
+	if s.options.afterAppend != nil {
+		return s.options.afterAppend()
+	}
+	return nil
 }
 
 // execute makes one update. What fails or is refused leaves nothing behind.
@@ -249,10 +308,8 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	if row.contentHash != m.ContentHash {
 		return Receipt{}, false, Errorf(CodeIdempotencyConflict, "the idempotency key was used for another update").At("idempotencyKey")
 	}
-	var c *Commit
-	if n := len(g.commits); n > 0 && row.revision >= g.commits[0].Revision {
-		c = g.commits[row.revision-g.commits[0].Revision]
-	} else if c, err = g.s.readCommit(row.revision); CodeOf(err) == CodeRevisionGone {
+	c, err := g.commit(row.revision)
+	if CodeOf(err) == CodeRevisionGone {
 		// The log was cut: that it was made, and when, is all that is left to say.
 		c = &Commit{Revision: row.revision, Time: time.UnixMilli(row.millis).UTC(), ProposalID: row.proposal, Held: row.proposal != ""}
 	} else if err != nil {
@@ -261,6 +318,16 @@ func (g *group) remembered(m *Meta) (Receipt, bool, error) {
 	r := receiptOf(c, g.s.dir.epoch)
 	r.Replayed = true
 	return r, true, nil
+}
+
+// commit is that of a revision, as the group's updates see it.
+func (g *group) commit(r Revision) (*Commit, error) {
+	for _, list := range [...][]*Commit{g.commits, g.before} {
+		if len(list) > 0 && r >= list[0].Revision {
+			return list[r-list[0].Revision], nil
+		}
+	}
+	return g.s.readCommit(r)
 }
 
 func (g *group) position() Position { return Position{g.s.dir.epoch, g.revision, EndOfCommit} }

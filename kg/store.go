@@ -40,6 +40,7 @@ type Store struct {
 	queue     chan *update
 	exclusive chan func()   // runs between two groups, with nothing left in memory
 	between   chan func()   // runs between two groups
+	appended  chan error    // the append of the group ahead has ended
 	flushed   chan error    // a write of memory to Badger has ended
 	scrubbed  chan struct{} // closed when the log has been read through
 	stop      chan struct{}
@@ -50,9 +51,10 @@ type Store struct {
 	checkpointing sync.Mutex // held while a checkpoint is written
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
-	recently recently // the committer's alone, as the next two
+	recently recently // the committer's alone, as the next three
 	scratch  scratch
 	met      metTerms
+	ahead    *group   // executed, and on its way to the log; nil for none
 	measures measures // observed by the committer, read by Stats
 
 	mu     sync.Mutex // guards what follows
@@ -107,6 +109,7 @@ func Open(dir string, o Options) (*Store, error) {
 		exclusive: make(chan func()),
 		between:   make(chan func()),
 		readsLeft: make(chan struct{}),
+		appended:  make(chan error),
 		flushed:   make(chan error),
 		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),

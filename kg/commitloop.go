@@ -1,0 +1,197 @@
+package kg
+
+import "time"
+
+// commitLoop is the one writer: it executes groups, appends them to the log and
+// shows them to readers, in this order. While the log takes a group and makes it
+// durable, the next is executed on top of it.
+func (s *Store) commitLoop() {
+	defer s.stopped.Done()
+	idle := time.NewTimer(flushIdle)
+	defer idle.Stop()
+	for {
+		select {
+		case u := <-s.queue:
+			s.commit(s.collect(u))
+			idle.Reset(flushIdle)
+		case err := <-s.appended:
+			s.landAhead(err)
+			idle.Reset(flushIdle)
+		case fn := <-s.exclusive:
+			s.awaitAppend()
+			s.settle()
+			fn()
+			s.recently.forget(s.head.Load().revision)
+		case fn := <-s.between:
+			s.awaitAppend()
+			fn()
+			idle.Reset(flushIdle)
+		case err := <-s.flushed:
+			s.endFlush(err)
+			idle.Reset(flushIdle)
+		case <-idle.C:
+			s.flushIfAny()
+		case <-s.stop:
+			s.awaitAppend()
+			for len(s.queue) > 0 {
+				u := <-s.queue
+				u.err = errClosed()
+				close(u.done)
+			}
+			s.settle()
+			return
+		}
+	}
+}
+
+// collect takes what is queued as one group.
+func (s *Store) collect(u *update) []*update {
+	updates := []*update{u}
+	for len(updates) < s.options.GroupCommits {
+		select {
+		case u := <-s.queue:
+			updates = append(updates, u)
+		default:
+			return updates
+		}
+	}
+	return updates
+}
+
+// commit takes updates through execute, append and apply, in as many groups as
+// they need, and answers them, but perhaps for the last group: that one is ahead.
+func (s *Store) commit(updates []*update) {
+	for len(updates) > 0 {
+		if s.ahead != nil && s.ahead.system {
+			s.awaitAppend() // what it says holds for the next group
+		}
+		g := s.newGroup()
+		if err := s.writable(); err != nil {
+			g.updates = updates
+			failAll(updates, err)
+		} else {
+			g.make(updates)
+		}
+		g.snapshot.close()
+		s.send(g)
+		updates = updates[len(g.updates):]
+	}
+}
+
+// send hands an executed group to the log. Where updates wait it does not wait for
+// the log, so that they are executed meanwhile. A group is answered after the one
+// ahead of it, on top of which it was executed, even if it has nothing for the log.
+func (s *Store) send(g *group) {
+	ahead := s.ahead
+	if ahead == nil && len(s.queue) == 0 {
+		s.land(g, g.append())
+		return
+	}
+	if ahead != nil {
+		if err := <-s.appended; err != nil {
+			s.landAhead(err)
+			failAll(g.updates, s.refused.Load())
+			s.answer(g)
+			return
+		}
+	}
+	s.ahead = g
+	go func() { s.appended <- g.append() }() // the committer waits for it before it ends
+	if ahead != nil {
+		s.land(ahead, nil) // while the log is at work
+	}
+}
+
+// awaitAppend waits until no group is ahead.
+func (s *Store) awaitAppend() {
+	if s.ahead != nil {
+		s.landAhead(<-s.appended)
+	}
+}
+
+func (s *Store) landAhead(err error) {
+	g := s.ahead
+	s.ahead = nil
+	s.land(g, err)
+}
+
+// land shows a group to readers whose append has ended, and answers it.
+func (s *Store) land(g *group, err error) {
+	switch {
+	case err != nil:
+		s.writeFailed(g, err)
+	case len(g.commits) > 0:
+		s.apply(g)
+		g.applied = time.Now()
+	}
+	s.answer(g)
+}
+
+// answer tells the callers of a group how their updates ended.
+func (s *Store) answer(g *group) {
+	s.measure(g)
+	for _, u := range g.updates {
+		close(u.done)
+	}
+	s.tailer.tell()
+	s.flushIfFull()
+}
+
+// measure takes note of what a group is answered with.
+func (s *Store) measure(g *group) {
+	if len(g.commits) == 0 {
+		return
+	}
+	s.measures.group.size(len(g.commits))
+	now := time.Now()
+	for _, u := range g.updates {
+		if u.err == nil && u.receipt.Committed && !u.receipt.Replayed {
+			s.measures.commit.took(now.Sub(u.since))
+		}
+	}
+}
+
+// writeFailed makes the store read-only and leaves the callers of the group in
+// no doubt that there is doubt.
+func (s *Store) writeFailed(g *group, err error) {
+	s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
+	for _, u := range g.updates {
+		if u.err == nil {
+			u.receipt = Receipt{}
+			u.err = &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it wrote: the update may or may not be there afterwards",
+				Hint: "ask again with the same idempotency key", Err: err}
+		}
+	}
+}
+
+// failAll refuses updates of which nothing was written.
+func failAll(updates []*update, err error) {
+	for _, u := range updates {
+		u.receipt, u.err = Receipt{}, err
+	}
+}
+
+// writable refuses a group before anything is done for it.
+func (s *Store) writable() error {
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	free, err := s.options.FreeBytes(s.dir.path)
+	if err != nil {
+		return Errorf(CodeInternal, "free space: %w", err)
+	}
+	full := free < s.options.ReserveBytes
+	if s.diskFull.Swap(full) != full {
+		s.log.Warn("free space of the data directory", "refusing updates", full, "free bytes", free, "reserve bytes", s.options.ReserveBytes)
+	}
+	if full {
+		return s.errDiskFull()
+	}
+	return nil
+}
+
+func (s *Store) errDiskFull() *Error {
+	e := Errorf(CodeDiskFull, "the volume of the data directory has less than %d MiB free: no updates are taken, reads go on", s.options.ReserveBytes>>20)
+	e.RetryAfter = time.Minute
+	return e
+}
