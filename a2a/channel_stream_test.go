@@ -65,7 +65,8 @@ func (s *subscriber) expectBlocks(want ...string) {
 }
 
 // The exact bytes of a stream: what is said from now on, and what was said behind
-// a sequence, then what is said. Ids are sequences, for those who ask.
+// a sequence, then what is said, and nothing of what becomes of the channel. Ids are
+// sequences, for those who ask.
 func TestChannelStreamBlocks(t *testing.T) {
 	s := newTestServer(t)
 	id := s.channel(t, `{"members":[{"principalId":"bob"}]}`)
@@ -75,6 +76,12 @@ func TestChannelStreamBlocks(t *testing.T) {
 	asked := s.follow(t, "bob", id, "", "Last-Event-ID: ")
 	since := s.follow(t, "bob", id, `,"sinceSequence":1,"heartbeatIntervalMs":null`)
 	again := s.follow(t, "bob", id, `,"sinceSequence":2`, "Last-Event-ID: 0") // it comes back with the request of its start
+	for _, change := range []string{`addMember|"principalId":"cleo"`, `update|"expectedVersion":2,"name":"cats"`, `removeMember|"principalId":"cleo"`} {
+		method, params, _ := strings.Cut(change, "|")
+		if got := s.call(t, "ann", "channels/"+method, `{"channelId":"`+id+`",`+params+`}`); !strings.Contains(got, `"result":`) {
+			t.Fatal(got)
+		}
+	}
 	s.say(t, "ann", id, "three")
 	one, two, three := messageBlock(1, "one"), messageBlock(2, "two"), messageBlock(3, "three")
 	now.expectBlocks(three)

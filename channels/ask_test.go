@@ -125,3 +125,73 @@ func TestAskEnds(t *testing.T) {
 		t.Errorf("who gave up got %v", err)
 	}
 }
+
+// Who responds twice is one of those who were asked; the others are waited for.
+func TestAskAllWaitsForEach(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "critic", "bob", "cleo")
+	answer := s.askAll(t, c.ID, func(asked channels.MessageID) {
+		for _, who := range []string{"bob", "bob", "cleo"} {
+			if _, err := s.send(t, who, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if got := sequences(answer.Responses); !slices.Equal(got, []int64{2, 3, 4}) {
+		t.Errorf("the responses are %v", got)
+	}
+}
+
+// So many responses are collected, also where somebody is still to respond.
+func TestAskAllIsBounded(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "critic", "bob", "cleo")
+	answer := s.askAll(t, c.ID, func(asked channels.MessageID) {
+		var responding sync.WaitGroup
+		for range 20 { // at once: they share commits
+			responding.Go(func() {
+				for range channels.MaxAnswers / 20 {
+					if _, err := s.send(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		responding.Wait()
+	})
+	if len(answer.Responses) != channels.MaxAnswers {
+		t.Errorf("there are %d responses", len(answer.Responses))
+	}
+}
+
+// askAll asks the critics in ann's name, responds as the function does, and waits.
+func (s *server) askAll(t *testing.T, id channels.ChannelID, respond func(channels.MessageID)) *channels.Answer {
+	t.Helper()
+	stream, err := s.Stream(within(t), as("ann"), id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	answers := make(chan *channels.Answer, 1)
+	go func() {
+		answer, err := s.AskAll(within(t), as("ann"), question(id, "role:critic", channels.MaxAskTime))
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- answer
+	}()
+	for m, err := range stream.Messages() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		respond(m.ID)
+		break
+	}
+	answer := <-answers
+	if answer == nil {
+		t.Fatal("there is no answer")
+	}
+	return answer
+}

@@ -237,3 +237,19 @@ func TestRetractedByItsAuthor(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
+
+// What is only tried is no message, and is not counted as one.
+func TestRetractDryIsNotCounted(t *testing.T) {
+	s := serveAt(t, startClock(), channels.Options{Tier: channels.Tier{MessagesPerMinute: 2}})
+	c := s.make(t, channels.Private)
+	r := channels.Retraction{Channel: c.ID, Message: s.say(t, "ann", c.ID, "one").ID, DryRun: true}
+	for range 3 {
+		_, err := s.Retract(within(t), as("ann"), r)
+		wantCode(t, "dry", err, "")
+	}
+	r.DryRun = false
+	_, err := s.Retract(within(t), as("ann"), r)
+	wantCode(t, "the second message", err, "")
+	_, err = s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("three")})
+	wantLimit(t, "a third", err, kg.CodeRateLimited, "messagesPerMinute", time.Minute)
+}
