@@ -52,9 +52,9 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &refused) && !isRefusal(refused):
-		return exitFailure
-	case errors.As(err, &syntax), errors.As(err, &refused):
+	case errors.As(err, &refused):
+		return exitCodeAt(refused)
+	case errors.As(err, &syntax):
 		return exitRefused
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -64,6 +64,18 @@ func exitCode(err error) int {
 		return exitUnreachable
 	}
 	return exitCodeOf(kg.CodeOf(err))
+}
+
+// exitCodeAt is that of an error of a server: what it refuses, and what it could not do,
+// ends as it does here.
+func exitCodeAt(e *client.Error) int {
+	switch {
+	case e.Reason == "SERVER_SHUTDOWN", e.Reason == "" && e.Code == 0: // or it did not understand
+		return exitFailure
+	case e.Reason == client.Timeout: // more than the operator lets one ask for
+		return exitRefused
+	}
+	return exitCodeOf(kg.Code(e.Reason))
 }
 
 func exitCodeOf(code kg.Code) int {

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"koine/internal/presence"
+	"koine/kg"
 )
 
 // Every kind of stream makes its agent present, for as long as it is open; nobody
@@ -79,6 +85,82 @@ func TestStreamsArePresence(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still there without a stream: %v", gone)
 		}
+	}
+}
+
+// Who writes is not idle: the one that an update is made for, if it is let in.
+func TestWhoWritesIsNotIdle(t *testing.T) {
+	const ann, bob, gateway = kg.AgentID("agent://ann"), kg.AgentID("agent://bob"), kg.AgentID("agent://gateway")
+	for what, row := range map[string]struct {
+		meta    kg.Meta
+		refused bool
+		want    string // of the three
+	}{
+		"for itself":  {kg.Meta{Principal: kg.Principal{ID: ann}}, false, "ONLINE IDLE IDLE"},
+		"for another": {kg.Meta{Principal: kg.Principal{ID: gateway}, Actor: bob}, false, "IDLE ONLINE IDLE"},
+		"too much":    {kg.Meta{Principal: kg.Principal{ID: ann}}, true, "IDLE IDLE IDLE"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := slog.New(slog.DiscardHandler)
+				who, err := (&identityFlags{Auth: "open"}).identity(t.Context(), log)
+				if err != nil {
+					t.Fatal(err)
+				}
+				serve := new(serveCommand)
+				serve.DefaultGraph, serve.NewGraphs = "read-write", "read-write"
+				trust, err := serve.trust(log, who)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer trust.close()
+				o := kg.Options{Admit: func(context.Context, kg.Meta) error {
+					if row.refused {
+						return kg.Errorf(kg.CodeRateLimited, "too many updates")
+					}
+					return nil
+				}}
+				trust.configure(&o)
+				is := func() (text []string) {
+					for _, agent := range []kg.AgentID{ann, bob, gateway} {
+						text = append(text, string(trust.presence.Of(agent).Status))
+					}
+					return text
+				}
+				for _, agent := range []kg.AgentID{ann, bob, gateway} {
+					defer trust.presence.Connected(agent)()
+				}
+				time.Sleep(presence.DefaultIdleAfter)
+				if got := strings.Join(is(), " "); got != "IDLE IDLE IDLE" {
+					t.Errorf("before: %s", got)
+				}
+				if err := o.Admit(t.Context(), row.meta); (err != nil) != row.refused {
+					t.Error(err)
+				}
+				if got := strings.Join(is(), " "); got != row.want {
+					t.Errorf("after it: %s, want %s", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+// With an agent that deregisters goes what was written down of its presence, at once.
+func TestDeregisteredHasNoPresence(t *testing.T) {
+	_, url := startServer(t)
+	written := func() string {
+		return askGraphQL(t, url, "eve", `{ match(pattern: {triples: [{s: "?agent", p: "koine:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`)
+	}
+	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {
+		t.Fatal(status, text)
+	}
+	askGraphQL(t, url, "bot", `mutation { heartbeat(status: BUSY) { status } }`)
+	eventually(t, "it is written down", func() bool { return strings.Contains(written(), `["agent://bot","BUSY"]`) })
+	if status, text := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
+		t.Fatal(status, text)
+	}
+	if got := written(); !strings.HasPrefix(got, `{"data":{"match":{"nodes":[]}}`) {
+		t.Errorf("afterwards: %s", got)
 	}
 }
 

@@ -49,6 +49,3 @@ func refusal(e *client.Error) string {
 	}
 	return text
 }
-
-// isRefusal tells whether the server understood what it was asked, and said no.
-func isRefusal(e *client.Error) bool { return e.Reason != "" || e.Code != 0 }

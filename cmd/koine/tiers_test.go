@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -86,4 +87,82 @@ func TestTiersThroughTheServer(t *testing.T) {
 		}
 		want("one more", say(key, "hello"), `"code":"RATE_LIMITED"`)
 	}
+}
+
+// The bounds of a tier and those that a channel has of its own hold over every protocol,
+// each with the error that it has for them.
+func TestBoundsOfChannelsOverTheWire(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys", "--tier", "*=streams:2,messages:2,bytes:100", "--tier", "partner=unlimited")
+	guest, _ := k.create(`{agent: "guest"}`)
+	partner, _ := k.create(`{agent: "partner", roles: ["partner"]}`)
+	call := func(key, method, params string) string {
+		t.Helper()
+		status, text := k.send("POST", "/a2a", key, `{"jsonrpc":"2.0","id":1,"method":"channels/`+method+`","params":`+params+`}`)
+		return fmt.Sprint(status, " ", text)
+	}
+	want := func(what, got string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: got %s, want %s", what, got, part)
+			}
+		}
+	}
+	channel := func(limits string) string {
+		t.Helper()
+		made := channelID.FindStringSubmatch(k.graphql(partner, `mutation { createChannel(input: {visibility: PUBLIC, members: [{principalId: "guest"}], limits: {`+limits+`}}) { id } }`))
+		if made == nil {
+			t.Fatal("no channel was made")
+		}
+		return made[1]
+	}
+	say := func(key, id, text string) string {
+		t.Helper()
+		return call(key, "publish", `{"channelId":"`+id+`","parts":[{"text":"`+text+`"}]}`)
+	}
+	const tooFast, tooMuch, done = `"code":-31105`, `"code":-31104`, `200 {"jsonrpc":"2.0","id":1,"result":`
+
+	wide, narrow := channel(""), channel("messagesPerMinute: 1, streams: 1, messageBytes: 50")
+	want("a long one of a guest's", say(guest, wide, strings.Repeat("x", 100)), tooMuch, `"reason":"LIMIT_EXCEEDED"`)
+	want("in a channel that takes less", say(partner, narrow, strings.Repeat("x", 50)), tooMuch)
+	want("a long one of a partner's", say(partner, wide, strings.Repeat("x", 100)), done)
+	want("the first", say(guest, wide, "one"), done)
+	want("the second", say(guest, wide, "two"), done)
+	want("a third", say(guest, wide, "three"), tooFast, `"reason":"RATE_LIMITED"`, `"retryAfterMs":`)
+	want("in a narrow channel", say(partner, narrow, "one"), done)
+	want("again", say(partner, narrow, "two"), tooFast)
+	want("elsewhere", say(partner, wide, "two"), done)
+
+	// Streams of a principal, by whatever protocol.
+	stream := func(id string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"channels/stream","params":{"channelId":"` + id + `"}}`
+	}
+	subscription := func(field, id string) string {
+		body, err := json.Marshal(map[string]string{"query": `subscription { ` + field + `(channelId: "` + id + `") { __typename } }`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	k.stream("POST", "/a2a", guest, stream(wide))
+	k.stream("POST", "/graphql", guest, subscription("messagePublished", wide))
+	refused := func(what, key, id string) {
+		t.Helper()
+		status, text := k.send("POST", "/a2a", key, stream(id), "Accept", "text/event-stream")
+		want(what, fmt.Sprint(status, " ", text), "400 ", tooMuch, `"reason":"LIMIT_EXCEEDED"`)
+		for _, field := range []string{"messagePublished", "channelChanged", "signalSent"} {
+			_, text := k.send("POST", "/graphql", key, subscription(field, id), "Accept", "text/event-stream")
+			want(what+" "+field, text, `"code":"LIMIT_EXCEEDED"`, `"limit":"streams"`)
+		}
+	}
+	refused("a guest's third stream", guest, wide)
+	for range 2 {
+		k.stream("POST", "/a2a", partner, stream(wide))
+	}
+	// Those of a channel, which may become more.
+	k.stream("POST", "/graphql", partner, subscription("signalSent", narrow))
+	refused("the second of a narrow channel", k.admin, narrow)
+	want("more", k.graphql(partner, `mutation { updateChannel(input: {channelId: "`+narrow+`", expectedVersion: 1, limits: {streams: 2}}) { version } }`), `"version":2`)
+	k.stream("POST", "/a2a", partner, stream(narrow))
+	refused("a third of it", partner, narrow)
 }
