@@ -122,6 +122,38 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
+// BenchmarkOverlap publishes messages where a sync takes so long, beside a committer
+// that executes nothing while the log is at work, in turns. TMPDIR=/dev/shm leaves the
+// disk's own syncs out.
+func BenchmarkOverlap(b *testing.B) {
+	for _, sync := range []time.Duration{0, 100 * time.Microsecond, 300 * time.Microsecond, time.Millisecond, 3 * time.Millisecond} {
+		for _, publishers := range []int{16, 128, 512} {
+			b.Run(fmt.Sprintf("sync=%v/publishers=%d", sync, publishers), func(b *testing.B) {
+				const n, never = 8000, 1 << 30
+				measured := func(from int) spent {
+					m := openMessenger(b, kg.Options{}.WithFaults(kg.Faults{OverlapFrom: from, AfterAppend: func() error {
+						if sync > 0 {
+							time.Sleep(sync)
+						}
+						return nil
+					}}), 1)
+					defer m.close(b)
+					m.publish(b, publishers, n/16) // until its tempo is known
+					done := spending()
+					m.publish(b, publishers, n)
+					return done()
+				}
+				var overlapping, waiting spent
+				for range b.N {
+					overlapping.add(measured(0))
+					waiting.add(measured(never))
+				}
+				report(b, "messages", n*b.N, overlapping, waiting)
+			})
+		}
+	}
+}
+
 // BenchmarkHistory reads a page of 50 messages, beside raw iterators over the same
 // keys and values, in turns. Aim: ratio at least 0.5.
 func BenchmarkHistory(b *testing.B) {

@@ -78,27 +78,30 @@ func (s *Store) commit(updates []*update) {
 	}
 }
 
-// send hands an executed group to the log. Where updates wait it does not wait for
-// the log, so that they are executed meanwhile. A group is answered after the one
-// ahead of it, on top of which it was executed, even if it has nothing for the log.
+// send hands an executed group to the log, and does not wait for it where there is
+// enough to execute meanwhile. A group is answered after the one ahead of it, on top
+// of which it was executed, even if it has nothing for the log.
 func (s *Store) send(g *group) {
-	ahead := s.ahead
-	if ahead == nil && len(s.queue) == 0 {
-		s.land(g, g.append())
-		return
-	}
+	ahead, next := s.ahead, len(s.queue)
 	if ahead != nil {
+		next += len(ahead.updates) // whose callers are about to be answered, and ask for more
 		if err := <-s.appended; err != nil {
 			s.landAhead(err)
 			failAll(g.updates, s.refused.Load())
 			s.answer(g)
 			return
 		}
+		s.ahead = nil
 	}
-	s.ahead = g
-	go func() { s.appended <- g.append() }() // the committer waits for it before it ends
+	if s.tempo.overlaps(next, s.options.overlapFrom) {
+		s.ahead = g
+		go func() { s.appended <- g.append() }() // the committer waits for it before it ends
+	}
 	if ahead != nil {
 		s.land(ahead, nil) // while the log is at work
+	}
+	if s.ahead == nil {
+		s.land(g, g.append())
 	}
 }
 
@@ -117,6 +120,7 @@ func (s *Store) landAhead(err error) {
 
 // land shows a group to readers whose append has ended, and answers it.
 func (s *Store) land(g *group, err error) {
+	s.tempo.appended(g.took)
 	switch {
 	case err != nil:
 		s.writeFailed(g, err)

@@ -54,7 +54,7 @@ type slowLog struct {
 func newSlowLog(t *testing.T, o kg.Options) *slowLog {
 	l := &slowLog{dir: t.TempDir(), has: make(chan struct{}), say: make(chan error)}
 	over := make(chan struct{})
-	l.Store = openStore(t, l.dir, o.WithFaults(kg.Faults{AfterAppend: func() error {
+	l.Store = openStore(t, l.dir, o.WithFaults(kg.Faults{OverlapFrom: 1, AfterAppend: func() error {
 		if l.quick.Load() {
 			return nil
 		}
@@ -207,7 +207,7 @@ func TestKeyOfTheGroupAhead(t *testing.T) {
 func TestNextGroupWaitsForWhatDecides(t *testing.T) {
 	var told atomic.Bool
 	o := kg.Options{OnSystemChange: func(*kg.Commit) { told.Store(true) }}
-	s := openStore(t, t.TempDir(), o.WithFaults(kg.Faults{AfterAppend: func() error { return nil }}))
+	s := openStore(t, t.TempDir(), o.WithFaults(kg.Faults{OverlapFrom: 1}))
 	rule := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:rule"), Predicate: kg.IRI("urn:p"), Object: kg.String("x"), Graph: kg.SystemGraph}}
 	var under []bool
 	for i, err := range waitingTogether(t, s, 2, func(i int, tx *kg.Tx) error {

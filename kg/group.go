@@ -37,6 +37,7 @@ type group struct {
 	system bool
 
 	began, executed, appended, applied time.Time
+	took                               time.Duration // by the append
 }
 
 // newGroup starts a group on top of all that was committed, and of the group ahead.
@@ -116,6 +117,7 @@ func (g *group) make(updates []*update) {
 		}
 	}
 	g.executed = time.Now()
+	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }
 
 // append writes an executed group to the log and returns when it is durable. One
@@ -127,7 +129,8 @@ func (g *group) append() error {
 	s, began := g.s, time.Now()
 	err := s.wal.AppendPrepared(uint64(g.commits[0].Revision), g.frames)
 	g.appended = time.Now()
-	s.measures.append.took(g.appended.Sub(began))
+	g.took = g.appended.Sub(began)
+	s.measures.append.took(g.took)
 	if err != nil {
 		return err
 	}

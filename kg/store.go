@@ -51,9 +51,10 @@ type Store struct {
 	checkpointing sync.Mutex // held while a checkpoint is written
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
-	recently recently // the committer's alone, as the next three
+	recently recently // the committer's alone, as the next four
 	scratch  scratch
 	met      metTerms
+	tempo    tempo
 	ahead    *group   // executed, and on its way to the log; nil for none
 	measures measures // observed by the committer, read by Stats
 

@@ -1,0 +1,35 @@
+package kg
+
+import (
+	"testing"
+	"time"
+)
+
+// The next group is executed while the log takes one where enough updates wait, and
+// the log is not what all wait for.
+func TestTempo(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		update  time.Duration // to execute one
+		group   time.Duration // to append one
+		waiting int
+		want    bool
+	}{
+		{"many wait and the log is quick", 10 * time.Microsecond, 100 * time.Microsecond, 64, true},
+		{"few wait", 10 * time.Microsecond, 100 * time.Microsecond, defaultOverlapFrom - 1, false},
+		{"as many as it takes", 10 * time.Microsecond, 100 * time.Microsecond, defaultOverlapFrom, true},
+		{"the log takes more than half as long", 10 * time.Microsecond, 200 * time.Microsecond, defaultOverlapFrom, false},
+		{"the log is slow", 10 * time.Microsecond, 5 * time.Millisecond, 64, false},
+		{"the log is slow, and very many wait", 10 * time.Microsecond, 5 * time.Millisecond, 1024, true},
+	} {
+		var tempo tempo
+		for range 100 {
+			tempo.executed(4, 4*c.update)
+			tempo.appended(c.group)
+			tempo.appended(0)
+		}
+		if got := tempo.overlaps(c.waiting, defaultOverlapFrom); got != c.want {
+			t.Errorf("%s: %t, after %+v", c.name, got, tempo)
+		}
+	}
+}
