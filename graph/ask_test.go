@@ -78,10 +78,14 @@ func TestAsk(t *testing.T) {
 
 	// The time that one operation waits is bounded, before anything is done.
 	before := c.store.Head()
-	for _, times := range [][]int{{61}, {30, 31}, {1 << 30}} {
+	for _, times := range [][]int{{61}, {30, 31}, {1 << 30}, {0, 0, 0}} { // 0 leaves it to the server
 		query := "mutation {"
 		for i, n := range times {
-			query += fmt.Sprintf(` a%d: ask(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "x"}]}, timeoutSeconds: %d}) { timedOut }`, i, id, n)
+			timeout := fmt.Sprintf("timeoutSeconds: %d", n)
+			if n == 0 {
+				timeout = ""
+			}
+			query += fmt.Sprintf(` a%d: ask(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "x"}]}, %s}) { timedOut }`, i, id, timeout)
 		}
 		if result := c.ask("ann", "%s }", query); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "askTime" {
 			t.Errorf("%v: %s %v", times, result.Data, result.Errors)

@@ -22,6 +22,9 @@ func (payHeld) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error) {
 		if c.Quad.Predicate == iri("pay") && !slices.Contains(j.Meta.Reviewed, "pay") {
 			return kg.Verdict{Outcome: kg.Held, Reason: "pay", Details: "pay is looked at", Hold: &kg.Hold{Approvals: 2, Rules: []string{"pay"}}}, nil
 		}
+		if c.Quad.Predicate == iri("fixed") && c.Op == kg.Remove {
+			return kg.Verdict{Outcome: kg.Rejected, Reason: "fixed", Details: "what is fixed stays"}, nil
+		}
 	}
 	return kg.Verdict{}, nil
 }

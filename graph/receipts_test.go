@@ -183,6 +183,37 @@ func TestRetractMessage(t *testing.T) {
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { retractMessage(input: {channelId: "ID", messageId: "`+message+`"}) { success } }`, id)
 }
 
+// TestRetractWithoutFacts proves that what a message asserted stands where it is not to be
+// withdrawn, where who retracts may not read it, and where the withdrawing is refused.
+func TestRetractWithoutFacts(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	hidden := c.id("bob", `mutation { createChannel(input: {name: "hidden"}) { id } }`)
+	fact := func(p, graph string) string {
+		return `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:` + p + `"}, object: {value: 7}, graph: "` + graph + `"}}]`
+	}
+	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success withdrawn kept statementsAffected verificationStatus verificationDetails message { sequence } } }`
+	stands := func(p string) {
+		t.Helper()
+		c.want(p, c.told("bob", `{ statements(where: {predicate: {eq: "ex:%s"}}) { totalCount } }`, p), `{"statements":{"totalCount":1}}`)
+	}
+	done := func(kept, sequence int) string {
+		return fmt.Sprintf(`{"retractMessage":{"success":true,"withdrawn":[],"kept":%d,"statementsAffected":0,"verificationStatus":"Verified","verificationDetails":null,"message":{"sequence":%d}}}`, kept, sequence)
+	}
+	message := c.say("bob", id, "it is 7", fact("p", "ex:g"))
+	c.want("the message alone", c.told("bob", retract, message, ""), done(0, 2))
+	stands("p")
+	message = c.say("bob", id, "and 7 elsewhere", fact("q", "urn:koine:facts:"+hidden))
+	c.want("by one who does not read it", c.told("ann", retract, message, `withdrawFacts: true`), done(1, 4))
+	stands("q")
+	message = c.say("bob", id, "once and for all", fact("fixed", "ex:g"))
+	c.want("refused", c.told("bob", retract, message, `withdrawFacts: true`),
+		`{"retractMessage":{"success":false,"withdrawn":[{"op":"remove","statement":{"subject":{"id":"https://example.org/s"},"predicate":{"id":"https://example.org/fixed"},"object":{"value":7,"type":"http://www.w3.org/2001/XMLSchema#integer"},"graph":"https://example.org/g","source":"agent://bob"}}],`+
+			`"kept":0,"statementsAffected":0,"verificationStatus":"Rejected - fixed","verificationDetails":"what is fixed stays","message":null}}`)
+	stands("fixed")
+	c.want("its message", c.told("ann", `{ message(id: "%s") { text withheld } }`, message), `{"message":{"text":"once and for all","withheld":null}}`)
+}
+
 // TestRetractHeld proves that a message is taken back at once where withdrawing what
 // it asserted waits for review.
 func TestRetractHeld(t *testing.T) {
