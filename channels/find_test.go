@@ -3,6 +3,7 @@ package channels_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"koine/channels"
@@ -73,5 +74,52 @@ func TestReplies(t *testing.T) {
 	}
 	if want := []int64{4, 5, 7, 8, 10, 11, 13, 14}; !slices.Equal(got, want) {
 		t.Errorf("replies %v, want %v", got, want)
+	}
+}
+
+// Of more replies than are looked at, those are read that were published first.
+func TestRepliesAreBounded(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private)
+	m := s.say(t, "ann", c.ID, "well?")
+	reply := func() {
+		if _, err := s.send(t, "ann", c.ID, channels.Envelope{ReplyTo: m.ID}); err != nil {
+			t.Error(err)
+		}
+	}
+	var replying sync.WaitGroup
+	for range 50 { // at once: they share commits
+		replying.Go(func() {
+			for range channels.MaxReplies / 50 {
+				reply()
+			}
+		})
+	}
+	replying.Wait()
+	read := func() (last int64) {
+		t.Helper()
+		for page := ""; ; {
+			list, next, err := s.Replies(within(t), as("ann"), m.ID, channels.MaxPage, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range list {
+				if one.Sequence != max(last, m.Sequence)+1 {
+					t.Fatalf("reply %d comes behind %d", one.Sequence, last)
+				}
+				last = one.Sequence
+			}
+			if page = next; page == "" {
+				return last
+			}
+		}
+	}
+	const all = channels.MaxReplies + 1
+	if last := read(); last != all {
+		t.Errorf("the last of %d replies is %d", channels.MaxReplies, last)
+	}
+	reply()
+	if last := read(); last != all {
+		t.Errorf("with one more the last is %d, want %d", last, all)
 	}
 }

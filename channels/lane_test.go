@@ -263,6 +263,15 @@ func TestAddressedReplies(t *testing.T) {
 			t.Errorf("%s finds %v, %v", who, list, err)
 		}
 	}
+	// Among the others, in their order.
+	s.mustSend(t, "cleo", c.ID, channels.Envelope{ReplyTo: asked.ID})
+	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID, ReplyTo: asked.ID})
+	for who, want := range map[string][]int64{"ann": {2, 3, 4}, "bob": {2, 3, 4}, "cleo": {3}} {
+		list, _, err := s.Replies(within(t), as(who), asked.ID, 0, "")
+		if err != nil || !slices.Equal(sequences(list), want) {
+			t.Errorf("%s finds %v, %v; want %v", who, sequences(list), err, want)
+		}
+	}
 	if m, err := s.Message(within(t), as("cleo"), asked.ID); err != nil || m.Withheld != channels.Addressed || m.Parts != nil {
 		t.Errorf("cleo finds %+v, %v", m, err)
 	}
