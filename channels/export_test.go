@@ -1,6 +1,9 @@
 package channels
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Patient are options with another pause between two looks at what is due.
 func Patient(o Options, pause time.Duration) Options {
@@ -18,3 +21,13 @@ func (s *Service) Due() int {
 
 // StopExpiry ends that anything is written about what expires.
 func (s *Service) StopExpiry() { s.expiry.close() }
+
+// RepliesTo are the sequences of the replies to a message that Replies looks at.
+func (s *Service) RepliesTo(ctx context.Context, by Caller, id MessageID) ([]int64, error) {
+	snapshot, p, err := s.locate(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return repliesTo(snapshot, p.channel, id)
+}
