@@ -88,6 +88,7 @@ func (m *messenger) publish(b *testing.B, publishers, n int) {
 }
 
 func (m *messenger) close(b *testing.B) {
+	m.Close()
 	if err := m.store.Close(); err != nil {
 		b.Fatal(err)
 	}

@@ -94,6 +94,7 @@ func publishKoine(b *testing.B, count, publishers, n int) spent {
 	if err := service.Load(ctx, s); err != nil {
 		b.Fatal(err)
 	}
+	defer service.Close()
 	ann := channels.Caller{Principal: kg.Principal{ID: "urn:koine:agent:ann"}}
 	ids := make([]channels.ChannelID, count)
 	for i := range ids {
