@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"koine/channels"
 	"koine/kg"
@@ -123,35 +126,44 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkOverlap publishes messages where a sync takes so long, beside a committer
-// that executes nothing while the log is at work, in turns. TMPDIR=/dev/shm leaves the
-// disk's own syncs out.
-func BenchmarkOverlap(b *testing.B) {
+// BenchmarkTempo publishes messages where a sync takes so long, beside a committer
+// that does not mind: it takes what is there, and executes nothing while the log is at
+// work. In turns; TMPDIR=/dev/shm leaves the disk's own syncs out.
+func BenchmarkTempo(b *testing.B) {
+	plain := kg.Faults{OverlapFrom: math.MaxInt, GatherFrom: math.MaxInt64}
 	for _, sync := range []time.Duration{0, 100 * time.Microsecond, 300 * time.Microsecond, time.Millisecond, 3 * time.Millisecond} {
-		for _, publishers := range []int{16, 128, 512} {
+		for _, publishers := range []int{1, 2, 16, 128, 512} {
 			b.Run(fmt.Sprintf("sync=%v/publishers=%d", sync, publishers), func(b *testing.B) {
-				const n, never = 8000, 1 << 30
-				measured := func(from int) spent {
-					m := openMessenger(b, kg.Options{}.WithFaults(kg.Faults{OverlapFrom: from, AfterAppend: func() error {
-						if sync > 0 {
-							time.Sleep(sync)
-						}
-						return nil
-					}}), 1)
+				n := min(max(500*publishers, 1000), 8000)
+				measured := func(f kg.Faults) spent {
+					if sync > 0 {
+						f.AfterAppend = func() error { syncFor(sync); return nil }
+					}
+					m := openMessenger(b, kg.Options{}.WithFaults(f), 1)
 					defer m.close(b)
-					m.publish(b, publishers, n/16) // until its tempo is known
+					m.publish(b, publishers, n/8) // until its tempo is known
 					done := spending()
 					m.publish(b, publishers, n)
 					return done()
 				}
-				var overlapping, waiting spent
-				for range b.N {
-					overlapping.add(measured(0))
-					waiting.add(measured(never))
+				var minding, not spent
+				for i := range 2 * b.N {
+					if i%4 == 0 || i%4 == 3 {
+						minding.add(measured(kg.Faults{}))
+					} else {
+						not.add(measured(plain))
+					}
 				}
-				report(b, "messages", n*b.N, overlapping, waiting)
+				report(b, "messages", n*b.N, minding, not)
 			})
 		}
+	}
+}
+
+// syncFor holds a thread for so long, as a disk does.
+func syncFor(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	for unix.Nanosleep(&t, &t) == unix.EINTR { // by the scheduler
 	}
 }
 

@@ -1,6 +1,9 @@
 package kg
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // commitLoop is the one writer: it executes groups, appends them to the log and
 // shows them to readers, in this order. While the log takes a group and makes it
@@ -12,6 +15,9 @@ func (s *Store) commitLoop() {
 	for {
 		select {
 		case u := <-s.queue:
+			if s.tempo.gathers(s.options.gatherFrom) {
+				runtime.Gosched() // who was answered just now asks again, in this group
+			}
 			s.commit(s.collect(u))
 			idle.Reset(flushIdle)
 		case err := <-s.appended:

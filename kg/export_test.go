@@ -23,13 +23,14 @@ type Faults struct {
 	AfterRetain     func(string)  // called after each part of a round of the history option
 	RetainEvery     time.Duration // time between two of these rounds
 	OverlapFrom     int           // updates that have to wait for the next group to be executed while the log takes one
+	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
 
 // WithFaults gives the options with the faults in them.
 func (o Options) WithFaults(f Faults) Options {
 	o.logFiles, o.logSegmentBytes, o.afterAppend = f.LogFiles, f.LogSegmentBytes, f.AfterAppend
 	o.afterRetain, o.retainEvery = f.AfterRetain, f.RetainEvery
-	o.overlapFrom = f.OverlapFrom
+	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
 	return o
 }
 

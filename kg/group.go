@@ -128,17 +128,16 @@ func (g *group) append() error {
 	}
 	s, began := g.s, time.Now()
 	err := s.wal.AppendPrepared(uint64(g.commits[0].Revision), g.frames)
+	if err == nil && s.options.afterAppend != nil {
+		err = s.options.afterAppend()
+	}
 	g.appended = time.Now()
 	g.took = g.appended.Sub(began)
 	s.measures.append.took(g.took)
-	if err != nil {
-		return err
+	if err == nil {
+		g.hash = s.wal.LastHash()
 	}
-	g.hash = s.wal.LastHash()
-	if s.options.afterAppend != nil {
-		return s.options.afterAppend()
-	}
-	return nil
+	return err
 }
 
 // execute makes one update. What fails or is refused leaves nothing behind.

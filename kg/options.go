@@ -126,8 +126,9 @@ type Options struct {
 	// bulkQuads and bulkTextBytes bound a bulk load; for tests of what lies
 	// beyond.
 	bulkQuads, bulkTextBytes int
-	// overlapFrom stands in for defaultOverlapFrom.
+	// overlapFrom and gatherFrom stand in for defaultOverlapFrom and defaultGatherFrom.
 	overlapFrom int
+	gatherFrom  time.Duration
 	// afterAppend is called between the log and the index; for fault tests.
 	afterAppend func() error
 	// retainEvery is the time between two rounds of Retain, and before the first;
@@ -182,6 +183,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.TermCache, DefaultTermCache)
 	setDefault(&o.MemTableBytes, DefaultMemTableBytes)
 	setDefault(&o.overlapFrom, defaultOverlapFrom)
+	setDefault(&o.gatherFrom, defaultGatherFrom)
 	setDefault(&o.BlockCacheBytes, DefaultBlockCache)
 	setDefault(&o.RingCommits, DefaultRingCommits)
 	setDefault(&o.RingBytes, DefaultRingBytes)

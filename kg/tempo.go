@@ -7,6 +7,11 @@ import "time"
 // and a sync of its own.
 const defaultOverlapFrom = 32
 
+// defaultGatherFrom is from how long an append takes on that the committer lets others
+// run before it takes a group: with a sync that long, the few updates that come
+// meanwhile save more than they cost. With a quick one they save nothing.
+const defaultGatherFrom = 100 * time.Microsecond
+
 // tempo is how long the committer's work took lately. It belongs to the committer.
 type tempo struct {
 	update time.Duration // to execute one update
@@ -35,3 +40,6 @@ func follow(average *time.Duration, seen time.Duration) { *average += (seen - *a
 func (t *tempo) overlaps(next, from int) bool {
 	return next >= from && time.Duration(next)*t.update >= 2*t.group
 }
+
+// gathers tells whether others are let run before a group is taken.
+func (t *tempo) gathers(from time.Duration) bool { return t.group >= from }

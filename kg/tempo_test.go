@@ -6,7 +6,7 @@ import (
 )
 
 // The next group is executed while the log takes one where enough updates wait, and
-// the log is not what all wait for.
+// the log is not what all wait for. Where the log is slow, others run before a group.
 func TestTempo(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -22,7 +22,7 @@ func TestTempo(t *testing.T) {
 		{"the log is slow", 10 * time.Microsecond, 5 * time.Millisecond, 64, false},
 		{"the log is slow, and very many wait", 10 * time.Microsecond, 5 * time.Millisecond, 1024, true},
 	} {
-		var tempo tempo
+		var tempo tempo // of a store that was opened just now
 		for range 100 {
 			tempo.executed(4, 4*c.update)
 			tempo.appended(c.group)
@@ -30,6 +30,15 @@ func TestTempo(t *testing.T) {
 		}
 		if got := tempo.overlaps(c.waiting, defaultOverlapFrom); got != c.want {
 			t.Errorf("%s: %t, after %+v", c.name, got, tempo)
+		}
+	}
+	for group, want := range map[time.Duration]bool{defaultGatherFrom - time.Microsecond: false, defaultGatherFrom + time.Microsecond: true} {
+		var tempo tempo
+		for range 200 {
+			tempo.appended(group)
+		}
+		if got := tempo.gathers(defaultGatherFrom); got != want {
+			t.Errorf("with appends of %v it lets others run: %t", group, got)
 		}
 	}
 }
