@@ -79,7 +79,7 @@ func subscribeError(err error) error {
 		return err
 	}
 	e := newError(codeSubscription, "the subscription is not valid", details{Reason: reasonInvalidSubscription,
-		Hint: "It is one of statementChanged, entityChanged and matchChanged; the schema is served at /graphql/schema."}).at(http.StatusBadRequest)
+		Hint: "It is one of the subscriptions of the schema, which is served at /graphql/schema: statementChanged, entityChanged, matchChanged, messagePublished and others."}).at(http.StatusBadRequest)
 	if len(invalid.Errors) > 0 {
 		e.Message = invalid.Errors[0].Message
 	}

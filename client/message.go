@@ -141,9 +141,10 @@ const DefaultAskTime = 30 * time.Second
 // wait says (0: DefaultAskTime); then it is Unanswered. A response that comes while
 // the connection is lost is not missed.
 //
-// A question needs a Recipient, or whom it is said To. In a channel of more nobody but
-// the recipient and the author reads it, and the same is true of the response; "*" is
-// everybody there.
+// A question needs a Recipient, an agent or role:NAME, or whom it is said To. In a
+// channel of more nobody but the recipient and the author reads it, and the same is
+// true of the response. One that nobody answered in time stands: it may be answered
+// later, by which time Ask has given up on it.
 //
 // With an idempotency key the same question waits for the response to the first one,
 // also after a restart of the program.

@@ -151,7 +151,7 @@ type publishMessage struct {
 	Facts     string   `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
 	Once      string   `help:"Publish it once, however often this is run with the same key." placeholder:"KEY"`
 	Type      string   `help:"What the message is for: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
-	Recipient string   `help:"Whom it is addressed to: an agent, role:NAME or *." placeholder:"AGENT"`
+	Recipient string   `help:"Whom it is addressed to: an agent or role:NAME, and then nobody else but the author reads it; or *." placeholder:"AGENT"`
 	Answers   string   `help:"The request that it answers: it is a response." placeholder:"MESSAGE"`
 	ReplyTo   string   `help:"The message that it replies to." placeholder:"MESSAGE"`
 	Thread    string   `help:"The thread that it belongs to." placeholder:"TEXT"`

@@ -69,7 +69,7 @@ func inUse(err error) error {
 		return err
 	}
 	e := *kg.AsError(err)
-	e.Hint = "A server is running on it? Stop it, or use --url instead of --data."
+	e.Hint = "A server is running on it? Stop it, or use --url instead of --data where the command takes it."
 	return &e
 }
 

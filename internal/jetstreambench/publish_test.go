@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -16,6 +17,8 @@ import (
 	"koine/kg"
 )
 
+var messages = flag.Int("messages", 4000, "how many messages 16 and 128 publishers publish in a round; one publishes a quarter of them")
+
 // BenchmarkPublish publishes messages to channels, and messages of the same size to
 // JetStream, a stream for each channel, in turns: both number what they take, and
 // answer when it is there. JetStream syncs each message, and in a third turn as it
@@ -24,9 +27,9 @@ func BenchmarkPublish(b *testing.B) {
 	for _, count := range []int{1, 128} {
 		for _, publishers := range []int{1, 16, 128} {
 			b.Run(fmt.Sprintf("channels=%d/publishers=%d", count, publishers), func(b *testing.B) {
-				n := 4000
+				n := *messages
 				if publishers == 1 {
-					n = 1000
+					n /= 4
 				}
 				benchPublish(b, count, publishers, n)
 			})
