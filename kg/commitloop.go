@@ -6,8 +6,8 @@ import (
 )
 
 // commitLoop is the one writer: it executes groups, appends them to the log and
-// shows them to readers, in this order. While the log takes a group and makes it
-// durable, the next is executed on top of it.
+// shows them to readers, in this order. Where it pays (tempo), the next group is
+// executed on top of one that is on its way to the log.
 func (s *Store) commitLoop() {
 	defer s.stopped.Done()
 	idle := time.NewTimer(flushIdle)

@@ -109,7 +109,11 @@ func (l *slowLog) ahead(t *testing.T, list ...*handedIn) (let func(error)) {
 		l.quick.Store(true)
 		l.say <- err
 		for range len(list) + 1 {
-			<-answers
+			select {
+			case <-answers:
+			case <-within(t).Done():
+				t.Fatal("an update is not answered")
+			}
 		}
 	}
 }

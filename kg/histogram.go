@@ -50,7 +50,7 @@ var (
 // maxBuckets bounds the buckets of a histogram.
 const maxBuckets = 16
 
-// distribution is a histogram under observation. One goroutine observes, any
+// distribution is a histogram under observation. One goroutine at a time observes, any
 // number read; observing allocates nothing and takes no lock.
 type distribution struct {
 	counts [maxBuckets]atomic.Uint64

@@ -57,7 +57,7 @@ type Stats struct {
 	OverShare  uint64
 }
 
-// measures are what the committer observes.
+// measures are what the committer observes, and the append that it waits for.
 type measures struct {
 	commit distribution // nanoseconds
 	append distribution // nanoseconds
