@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"koine/client"
 )
@@ -41,6 +42,15 @@ func TestAskTo(t *testing.T) {
 	m, err := ann.Ask(ctx, client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}}, patience)
 	if err != nil || m.Text() != "to agent://bob" {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// A time that is over before the question is published is over all the same.
+func TestAskWithoutTime(t *testing.T) {
+	s := start(t)
+	question := client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}}
+	if _, err := open(t, s.URL, "ann").Ask(bounded(t), question, time.Nanosecond); err == nil || err.Error() != "nobody responded within 1ns (UNANSWERED)" {
+		t.Error(err)
 	}
 }
 

@@ -156,20 +156,26 @@ func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*M
 	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, wait, unanswered)
 	defer cancel()
-	asked, err := c.Publish(bounded, p)
+	m, err := c.ask(bounded, p)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return nil, unanswered
+	}
+	return m, err
+}
+
+func (c *Client) ask(ctx context.Context, p Publication) (*Message, error) {
+	asked, err := c.Publish(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	request := asked.Message
-	for m, err := range c.Stream(bounded, request.ChannelID, StreamOptions{Since: request.Sequence}) {
+	for m, err := range c.Stream(ctx, request.ChannelID, StreamOptions{Since: request.Sequence}) {
 		switch {
-		case err != nil && ctx.Err() == nil && bounded.Err() != nil:
-			return nil, unanswered
 		case err != nil:
 			return nil, err
 		case m.Type == "response" && m.CorrelationID == request.ID:
 			return m, nil
 		}
 	}
-	return nil, unanswered // not reached: a stream ends with an error
+	return nil, ctx.Err() // not reached: a stream ends with an error
 }

@@ -23,6 +23,7 @@ type channelCommand struct {
 	List    listChannels   `cmd:"" help:"List the channels that one is a member of, and the public ones."`
 	History channelHistory `cmd:"" help:"Print what was said."`
 	Publish publishMessage `cmd:"" help:"Say something."`
+	Ask     askInChannel   `cmd:"" help:"Ask something, and print the response."`
 	Tail    tailChannel    `cmd:"" help:"Print what is said, as it is said."`
 }
 
@@ -37,6 +38,7 @@ Examples (with koine serve --demo):
   koine channel tail lab --as bob
   koine channel publish --to bob 'Between the two of us.' --as ann
   koine channel history --to ann --as bob
+  koine channel ask --to bob 'Was it dry?' --as ann
   koine channel close lab --as ann`
 }
 

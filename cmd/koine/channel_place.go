@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"koine/channels"
 	"koine/client"
@@ -55,4 +56,29 @@ func sequenceOf(ctx context.Context, server *client.Client, id string) string {
 		return id
 	}
 	return fmt.Sprint(answer.Message.Sequence)
+}
+
+// sequenceIn is the sequence that names a message, unless the text is an id.
+func sequenceIn(message string) (sequence int64, ok bool) {
+	n, err := strconv.ParseInt(message, 10, 64)
+	return n, err == nil && n > 0
+}
+
+// messageNamed is the id of the message of a channel that is named by its sequence. Any
+// other text is an id.
+func messageNamed(ctx context.Context, server *client.Client, channel, message string) (id string, err error) {
+	n, ok := sequenceIn(message)
+	if !ok {
+		return message, nil
+	}
+	for m, err := range server.History(ctx, channel, client.HistoryFilter{Before: n + 1, Newest: true, PageSize: 1}) {
+		if err != nil {
+			return "", err
+		}
+		if m.Sequence == n {
+			return m.ID, nil
+		}
+		break
+	}
+	return "", exitError{fmt.Errorf("there is no message %d in the channel", n), exitRefused}
 }

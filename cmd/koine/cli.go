@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/client"
 	"koine/kg"
 )
 
@@ -84,7 +85,7 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Configuration(loadConfig),
 		kong.PostBuild(environment),
-		kong.Vars{"url": defaultURL},
+		kong.Vars{"url": defaultURL, "wait": client.DefaultAskTime.String()},
 	)
 }
 

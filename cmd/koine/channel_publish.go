@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"koine/client"
+)
+
+// publishMessage says something.
+type publishMessage struct {
+	saying
+	Facts   string `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
+	Type    string `help:"What the message is for: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
+	Answers string `help:"The request that it answers, by its sequence or id: it is a response." placeholder:"MESSAGE"`
+	ReplyTo string `help:"The message that it replies to, by its sequence or id." placeholder:"MESSAGE"`
+}
+
+// Help is shown by --help.
+func (publishMessage) Help() string {
+	return `It prints the sequence and the id of the message, and with --to the id of the channel.
+
+Facts that are refused take the message along; what became of others is told on standard error.
+
+Examples:
+  koine channel publish lab 'Shall we look at finding 1?'
+  git log -1 | koine channel publish lab
+  koine channel publish lab 'I measured it again.' --facts measured.json --once run-17
+  koine channel publish lab '4 days.' --answers 7
+  koine channel publish --to bob 'Between the two of us.'`
+}
+
+// Run publishes the message.
+func (c *publishMessage) Run(ctx context.Context, t terminal) error {
+	if c.Answers != "" && c.Type != "" && c.Type != "response" {
+		return usageError{fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)}
+	}
+	if err := c.check(); err != nil {
+		return usageError{err}
+	}
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := c.publication(ctx, t, server)
+	if err != nil {
+		return err
+	}
+	made, err := server.Publish(ctx, p)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(t.out, made.Raw, true)
+	}
+	if made.Replayed {
+		t.sayf("It was published before; nothing is new.")
+	}
+	if made.VerificationStatus != "" {
+		t.sayf("%s", printable(factsLine(made)))
+	}
+	line := fmt.Sprintf("%d  %s", made.Message.Sequence, made.Message.ID)
+	if c.To != "" {
+		line += "  " + made.Message.ChannelID
+	}
+	_, err = fmt.Fprintln(t.out, line)
+	return err
+}
+
+func (c *publishMessage) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
+	if p, err = c.saying.publication(ctx, t, server); err != nil {
+		return p, err
+	}
+	p.Type = c.Type
+	if c.Answers != "" {
+		p.Type = "response"
+	}
+	if p.CorrelationID, err = c.earlier(ctx, server, p.Channel, c.Answers); err != nil {
+		return p, err
+	}
+	if p.ReplyToID, err = c.earlier(ctx, server, p.Channel, c.ReplyTo); err != nil {
+		return p, err
+	}
+	if c.Facts != "" {
+		p.Patches, err = factsIn(c.Facts)
+	}
+	return p, err
+}
+
+// factsLine says what became of the facts that came with a message.
+func factsLine(p *client.Published) string {
+	text := fmt.Sprintf("facts: %s, %d affected", p.VerificationStatus, p.StatementsAffected)
+	if p.Replayed {
+		text = "facts: " + p.VerificationStatus
+	}
+	if p.ProposalID != "" {
+		text = fmt.Sprintf("facts: %s as proposal %s", p.VerificationStatus, p.ProposalID)
+	}
+	if p.VerificationDetails != "" {
+		text += "\n" + p.VerificationDetails
+	}
+	return text
+}
+
+// factsIn are the patches in a file.
+func factsIn(file string) (patches []client.Patch, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, usageError{fmt.Errorf("%s is no JSON array of patches: %w", file, err)}
+	}
+	for _, raw := range list {
+		patches = append(patches, client.RawPatch(raw))
+	}
+	return patches, nil
+}
