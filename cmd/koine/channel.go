@@ -24,6 +24,7 @@ type channelCommand struct {
 	History channelHistory `cmd:"" help:"Print what was said."`
 	Publish publishMessage `cmd:"" help:"Say something."`
 	Ask     askInChannel   `cmd:"" help:"Ask something, and print the response."`
+	Inbox   channelInbox   `cmd:"" help:"Print what others wrote to you, in all channels."`
 	Tail    tailChannel    `cmd:"" help:"Print what is said, as it is said."`
 }
 
@@ -39,6 +40,7 @@ Examples (with koine serve --demo):
   koine channel publish --to bob 'Between the two of us.' --as ann
   koine channel history --to ann --as bob
   koine channel ask --to bob 'Was it dry?' --as ann
+  koine channel inbox --as bob
   koine channel close lab --as ann`
 }
 

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// An inbox is read page by page, an empty one included, until there is no more or enough
+// was seen; then it says where that is.
+func TestInboxIsReadPageByPage(t *testing.T) {
+	page := func(position string, more bool, sequences ...int) string {
+		var nodes []string
+		for _, n := range sequences {
+			nodes = append(nodes, fmt.Sprintf(`{"channelId": "c", "sequence": %d, "time": "2026-01-31T10:00:00Z", "author": "agent://a", "withheld": "EXPIRED", "retracts": {"sequence": 1}}`, n))
+		}
+		return fmt.Sprintf(`{"data": {"inbox": {"nodes": [%s], "position": %q, "hasNextPage": %t}}}`, strings.Join(nodes, ","), position, more)
+	}
+	line := func(n int) string {
+		return fmt.Sprintf("c  %d  2026-01-31 10:00:00  agent://a  retracts 1  (expired)\n", n)
+	}
+	for name, c := range map[string]struct {
+		count   string
+		answers []string
+		printed string
+		said    string
+	}{
+		"to its end": {"0", []string{page("p1", true, 1, 2), page("p2", true), page("p3", false, 3)}, line(1) + line(2) + line(3), "p3"},
+		"so many":    {"3", []string{page("p1", true, 1, 2), page("p2", true, 3)}, line(1) + line(2) + line(3), "p2"},
+	} {
+		var out, said strings.Builder
+		args := []string{"channel", "inbox", "--count", c.count, "--url", acting(t, actingCard, c.answers...)}
+		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if code != exitOK || out.String() != c.printed || said.String() != "Go on with --from "+c.said+"\n" {
+			t.Errorf("%s: ends with %d, prints %q and says %q", name, code, out.String(), said.String())
+		}
+	}
+}
