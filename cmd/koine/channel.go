@@ -23,6 +23,7 @@ type channelCommand struct {
 	List    listChannels   `cmd:"" help:"List the channels that one is a member of, and the public ones."`
 	History channelHistory `cmd:"" help:"Print what was said."`
 	Publish publishMessage `cmd:"" help:"Say something."`
+	Retract retractMessage `cmd:"" help:"Take back what was said, and its facts if you want."`
 	Ask     askInChannel   `cmd:"" help:"Ask something, and print the response."`
 	Inbox   channelInbox   `cmd:"" help:"Print what others wrote to you, in all channels."`
 	Tail    tailChannel    `cmd:"" help:"Print what is said, as it is said."`
@@ -41,6 +42,7 @@ Examples (with koine serve --demo):
   koine channel history --to ann --as bob
   koine channel ask --to bob 'Was it dry?' --as ann
   koine channel inbox --as bob
+  koine channel retract lab 1 --as ann
   koine channel close lab --as ann`
 }
 

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"koine/client"
+)
+
+// retractMessage takes back what was said.
+type retractMessage struct {
+	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
+	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
+	onServer
+	channelPlace
+	Reason string `help:"Why, for those who read the channel." placeholder:"TEXT"`
+	Facts  bool   `help:"Withdraw what it asserted as well, as far as that stands and you may."`
+	DryRun bool   `help:"Only tell what would become of it; change nothing."`
+	JSON   bool   `help:"Print the server's answer as JSON, as GraphQL has it."`
+}
+
+// Help is shown by --help.
+func (retractMessage) Help() string {
+	return `A message of its own says that the message is taken back; its sequence and id are printed. The content of the other is not shown from then on. Its author may do so, and owners and moderators of the channel.
+
+With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON.
+
+Examples:
+  koine channel retract lab 7 --reason 'Wrong sample'
+  koine channel retract lab 7 --facts --dry-run
+  koine channel retract --to bob 2`
+}
+
+const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
+  success message { id sequence } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId } }`
+
+// retracted is what became of a retraction.
+type retracted struct {
+	Success bool
+	Message struct {
+		ID       string
+		Sequence int64
+	}
+	Replayed            bool
+	Withdrawn           []json.RawMessage
+	Kept                int
+	VerificationStatus  string
+	VerificationDetails string
+	ProposalID          string
+}
+
+// Run takes it back, or tells what would become of it.
+func (c *retractMessage) Run(ctx context.Context, t terminal) error {
+	channel, message := c.Channel, c.Message
+	if c.To != "" && message == "" {
+		channel, message = "", channel // the first argument, where no channel is one
+	}
+	if message == "" {
+		return usageError{errors.New("say which message, by its sequence or id")}
+	}
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := c.find(ctx, server, channel)
+	if err != nil {
+		return err
+	}
+	if message, err = messageNamed(ctx, server, id, message); err != nil {
+		return err
+	}
+	answer, err := c.retract(ctx, server, id, message)
+	if err != nil {
+		return err
+	}
+	return c.tell(t, answer)
+}
+
+func (c *retractMessage) retract(ctx context.Context, server *client.Client, channel, message string) (json.RawMessage, error) {
+	input := map[string]any{"channelId": channel, "messageId": message, "withdrawFacts": c.Facts, "dryRun": c.DryRun}
+	if c.Reason != "" {
+		input["reason"] = c.Reason
+	}
+	var answer struct{ RetractMessage json.RawMessage }
+	err := server.GraphQL(ctx, retraction, map[string]any{"input": input}, &answer)
+	return answer.RetractMessage, err
+}
+
+func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
+	var became retracted
+	if err := json.Unmarshal(raw, &became); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	if c.JSON {
+		if err := printJSON(t.out, raw, true); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !became.Success:
+		return exitError{errors.New("it was not taken back: " + printable(because(became.VerificationStatus, became.VerificationDetails))), exitRefused}
+	case c.JSON:
+		return nil
+	case became.Replayed:
+		t.sayf("It was taken back before.")
+	}
+	if c.Facts {
+		t.sayf("%s", printable(became.facts(c.DryRun)))
+	}
+	if c.DryRun {
+		for _, patch := range became.Withdrawn {
+			if err := printJSON(t.out, patch, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err := fmt.Fprintf(t.out, "%d  %s\n", became.Message.Sequence, became.Message.ID)
+	return err
+}
+
+// facts says what became of the facts of the message, or would.
+func (r *retracted) facts(dryRun bool) string {
+	verb := "withdrawn"
+	if dryRun {
+		verb = "to be withdrawn"
+	}
+	text := fmt.Sprintf("facts: %d %s", len(r.Withdrawn), verb)
+	if r.Kept > 0 {
+		text += fmt.Sprintf(", %d stay, which you may not withdraw", r.Kept)
+	}
+	if r.ProposalID != "" {
+		text += ", as proposal " + r.ProposalID
+	}
+	return because(text+": "+r.VerificationStatus, r.VerificationDetails)
+}
+
+func because(status, details string) string {
+	if details == "" {
+		return status
+	}
+	return status + "\n" + details
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What became of a retraction is told, also where it is not what was asked for.
+func TestWhatBecameOfARetraction(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  string
+		code    int
+		printed string
+		said    string
+	}{
+		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "kept": 2, "verificationStatus": "Verified"}`,
+			exitOK, "3  m\n", "facts: 1 withdrawn, 2 stay, which you may not withdraw: Verified\n"},
+		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
+			exitOK, "3  m\n", "facts: 0 withdrawn, as proposal p: Pending Review\ntwo eyes\n"},
+		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
+			exitRefused, "", "koine: it was not taken back: Rejected - Policy\nfacts stay\n"},
+	} {
+		var out, said strings.Builder
+		url := acting(t, actingCard, `{"data": {"retractMessage": `+c.answer+`}}`)
+		args := []string{"channel", "retract", "0192f1c0-0000-7000-8000-000000000000", "m", "--facts", "--url", url}
+		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if code != c.code || out.String() != c.printed || said.String() != c.said {
+			t.Errorf("%s: ends with %d, prints %q and says %q", name, code, out.String(), said.String())
+		}
+	}
+}
