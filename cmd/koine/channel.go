@@ -17,6 +17,10 @@ import (
 // channelCommand talks in the channels of a server.
 type channelCommand struct {
 	Create  createChannel  `cmd:"" help:"Make a channel, and print its id."`
+	Add     addMember      `cmd:"" help:"Take an agent into a channel, or give it another role there."`
+	Remove  removeMember   `cmd:"" help:"Take an agent out of a channel."`
+	Invite  inviteMember   `cmd:"" help:"Let an agent join a channel."`
+	Join    joinChannel    `cmd:"" help:"Become a member of a channel."`
 	Rename  renameChannel  `cmd:"" help:"Give a channel another name."`
 	Close   closeChannel   `cmd:"" help:"Let a channel take no message any more; it is read on."`
 	Delete  deleteChannel  `cmd:"" help:"Delete a channel for good: nobody reads it any more."`
@@ -36,6 +40,7 @@ func (channelCommand) Help() string {
 Examples (with koine serve --demo):
   koine channel create lab --member bob --as ann
   koine channel publish lab 'Shall we look at finding 1?' --as ann
+  koine channel add lab chen --as ann
   koine channel history lab --as bob
   koine channel tail lab --as bob
   koine channel publish --to bob 'Between the two of us.' --as ann

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"koine/client"
+)
+
+// inviteMember lets an agent become a member.
+type inviteMember struct {
+	oneChannel
+	Member string `arg:"" name:"agent" help:"Who may join."`
+}
+
+// Help is shown by --help.
+func (inviteMember) Help() string {
+	return `Who is invited finds the channel and is in it once it says koine channel join. Owners invite, and where everybody may join, members.`
+}
+
+// Run prints the id of the channel.
+func (c *inviteMember) Run(ctx context.Context, t terminal) error {
+	server, id, err := c.find(ctx, openOnes)
+	if err != nil {
+		return err
+	}
+	const mutation = `mutation($input: InvitationInput!) { inviteMember(input: $input) { id } }`
+	input := map[string]any{"channelId": id, "principalId": c.Member}
+	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
+
+// joinChannel makes the caller a member.
+type joinChannel struct{ oneChannel }
+
+// Help is shown by --help.
+func (joinChannel) Help() string {
+	return `It is a channel that one is invited to, or that everybody may join. What one is invited to:
+  koine query '{ channels(invited: true) { nodes { id name createdBy } } }'`
+}
+
+// Run prints the id.
+func (c *joinChannel) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := invitedTo(ctx, server, c.Scope, c.Channel)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		if id, err = find(ctx, server, c.Scope, c.Channel, openOnes); err != nil {
+			return err
+		}
+	}
+	const mutation = `mutation($input: JoinChannelInput!) { joinChannel(input: $input) { id } }`
+	input := map[string]any{"channelId": id}
+	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
+
+// invitedTo is the channel of this name that the caller is invited to, "" where there is
+// none, or not one alone. It is looked for among the first page of invitations.
+func invitedTo(ctx context.Context, server *client.Client, scope, name string) (id string, err error) {
+	var answer struct {
+		Channels struct {
+			Nodes []struct{ ID, Name, ScopeID string }
+		}
+	}
+	const query = `query($first: Int) { channels(invited: true, first: $first) { nodes { id name scopeId } } }`
+	if err := server.GraphQL(ctx, query, map[string]any{"first": channelPage}, &answer); err != nil {
+		return "", err
+	}
+	for _, c := range answer.Channels.Nodes {
+		switch {
+		case c.Name != name || scope != "" && c.ScopeID != scope:
+		case id != "":
+			return "", nil
+		default:
+			id = c.ID
+		}
+	}
+	return id, nil
+}

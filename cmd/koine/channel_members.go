@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// addMember takes an agent into a channel.
+type addMember struct {
+	oneChannel
+	Member string `arg:"" name:"agent[=role]" help:"Who is to be in it, with a role (owner, moderator, member, observer) if not a member."`
+}
+
+// Help is shown by --help.
+func (addMember) Help() string {
+	return `Its owners may. Who is in it already gets the role, and is a member where none is said.
+
+Examples:
+  koine channel add lab chen
+  koine channel add lab chen=moderator`
+}
+
+// Run prints the id of the channel.
+func (c *addMember) Run(ctx context.Context, t terminal) error {
+	server, id, err := c.find(ctx, openOnes)
+	if err != nil {
+		return err
+	}
+	agent, role, _ := strings.Cut(c.Member, "=")
+	if _, err := server.AddMember(ctx, id, agent, role); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
+
+// removeMember takes an agent out of a channel.
+type removeMember struct {
+	oneChannel
+	Member string `arg:"" name:"agent" help:"Who is to be in it no more."`
+}
+
+// Help is shown by --help.
+func (removeMember) Help() string {
+	return `Its owners may, and each member itself; the last owner stays.`
+}
+
+// Run prints the id of the channel.
+func (c *removeMember) Run(ctx context.Context, t terminal) error {
+	server, id, err := c.find(ctx, openOnes)
+	if err != nil {
+		return err
+	}
+	if _, err := server.RemoveMember(ctx, id, c.Member); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
