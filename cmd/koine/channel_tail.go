@@ -60,11 +60,25 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 }
 
 func (c *tailChannel) ended(ctx context.Context, t terminal, last int64, err error) error {
-	t.sayf("Go on with --since %d", last)
+	if since, ok := goOn(last, err); ok {
+		t.sayf("Go on with --since %d", since)
+	}
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
 	return c.lost(err)
+}
+
+// goOn is the sequence to go on behind after the error: not one that it refuses.
+func goOn(last int64, err error) (since int64, ok bool) {
+	var refused *client.Error
+	switch {
+	case errors.Is(err, client.Invalid):
+		return 0, false // there is nothing yet behind the last one; it tells the newest
+	case errors.As(err, &refused) && refused.Reason == client.PositionGone && refused.OldestSequence > 0:
+		return refused.OldestSequence - 1, true
+	}
+	return last, true
 }
 
 // begin is the sequence behind which it begins. Without one that was said it asks
