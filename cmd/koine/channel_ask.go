@@ -14,7 +14,7 @@ import (
 // askInChannel publishes a request and waits for the response.
 type askInChannel struct {
 	saying
-	Wait time.Duration `help:"How long to wait for the response." default:"${wait}"`
+	Wait time.Duration `help:"How long to wait for the response." default:"30s"`
 }
 
 // Help is shown by --help.

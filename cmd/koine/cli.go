@@ -6,7 +6,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"koine/client"
 	"koine/kg"
 )
 
@@ -85,7 +84,7 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Configuration(loadConfig),
 		kong.PostBuild(environment),
-		kong.Vars{"url": defaultURL, "wait": client.DefaultAskTime.String()},
+		kong.Vars{"url": defaultURL},
 	)
 }
 
