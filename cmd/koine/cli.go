@@ -103,7 +103,7 @@ func complain(t terminal, err error, command *kong.Context) int {
 		t.sayf("koine: interrupted")
 		return code
 	}
-	t.sayf("koine: %s", told(err))
+	t.sayf("koine: %s", told(err, command))
 	var e *kg.Error
 	if errors.As(err, &e) && e.Hint != "" {
 		t.sayf("%s", e.Hint)

@@ -53,8 +53,10 @@ func TestAnswersOfServers(t *testing.T) {
 	}{
 		"an answer":      {"", `{"result": {"data": {"revision": 7}, "queryMetadata": {}}}`, exitOK, ""},
 		"part of one":    {"", `{"result": {"data": {"a": null}, "queryMetadata": {"errors": [{"message": "gone", "path": ["a", 0], "extensions": {"code": "NOT_FOUND"}}]}}}`, exitRefused, "koine: the answer has errors\n  a.0: gone (NOT_FOUND)\n"},
-		"a refusal":      {"", rpc(`{"reason": "INVALID", "field": "query", "detail": "is empty", "hint": "Say something."}`), exitRefused, "koine: Query failed: query: is empty (INVALID)\nSay something.\n"},
-		"several":        {"", rpc(`{"reason": "INVALID", "errors": [{"message": "one", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: Query failed\n  x: one\n  two (TIMEOUT) (INVALID)\n"},
+		"a refusal":      {"", rpc(`{"reason": "INVALID", "field": "query", "detail": "is empty", "hint": "Say something."}`), exitRefused, "koine: <query>: is empty (INVALID)\nSay something.\n"},
+		"several":        {"", rpc(`{"reason": "INVALID", "errors": [{"message": "one", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: Query failed (INVALID)\n  x: one\n  two (TIMEOUT)\n"},
+		"of GraphQL":     {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: x: Query failed (INVALID)\n  two (TIMEOUT)\n"},
+		"one of GraphQL": {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}]}`), exitRefused, "koine: Query failed (INVALID)\n"},
 		"later":          {"", "429 " + rpc(`{"reason": "RATE_LIMITED", "retryAfterMs": 1}`), exitFailure, "koine: Query failed (RATE_LIMITED)\n"},
 		"at its end":     {"", "503 " + rpc(`{"reason": "SERVER_SHUTDOWN"}`), exitFailure, "koine: Query failed (SERVER_SHUTDOWN)\n"},
 		"a fault":        {"", rpc(`{"reason": "INTERNAL"}`), exitFailure, "koine: Query failed (INTERNAL)\n"},

@@ -1,44 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"koine/client"
 )
 
-// told is the text of an error for people. That of a server's refusal has each of
-// several errors, and what to do about it, on a line of its own.
-func told(err error) string {
+// told is the text of an error of a command for people. That of a server's refusal
+// names flags in place of fields, and has each of several errors, and what to do about
+// it, on a line of its own.
+func told(err error, command *kong.Context) string {
 	text := err.Error()
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		if around, ok := strings.CutSuffix(text, refused.Error()); ok {
-			text = around + refusal(refused)
+			text = around + refusal(refused, command)
 		}
 	}
 	return strings.TrimSpace(text)
 }
 
-func refusal(e *client.Error) string {
-	text := e.Message
-	for _, more := range []string{e.Field, e.Detail} {
-		if more != "" {
-			text += ": " + more
+func refusal(e *client.Error, command *kong.Context) string {
+	text, reason, errs := what(e, command), e.Reason, e.Errors
+	switch {
+	case len(errs) == 0:
+	case errs[0].Message == e.Message: // the first of them is told as the whole
+		if len(errs) > 1 {
+			text = errs[0].Error()
 		}
+		errs = errs[1:]
+	case errs[0].Reason() == reason:
+		reason = "" // which is told there
 	}
-	for i := range e.Errors {
-		one := &e.Errors[i]
-		if one.Message == e.Message {
-			continue
-		}
-		text += "\n  " + one.Error()
-		if reason := one.Reason(); reason != "" && reason != e.Reason {
-			text += " (" + string(reason) + ")"
-		}
-	}
-	if e.Reason != "" {
-		text += " (" + string(e.Reason) + ")"
+	text += bracketed(reason)
+	for i := range errs {
+		text += "\n  " + errs[i].Error() + bracketed(errs[i].Reason())
 	}
 	switch {
 	case e.Hint == "":
@@ -46,6 +46,31 @@ func refusal(e *client.Error) string {
 		text += "\nPut a key or a token into KOINE_KEY." // which becomes that header
 	default:
 		text += "\n" + e.Hint
+	}
+	return text
+}
+
+func bracketed(reason client.Reason) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + string(reason) + ")"
+}
+
+// what is the message, and what it is about.
+func what(e *client.Error, command *kong.Context) string {
+	field, wrong := e.Field, cmp.Or(e.Detail, e.Message)
+	if field == "" { // over HTTP it is part of the message
+		field, wrong, _ = strings.Cut(e.Message, ": ")
+	}
+	if said, ok := asSaid(command, field); ok {
+		return said + ": " + wrong
+	}
+	text := e.Message
+	for _, more := range []string{e.Field, e.Detail} {
+		if more != "" {
+			text += ": " + more
+		}
 	}
 	return text
 }

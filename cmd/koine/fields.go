@@ -1,0 +1,83 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+)
+
+// saidBy are the flags and arguments that say a field of the wire, where they have
+// another name than the field.
+var saidBy = map[string][]string{
+	"X-Agent-ID":               {"as"},
+	"after":                    {"from"},
+	"authorIds":                {"author"},
+	"beforeSequence":           {"before"},
+	"channelId":                {"channel"},
+	"correlationId":            {"answers"},
+	"idempotencyKey":           {"once"},
+	"justification":            {"why"},
+	"memberId":                 {"member"},
+	"memberPolicy":             {"members-by"},
+	"members":                  {"member"},
+	"messageId":                {"message"},
+	"messageType":              {"type"},
+	"object.language":          {"language"},
+	"object.type":              {"type"},
+	"operationName":            {"operation"},
+	"parts":                    {"text"},
+	"principalId":              {"agent", "agent[=role]"},
+	"provenance.sourceAgentId": {"source"},
+	"replyToId":                {"reply-to"},
+	"requiredCertainty":        {"min-certainty"},
+	"resume":                   {"from"},
+	"role":                     {"agent[=role]"},
+	"scopeId":                  {"scope"},
+	"sinceSequence":            {"since"},
+	"subscriptionQuery":        {"subscription"},
+	"tags":                     {"tag"},
+	"threadId":                 {"thread"},
+}
+
+var (
+	// aroundFields is what stands before the name of a field, or behind it.
+	aroundFields = regexp.MustCompile(`^(metadata\.koine\.|metadata\.|input\.|mutations\[\d+\]\.statement\.)|\[\d+\]`)
+	lastStep     = regexp.MustCompile(`\.?[^.]*$`)
+)
+
+// asSaid is a field of the wire by the flag or the argument of the command that says it,
+// or that says what it is within. It is not ok where none does.
+func asSaid(command *kong.Context, field string) (said string, ok bool) {
+	if command == nil || command.Selected() == nil {
+		return "", false
+	}
+	for name := aroundFields.ReplaceAllString(field, ""); name != ""; name = lastStep.ReplaceAllString(name, "") {
+		for _, one := range append(saidBy[name], kebab(name)) {
+			for _, flag := range command.Flags() {
+				if flag.Name == one {
+					return "--" + one, true
+				}
+			}
+			for _, argument := range command.Selected().Positional {
+				if argument.Name == one {
+					return "<" + one + ">", true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// kebab is a name as flags write it.
+func kebab(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

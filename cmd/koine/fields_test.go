@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// A field that a server refuses is told as the flag or argument that said it. Where the
+// command has none, as for what stands in a file, it is told as it is.
+func TestFieldsAreToldAsFlags(t *testing.T) {
+	const id = "0192f1c0-0000-7000-8000-000000000000"
+	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
+	for _, c := range []struct {
+		args  []string
+		field string
+		said  string
+	}{
+		{[]string{"query", "{ a }"}, "metadata.koine.minRevision", "--min-revision: wrong"},
+		{[]string{"query", "{ a }"}, "requiredCertainty", "--min-certainty: wrong"},
+		{[]string{"query", "{ a }"}, "variables.id", "no: variables.id: wrong"},
+		{[]string{"query", "{ a }"}, "", "no: wrong"},
+		{[]string{"update", "add", "a", "b", "c"}, "mutations[0].statement.subject.id", "<subject>: wrong"},
+		{[]string{"update", "add", "a", "b", "c"}, "mutations[0].statement.provenance.sourceAgentId", "--source: wrong"},
+		{[]string{"update", "add", "a", "b", "c"}, "metadata.koine.idempotencyKey", "--idempotency-key: wrong"},
+		{[]string{"update", "apply"}, "mutations[0].statement.subject.id", "no: mutations[0].statement.subject.id: wrong"},
+		{[]string{"channel", "create", "n", "--another"}, "members[3].principalId", "--member: wrong"},
+		{[]string{"channel", "history", id}, "authorIds[0]", "--author: wrong"},
+		{[]string{"channel", "publish", id, "x"}, "idempotencyKey", "--once: wrong"},
+		{[]string{"channel", "publish", id, "x"}, "patches[0].op", "no: patches[0].op: wrong"},
+	} {
+		url := acting(t, card, `{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no", "data": {"field": "`+c.field+`", "detail": "wrong"}}}`)
+		var out, said strings.Builder
+		execute(t.Context(), append(c.args, "--url", url), terminal{in: strings.NewReader("[]"), out: &out, err: &said})
+		if said.String() != "koine: "+c.said+"\n" {
+			t.Errorf("%v, %s: says %q, want %q", c.args, c.field, said.String(), c.said)
+		}
+	}
+}
+
+// Each flag or argument that is to be told in place of a field is one of some command.
+func TestFieldsAreSaidBySomething(t *testing.T) {
+	parser, err := newParser(terminal{}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	err = kong.Visit(parser.Model, func(one kong.Visitable, next kong.Next) error {
+		switch one := one.(type) {
+		case *kong.Flag:
+			known = append(known, one.Name)
+		case *kong.Value:
+			known = append(known, one.Name)
+		}
+		return next(nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, names := range saidBy {
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s is said by %s, which no command has", field, name)
+			}
+		}
+	}
+}
