@@ -351,7 +351,8 @@ directive @budget(
 
 """
 An IRI: an absolute one such as "https://schema.org/name", one with a registered prefix such as
-"schema:name" (see Vocabulary.prefixes), or a blank node such as "_:b1". Answers hold it in full.
+"schema:name" (see Vocabulary.prefixes), or a blank node such as "_:b1". Answers hold it in full. What was written under
+an id that is none of these, such as "agent 7", is at "urn:koine:id:" and the id, percent-encoded: "urn:koine:id:agent%207".
 """
 scalar IRI
 

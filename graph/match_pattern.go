@@ -133,7 +133,7 @@ func (r *patternReader) node(text string) (pattern.Node, error) {
 	if name, ok := strings.CutPrefix(text, "?"); ok {
 		return variable(name)
 	}
-	t, err := r.prefixes.Resource(text)
+	t, err := resourceNamed(r.prefixes, text)
 	return pattern.Term(t), err
 }
 

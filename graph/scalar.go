@@ -31,7 +31,7 @@ func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
 	if !ok {
 		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI is written as a string, not as %s", jsonKind(v))
 	}
-	return runOf(ctx).engine.deps.Prefixes.Resource(text)
+	return resourceNamed(runOf(ctx).engine.deps.Prefixes, text)
 }
 
 // MarshalLong writes a JSON number.
