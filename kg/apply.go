@@ -125,7 +125,7 @@ func writeIndex(db *badger.DB, t *memTree, m marker, counted bool) error {
 		return writeOrdered(db, t, m, counted)
 	}
 	w := &indexTxn{db: db, at: uint64(m.revision)}
-	t.Scan(func(key string, v memValue) bool {
+	t.Scan(func(key string, v *memValue) bool {
 		return w.set([]byte(key), v.value)
 	})
 	return w.mark(m, counted)
@@ -156,7 +156,7 @@ func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 	loader := db.NewKVLoader(pendingBatches)
 	e := pb.KV{Version: uint64(m.revision)} // Set copies the key
 	var err error
-	t.Scan(func(key string, v memValue) bool {
+	t.Scan(func(key string, v *memValue) bool {
 		e.Key, e.Value, e.Meta = append(e.Key[:0], key...), v.value, nil
 		if v.value == nil {
 			e.Meta = deleted

@@ -3,14 +3,15 @@ package kg
 import (
 	"bytes"
 
-	"github.com/tidwall/btree"
+	"koine/kg/internal/memtree"
 )
 
 // memTree holds keys of the index in memory, in order. A copy is cheap and
 // shares what does not change.
-type memTree = btree.Map[string, memValue]
+type memTree = memtree.Map[*memValue]
 
-// memValue is what a layer in memory says of a key.
+// memValue is what a layer in memory says of a key. It is never changed: layers and
+// keys share it.
 type memValue struct {
 	value []byte // nil: deleted
 	// fresh tells that nothing below the layer has the key, so that deleting it
@@ -18,6 +19,13 @@ type memValue struct {
 	// pile deletions up.
 	fresh bool
 }
+
+// Most keys have no value of their own.
+var (
+	deletedKey = &memValue{}
+	plainKey   = &memValue{value: noValue}
+	freshKey   = &memValue{value: noValue, fresh: true}
+)
 
 // overlay is a layer of keys in memory over others. One that is written to
 // belongs to one goroutine; one that is not may be read by many.
@@ -30,12 +38,13 @@ type overlay struct {
 	// unsure says that the base may hold more than is known of it, as after an
 	// apply that was cut short: nothing is taken for fresh.
 	unsure bool
+	latest *memValue // that was made last: keys that come together often have the same
 }
 
+// undoStep is a key with what was written of it before, nil for nothing.
 type undoStep struct {
 	key string
-	old memValue
-	had bool
+	old *memValue
 }
 
 func newOverlay(base kv) *overlay { return &overlay{base: base, written: new(memTree)} }
@@ -54,7 +63,7 @@ func (o *overlay) mark() { o.undo = o.undo[:0] }
 func (o *overlay) rollback() {
 	for i := len(o.undo) - 1; i >= 0; i-- {
 		u := o.undo[i]
-		if u.had {
+		if u.old != nil {
 			o.written.Set(u.key, u.old)
 		} else {
 			o.written.Delete(u.key)
@@ -74,15 +83,27 @@ func (o *overlay) putNew(key string, value []byte) { o.set(key, value, !o.unsure
 var noValue = []byte{}
 
 func (o *overlay) set(key string, value []byte, fresh bool) {
-	if value == nil {
-		value = noValue
+	at, had := o.written.Place(key)
+	old := *at
+	if had {
+		fresh = old.fresh // what is below has not changed by writing the key again
 	}
-	old, had := o.written.Set(key, memValue{value, fresh})
-	if had && old.fresh != fresh {
-		// What is below has not changed by writing the key again.
-		o.written.Set(key, memValue{value, old.fresh})
+	*at = o.valueOf(value, fresh)
+	o.wrote(key, old, len(value))
+}
+
+// valueOf is what is kept of a value.
+func (o *overlay) valueOf(value []byte, fresh bool) *memValue {
+	switch v := o.latest; {
+	case len(value) == 0 && fresh:
+		return freshKey
+	case len(value) == 0:
+		return plainKey
+	case v != nil && v.fresh == fresh && len(v.value) == len(value) && &v.value[0] == &value[0]:
+		return v
 	}
-	o.wrote(key, old, had, len(value))
+	o.latest = &memValue{value, fresh}
+	return o.latest
 }
 
 func (o *overlay) delete(key string) {
@@ -90,22 +111,24 @@ func (o *overlay) delete(key string) {
 	if had && old.fresh {
 		o.written.Delete(key)
 	} else {
-		o.written.Set(key, memValue{})
+		o.written.Set(key, deletedKey)
 	}
-	o.wrote(key, old, had, 0)
+	o.wrote(key, old, 0)
 }
 
-func (o *overlay) wrote(key string, old memValue, had bool, size int) {
-	o.undo = append(o.undo, undoStep{key, old, had})
+func (o *overlay) wrote(key string, old *memValue, size int) {
+	o.undo = append(o.undo, undoStep{key, old})
 	o.steps++
 	o.bytes += len(key) + size
 }
 
 // mergeInto writes a finished overlay into the tree right below it.
 func (o *overlay) mergeInto(t *memTree) (bytes int) {
-	o.written.Scan(func(k string, v memValue) bool {
+	o.written.Scan(func(k string, v *memValue) bool {
 		bytes += len(k) + len(v.value)
-		old, had := t.Set(k, v)
+		at, had := t.Place(k)
+		old := *at
+		*at = v
 		if !had {
 			return true
 		}
@@ -115,8 +138,7 @@ func (o *overlay) mergeInto(t *memTree) (bytes int) {
 			t.Delete(k)
 			bytes -= len(k)
 		case v.fresh != old.fresh:
-			v.fresh = old.fresh // what is below has not changed
-			t.Set(k, v)
+			*at = &memValue{v.value, old.fresh} // what is below has not changed
 		}
 		return true
 	})
@@ -155,7 +177,7 @@ type overlayCursor struct {
 	base   cursor
 	steps  uint64
 
-	top    btree.MapIter[string, memValue]
+	top    memtree.Iter[*memValue]
 	topEnd bool // top has passed all keys
 	hasTop bool // top stands on a key of the prefix
 
