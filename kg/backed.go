@@ -60,7 +60,7 @@ func (c *catalogue) backers() (sources, most uint64) {
 // the same one.
 type backer struct {
 	source AgentID
-	key    string
+	key    []byte
 }
 
 // countSources notes whose statement a change makes or takes away.
@@ -90,9 +90,9 @@ func (w *indexWriter) countSource(source AgentID, by int64) error {
 		if err != nil {
 			return err
 		}
-		w.backer = backer{source, string(keys.Source(id.Number()))}
+		w.backer = backer{source, keys.Source(id.Number())}
 	}
-	w.deltas[w.backer.key] += by
+	w.deltas.add(w.backer.key, by)
 	return nil
 }
 
@@ -103,24 +103,24 @@ func (g *group) withinShares(tx *Tx) error {
 	if most == 0 || tx.meta.Principal.trusted() {
 		return nil
 	}
-	for key, by := range tx.w.deltas {
-		if by <= 0 || key[0] != keys.PrefixSource {
+	for _, e := range tx.w.deltas.all() {
+		if e.by <= 0 || e.key[0] != keys.PrefixSource {
 			continue
 		}
-		held := g.catalogue.backed(key)
-		if held+uint64(by) <= most {
+		held := g.catalogue.backed(e.key)
+		if held+uint64(e.by) <= most {
 			continue
 		}
 		g.s.overShare.add()
-		number, _ := keys.ParseSource([]byte(key))
+		number, _ := keys.ParseSource([]byte(e.key))
 		source, err := tx.w.dict.agent(number)
 		if err != nil {
 			return err
 		}
-		e := Errorf(CodeLimitExceeded, "%s backs %d statements and may back %d: this update would add %d", source, held, most, by)
-		e.Limit = LimitStatements
-		e.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
-		return e
+		refusal := Errorf(CodeLimitExceeded, "%s backs %d statements and may back %d: this update would add %d", source, held, most, e.by)
+		refusal.Limit = LimitStatements
+		refusal.Hint = "remove statements of this source that are no longer needed, or ask the operator for a higher limit"
+		return refusal
 	}
 	return nil
 }

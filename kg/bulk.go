@@ -77,7 +77,7 @@ type bulk struct {
 	seen      map[IDQuad]struct{}
 	quads     []bulkQuad
 	values    [][]byte // of SPOG, one for each commit: all its statements have the same
-	deltas    deltas
+	deltas    *deltas
 	catalogue *catalogue
 
 	first    Revision // of the values
@@ -105,7 +105,7 @@ func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 		graphs:    make(map[Term]ID),
 		next:      h.nextNumber,
 		seen:      make(map[IDQuad]struct{}),
-		deltas:    make(deltas),
+		deltas:    new(deltas),
 		catalogue: h.catalogue.copy(),
 		first:     h.revision + 1,
 		revision:  h.revision,
@@ -119,7 +119,7 @@ func (b *bulk) add(quads []Quad) (n uint64, err error) {
 	rows, values, terms := len(b.quads), len(b.values), len(b.terms)
 	if n, err = b.commit(quads); err != nil {
 		b.quads, b.values = b.quads[:rows], b.values[:values]
-		clear(b.deltas)
+		b.deltas.clear()
 		for _, t := range b.terms[terms:] {
 			delete(b.ids, t)
 			delete(b.graphs, t)
@@ -178,7 +178,7 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b.deltas[string(keys.Source(source.Number()))] += int64(len(c.Changes))
+	b.deltas.add(keys.Source(source.Number()), int64(len(c.Changes)))
 	b.values = append(b.values, value)
 	return uint64(len(c.Changes)), b.log(c)
 }
@@ -274,7 +274,7 @@ func (b *bulk) graph(t Term) (ID, error) {
 func (b *bulk) log(c *Commit) error {
 	b.pending = append(b.pending, prepareEntry(c))
 	b.catalogue.add(b.deltas, c.Revision, func(string, tally) {})
-	clear(b.deltas)
+	b.deltas.clear()
 	b.revision, b.time = c.Revision, c.Time
 	b.commits++
 	if len(b.pending) < bulkGroup {

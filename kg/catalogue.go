@@ -6,10 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tidwall/btree"
-
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
+	"koine/kg/internal/memtree"
 )
 
 // catalogue counts statements per (graph, predicate) and subjects per (graph,
@@ -19,7 +18,7 @@ import (
 // change; a published catalogue is never written again.
 type catalogue struct {
 	mu      sync.Mutex // guards the tree while it is copied, which writes to it
-	tallies btree.Map[string, tally]
+	tallies memtree.Map[tally]
 }
 
 // tally is a count with the revision of the last commit in it. Replaying a
@@ -35,47 +34,37 @@ func (c *catalogue) copy() *catalogue {
 	return &catalogue{tallies: *c.tallies.Copy()}
 }
 
-// deltas are what one commit changes in the catalogue.
-type deltas map[string]int64
-
-// count notes, but for its sources, that a statement came (by 1) or went (by -1).
-func (d deltas) count(q *Quad, ids IDQuad, by int64) {
-	d[string(keys.Predicate(ids.Graph, ids.Predicate))] += by
-	if q.Predicate.value == RDFType {
-		d[string(keys.Class(ids.Graph, ids.Object))] += by
-	}
-}
-
 // add takes a commit's deltas in and calls changed for every new tally.
-func (c *catalogue) add(d deltas, revision Revision, changed func(key string, t tally)) {
-	for key, by := range d {
-		t, _ := c.tallies.Get(key)
-		if by == 0 || t.revision >= revision {
+func (c *catalogue) add(d *deltas, revision Revision, changed func(key string, t tally)) {
+	for _, e := range d.all() {
+		if e.by == 0 {
 			continue
 		}
-		t.count += uint64(by)
-		t.revision = revision
-		c.tallies.Set(key, t)
-		changed(key, t)
+		t, _ := c.tallies.Place(e.key)
+		if t.revision >= revision {
+			continue
+		}
+		*t = tally{t.count + uint64(e.by), revision}
+		changed(e.key, *t)
 	}
 }
 
 // holds tells whether any statement stands in the graph, with what an update
 // under way adds.
-func (c *catalogue) holds(graph ID, pending deltas) bool {
+func (c *catalogue) holds(graph ID, pending *deltas) bool {
 	prefix := string([]byte{keys.PrefixPredicate}) + string(graph[:])
 	found := false
 	c.tallies.Ascend(prefix, func(key string, t tally) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
-		found = int64(t.count)+pending[key] > 0
+		found = int64(t.count)+pending.of(key) > 0
 		return !found
 	})
-	for key, by := range pending {
-		if !found && strings.HasPrefix(key, prefix) {
-			t, _ := c.tallies.Get(key)
-			found = int64(t.count)+by > 0
+	for _, e := range pending.all() {
+		if !found && strings.HasPrefix(e.key, prefix) {
+			t, _ := c.tallies.Get(e.key)
+			found = int64(t.count)+e.by > 0
 		}
 	}
 	return found

@@ -223,12 +223,12 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	if err := s.eachShown(keys.PrefixPredicate, graph, func(_, id ID, _ uint64) { seen[id] = true }); err != nil {
 		return nil, err
 	}
-	for key := range s.pending {
-		in, id, ok := keys.ParsePair([]byte(key))
-		if !ok || key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
+	for _, e := range s.pending.all() {
+		in, id, ok := keys.ParsePair([]byte(e.key))
+		if !ok || e.key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
 			continue
 		}
-		shown, err := s.admitsCounted(key[0], in, id)
+		shown, err := s.admitsCounted(e.key[0], in, id)
 		if err != nil {
 			return nil, err
 		}

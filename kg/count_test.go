@@ -13,7 +13,10 @@ func TestCountsOfOneGraph(t *testing.T) {
 	id := func(n uint64) ID { return keys.Numbered(tagOf(IRI("urn:x")), n) }
 	c := new(catalogue)
 	for g := uint64(1); g <= 10; g++ {
-		c.add(deltas{string(keys.Predicate(id(g), id(1))): int64(g), string(keys.Class(id(g), id(1))): 1}, Revision(g), func(string, tally) {})
+		d := new(deltas)
+		d.add(keys.Predicate(id(g), id(1)), int64(g))
+		d.add(keys.Class(id(g), id(1)), 1)
+		c.add(d, Revision(g), func(string, tally) {})
 	}
 	for in, want := range map[ID]int{{}: 10, id(1): 1, id(5): 1, id(10): 1, id(11): 0} {
 		calls := 0

@@ -59,23 +59,35 @@ func (s *Store) newGroup() *group {
 
 // scratch is what the committer makes commits in, one after the other.
 type scratch struct {
-	changes []Change
-	entry   *entryWriter
+	// room is where the changes of the next commit go: behind those of others, in an
+	// array that these share.
+	room  []Change
+	last  int // how many the commit before had
+	entry *entryWriter
 }
 
-// maxScratchChanges is up to how many changes the place for them is kept.
-const maxScratchChanges = 1 << 10
+// An array for changes has place for minRoom of them or more, and no more than
+// maxRoom before it is known that a commit needs more.
+const (
+	minRoom = 64
+	maxRoom = 1 << 10
+)
 
-// done takes an update's changes back and gives those that are kept.
-func (s *scratch) done(changes []Change) []Change {
-	kept := slices.Clone(changes)
-	if cap(changes) > maxScratchChanges {
-		s.changes = nil
-		return kept
+// changes is an empty list with place for as many changes as the last commit had.
+func (s *scratch) changes() []Change {
+	if cap(s.room) < max(s.last, 1) {
+		s.room = make([]Change, 0, min(max(s.last, minRoom), maxRoom))
 	}
-	clear(changes)
-	s.changes = changes[:0]
-	return kept
+	return s.room
+}
+
+// done takes note of the changes of a commit, and gives them as they are kept.
+func (s *scratch) done(changes []Change) []Change {
+	s.last = len(changes)
+	if s.last <= cap(s.room) { // they are where they were to go
+		s.room = s.room[s.last:s.last]
+	}
+	return slices.Clip(changes)
 }
 
 func (s *Store) startGroup(h *head, base kv) *group {
@@ -196,7 +208,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	case u.judged != nil:
 		tx.changes = make([]Change, 0, len(u.judged.changes))
 	case !g.s.judges() && g.scratch != nil:
-		tx.changes = g.scratch.changes
+		tx.changes = g.scratch.changes()
 	}
 	if g.s.judges() {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}

@@ -14,7 +14,7 @@ import (
 type indexWriter struct {
 	o      *overlay
 	dict   dictionary // fresh is set
-	deltas deltas     // of the commit at hand
+	deltas *deltas    // of the commit at hand
 	backer backer     // the source that was counted last
 	// uncounted tells that the index lacks the counts by source: they are made when
 	// it has come up to the log.
@@ -88,7 +88,7 @@ func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *i
 	return &indexWriter{
 		o:      o,
 		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber), missed: new(missedTerms)},
-		deltas: make(deltas),
+		deltas: new(deltas),
 		unused: nextNumber,
 	}
 }
@@ -96,7 +96,7 @@ func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *i
 // undone forgets what is kept of a commit that was undone: its numbers may become
 // those of other terms.
 func (w *indexWriter) undone() {
-	clear(w.deltas)
+	w.deltas.clear()
 	w.backer, w.encoded, w.noted = backer{}, encoded{}, subjectInGraph{}
 	w.subject, w.graph = resolved{}, resolved{}
 }
@@ -130,37 +130,59 @@ func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
 		term *Term
 		id   *ID
 		last *resolved
-	}{{&q.Subject, &ids.Subject, &w.subject}, {&q.Predicate, &ids.Predicate, w.met.of(&q.Predicate)}, {&q.Object, &ids.Object, nil}, {&q.Graph, &ids.Graph, &w.graph}} {
-		if part.last != nil && part.last.term == *part.term {
-			*part.id = part.last.id
-			continue
-		}
-		id, ok, err := w.dict.id(*part.term)
+	}{{&q.Subject, &ids.Subject, &w.subject}, {&q.Predicate, &ids.Predicate, nil}, {&q.Object, &ids.Object, nil}, {&q.Graph, &ids.Graph, &w.graph}} {
+		id, ok, err := w.resolveTerm(part.term, part.last)
 		if err != nil {
 			return ids, false, err
 		}
 		if ok {
 			*part.id = id
-			if part.last != nil && (part.last == &w.subject || part.last == &w.graph || id.Number() < w.unused) {
-				*part.last = resolved{*part.term, id}
-			}
 		}
 		known = known && ok
 	}
 	return ids, known, nil
 }
 
-// metTerms are predicates that the committer has met, each in its place: there are
-// few, in commits one after the other. Only those stay whose commit is in the store.
-type metTerms [64]resolved
+// resolveTerm gives the id of a term. last, if any, is that of its kind that was
+// resolved last.
+func (w *indexWriter) resolveTerm(t *Term, last *resolved) (id ID, known bool, err error) {
+	if last != nil && last.term == *t {
+		return last.id, true, nil
+	}
+	met := w.met.of(t)
+	if met != nil && met.term == *t {
+		id = met.id
+	} else {
+		if id, known, err = w.dict.id(*t); !known || err != nil {
+			return ID{}, false, err
+		}
+		if met != nil && id.Number() < w.unused {
+			*met = resolved{*t, id}
+		}
+	}
+	if last != nil {
+		*last = resolved{*t, id}
+	}
+	return id, true, nil
+}
 
-// of is the place of a term, nil where there are none.
+// metTerms are IRIs that the committer has met, each in its place: commits that come
+// one after the other have most predicates, classes, agents and graphs in common. Only
+// those stay whose commit is in the store.
+type metTerms [1 << 10]resolved
+
+// of is the place of a term, nil where it has none.
 func (m *metTerms) of(t *Term) *resolved {
 	n := len(t.value)
-	if m == nil || n == 0 {
+	if m == nil || n < 2 || t.kind != KindIRI {
 		return nil
 	}
-	return &m[(n*31+int(t.value[n-1])*7+int(t.value[n/2]))%len(m)]
+	// IRIs that are alike differ at their ends, or by what they say in the middle.
+	at := n
+	for _, c := range [...]byte{t.value[n-1], t.value[n-2], t.value[n/2]} {
+		at = at*31 + int(c)
+	}
+	return &m[at%len(m)]
 }
 
 // assign numbers the terms whose ids resolve left zero. The numbers follow from
@@ -319,7 +341,7 @@ func (w *indexWriter) encode(s state) ([]byte, error) {
 // idempotency key, the row that remembers it.
 func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put(key, t.encode()) })
-	clear(w.deltas)
+	w.deltas.clear()
 	w.noted = subjectInGraph{}
 	if c.IdempotencyKey != "" {
 		row := idempotencyRow{revision: c.Revision, contentHash: c.ContentHash, millis: c.Time.UnixMilli()}

@@ -20,7 +20,7 @@ type Snapshot struct {
 	dict      dictionary
 	access    Access
 	catalogue *catalogue
-	pending   deltas // what an update under way adds to the catalogue
+	pending   *deltas // what an update under way adds to the catalogue
 	view      View
 	position  Position
 	// past tells that the revision read is older than the one kv stands at.

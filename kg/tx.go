@@ -411,7 +411,7 @@ func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 	}
 	key := string(keys.Predicate(g, p))
 	t, _ := tx.catalog.tallies.Get(key)
-	return t.count + uint64(tx.w.deltas[key]), nil
+	return t.count + uint64(tx.w.deltas.of(key)), nil
 }
 
 func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
