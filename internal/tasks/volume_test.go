@@ -82,7 +82,11 @@ func TestDeskIsCleared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	end := time.Now().Add(time.Minute)
 	for b.AtDesk() > 0 { // the last goes when it has told of its end
+		if time.Now().After(end) {
+			t.Fatalf("%d tasks that have ended are kept", b.AtDesk())
+		}
 		time.Sleep(time.Millisecond)
 	}
 }
