@@ -6,8 +6,6 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
-
-	"koine/kg/internal/keys"
 )
 
 // layers are where the index is: in Badger up to a revision, over it a tree that
@@ -47,10 +45,6 @@ func (s *Store) apply(g *group) {
 	}
 	if g.system && s.options.OnSystemChange != nil {
 		s.options.OnSystemChange(g.commits[len(g.commits)-1])
-	}
-	fresh := g.w.dict.fresh
-	for i, t := range fresh.order {
-		s.cache.add(t, keys.Numbered(tagOf(t), fresh.first()+uint64(i)))
 	}
 	s.tailer.keep(g.commits)
 	s.mu.Lock()

@@ -131,8 +131,8 @@ func (s *Store) enqueue(u *update) error {
 		return e
 	}
 	u.since = time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock() // so that nothing is queued behind Close's last look
+	s.door.RLock()
+	defer s.door.RUnlock()
 	if s.closed {
 		return errClosed()
 	}

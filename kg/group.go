@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"
 )
 
@@ -25,9 +26,9 @@ type group struct {
 	revision  Revision // of the last commit in it
 	time      time.Time
 	commits   []*Commit
-	frames    []wal.Prepared
-	bytes     int      // of frames
-	scratch   *scratch // the committer's
+	entries   []wal.Prepared // of the commits; one without bytes is still to be made
+	bytes     int            // of the entries, or a little more
+	scratch   *scratch       // the committer's
 	hash      [32]byte // of the last log entry
 	// before are the commits of the group ahead, which the log may not have yet.
 	before []*Commit
@@ -61,9 +62,8 @@ func (s *Store) newGroup() *group {
 type scratch struct {
 	// room is where the changes of the next commit go: behind those of others, in an
 	// array that these share.
-	room  []Change
-	last  int // how many the commit before had
-	entry *entryWriter
+	room []Change
+	last int // how many the commit before had
 }
 
 // An array for changes has place for minRoom of them or more, and no more than
@@ -132,24 +132,44 @@ func (g *group) make(updates []*update) {
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }
 
+// laterBytes is up to how large an entry may become that is made only when the log is
+// about to take it, which may be beside the execution of the next group. A larger one
+// is made at once: it may be more than the log takes.
+const laterBytes = 1 << 20
+
 // append writes an executed group to the log and returns when it is durable. One
 // append runs at a time.
 func (g *group) append() error {
 	if len(g.commits) == 0 {
 		return nil
 	}
-	s, began := g.s, time.Now()
-	err := s.wal.AppendPrepared(uint64(g.commits[0].Revision), g.frames)
+	s := g.s
+	for i := range g.entries {
+		if g.entries[i].Bytes() > 0 {
+			continue
+		}
+		var err error
+		if g.entries[i], err = wal.Prepare(s.entry.write(g.commits[i])); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	err := s.wal.AppendPrepared(uint64(g.commits[0].Revision), g.entries)
 	if err == nil && s.options.afterAppend != nil {
 		err = s.options.afterAppend()
 	}
 	g.appended = time.Now()
 	g.took = g.appended.Sub(began)
 	s.measures.append.took(g.took)
-	if err == nil {
-		g.hash = s.wal.LastHash()
+	if err != nil {
+		return err
 	}
-	return err
+	g.hash = s.wal.LastHash()
+	fresh := g.w.dict.fresh
+	for i, t := range fresh.order { // they have their numbers for good now
+		s.cache.add(t, keys.Numbered(tagOf(t), fresh.first()+uint64(i)))
+	}
+	return nil
 }
 
 // execute makes one update. What fails or is refused leaves nothing behind.
@@ -280,15 +300,20 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	if u.held != nil {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
-	payload := g.scratch.entry.write(c)
-	if len(payload) > MaxCommitBytes {
-		tx.undo()
-		return Receipt{}, errCommitTooLarge()
-	}
-	frame, err := wal.Prepare(payload)
-	if err != nil {
-		tx.undo()
-		return Receipt{}, err
+	var entry wal.Prepared
+	bytes := entryAtMost(c.Changes)
+	if bytes > laterBytes {
+		payload := appendEntry(nil, c)
+		if len(payload) > MaxCommitBytes {
+			tx.undo()
+			return Receipt{}, errCommitTooLarge()
+		}
+		var err error
+		if entry, err = wal.Prepare(payload); err != nil {
+			tx.undo()
+			return Receipt{}, err
+		}
+		bytes = entry.Bytes()
 	}
 	g.w.finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time
@@ -297,8 +322,8 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		g.s.recently.note(c)
 	}
 	g.system = slices.ContainsFunc(c.Changes, func(ch Change) bool { return decides(ch.Quad.Graph) })
-	g.frames = append(g.frames, frame)
-	g.bytes += frame.Bytes()
+	g.entries = append(g.entries, entry)
+	g.bytes += bytes
 	return receiptOf(c, g.s.dir.epoch), nil
 }
 

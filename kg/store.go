@@ -55,14 +55,20 @@ type Store struct {
 	scratch  scratch
 	met      metTerms
 	tempo    tempo
-	ahead    *group   // executed, and on its way to the log; nil for none
-	measures measures // observed by the committer, read by Stats
+	ahead    *group       // executed, and on its way to the log; nil for none
+	entry    *entryWriter // of the append under way
+	measures measures     // observed by the committer, read by Stats
+
+	// door is held to queue an update, and taken whole to close the store, so that
+	// nothing is queued behind the committer's last look. It is not mu: who asks for
+	// an update does not wait for a group that is being applied.
+	door sync.RWMutex
 
 	mu     sync.Mutex // guards what follows
 	pins   btree.Map[Revision, int]
 	moved  chan struct{} // closed when head moves
 	gate   gate
-	closed bool
+	closed bool           // written with door and mu held, read with one of them
 	users  sync.WaitGroup // open snapshots; added to under mu
 
 	reads     btree.Map[Revision, int] // revisions of the past that snapshots read
@@ -115,7 +121,7 @@ func Open(dir string, o Options) (*Store, error) {
 		scrubbed:  make(chan struct{}),
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
-		scratch:   scratch{entry: newEntryWriter()},
+		entry:     newEntryWriter(),
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
@@ -159,9 +165,11 @@ func (s *Store) open() (err error) {
 // directory. Calls that come later fail with CodeClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.door.Lock()
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
+		s.door.Unlock()
 		close(s.stop)
 		s.stopped.Wait()
 		s.users.Wait()

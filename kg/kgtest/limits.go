@@ -141,14 +141,17 @@ func maxChanges(t *testing.T, f Factory) {
 func maxCommitBytes(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	ctx, d := within(t), newDice(3)
+	noise := func() string {
+		text := make([]byte, kg.MaxTermBytes)
+		for j := range text {
+			text[j] = byte('a' + d.IntN(26))
+		}
+		return string(text)
+	}
 	large := func(n int) []kg.Patch {
 		patches := make([]kg.Patch, n)
 		for i := range patches {
-			noise := make([]byte, kg.MaxTermBytes)
-			for j := range noise {
-				noise[j] = byte('a' + d.IntN(26))
-			}
-			patches[i] = add(kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(string(noise))}, "")
+			patches[i] = add(kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(noise())}, "")
 		}
 		return patches
 	}
@@ -159,6 +162,14 @@ func maxCommitBytes(t *testing.T, f Factory) {
 	}
 	if _, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits))); err != nil {
 		t.Fatalf("below the bound: %.200v", err)
+	}
+	wide := large(fits + 2) // in as many graphs, whose names are what is too much
+	for i := range wide {
+		wide[i].Quad.Object, wide[i].Quad.Graph = kg.Integer(int64(i)), kg.IRI("urn:" + noise()[4:])
+	}
+	_, err = store.Update(ctx, kg.Meta{Principal: tester}, apply(wide))
+	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
+		t.Errorf("past the bound with the names of graphs: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)
 	}
 	store.Reopen()
 	c, err := store.Commit(ctx, tester, 1)
