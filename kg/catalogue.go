@@ -117,9 +117,10 @@ func (c *catalogue) eachGraph(kind byte, id ID, fn func(graph ID, count uint64))
 	}
 }
 
-func (t tally) encode() []byte {
-	b := binary.AppendUvarint(make([]byte, 0, 12), uint64(t.revision))
-	return binary.AppendUvarint(b, t.count)
+func (t tally) encode() []byte { return t.append(nil) }
+
+func (t tally) append(dst []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(t.revision)), t.count)
 }
 
 func parseTally(value []byte) (tally, error) {

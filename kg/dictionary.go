@@ -116,6 +116,9 @@ func newFreshTerms(next uint64) *freshTerms {
 	return &freshTerms{byTerm: make(map[Term]ID), next: next}
 }
 
+// expect makes room for so many terms.
+func (f *freshTerms) expect(n int) { f.byTerm, f.order = make(map[Term]ID, n), make([]Term, 0, n) }
+
 // first is the number of the first of them.
 func (f *freshTerms) first() uint64 { return f.next - uint64(len(f.order)) }
 

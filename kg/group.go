@@ -29,7 +29,7 @@ type group struct {
 	entries   []wal.Prepared // of the commits; one without bytes is still to be made
 	bytes     int            // of the entries, or a little more
 	scratch   *scratch       // the committer's
-	hash      [32]byte // of the last log entry
+	hash      [32]byte       // of the last log entry
 	// before are the commits of the group ahead, which the log may not have yet.
 	before []*Commit
 	// system tells that the last commit changes a graph of koine's own by which
@@ -55,6 +55,8 @@ func (s *Store) newGroup() *group {
 	g.before = before
 	g.snapshot, g.began = snapshot, began
 	g.scratch, g.w.met = &s.scratch, &s.met
+	g.w.o.undo = s.scratch.undo[:0]
+	g.w.dict.fresh.expect(s.scratch.terms)
 	return g
 }
 
@@ -64,6 +66,10 @@ type scratch struct {
 	// array that these share.
 	room []Change
 	last int // how many the commit before had
+	// undo and terms are the place for what a group has to take back, and how many
+	// terms the last one brought.
+	undo  []undoStep
+	terms int
 }
 
 // An array for changes has place for minRoom of them or more, and no more than
@@ -72,6 +78,9 @@ const (
 	minRoom = 64
 	maxRoom = 1 << 10
 )
+
+// maxUndoKept is up to how many steps their place is kept.
+const maxUndoKept = 1 << 14
 
 // changes is an empty list with place for as many changes as the last commit had.
 func (s *scratch) changes() []Change {
@@ -128,6 +137,10 @@ func (g *group) make(updates []*update) {
 			u.receipt, u.err = g.execute(u)
 		}
 	}
+	if s.scratch.undo = g.w.o.undo; cap(s.scratch.undo) > maxUndoKept {
+		s.scratch.undo = nil
+	}
+	g.w.o.undo, s.scratch.terms = nil, len(g.w.dict.fresh.order)
 	g.executed = time.Now()
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }

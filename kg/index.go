@@ -32,6 +32,24 @@ type indexWriter struct {
 	met            *metTerms // the committer's, nil without
 	keys           quadKeys  // of the quad at hand
 	scratch        []byte
+	room           []byte // for short values, which are kept
+}
+
+// keep gives a short value as it is kept: as a part of an array that others share.
+func (w *indexWriter) keep(value []byte) []byte {
+	const atOnce = 512
+	if cap(w.room)-len(w.room) < len(value) {
+		w.room = make([]byte, 0, atOnce)
+	}
+	from := len(w.room)
+	w.room = append(w.room, value...)
+	return w.room[from:len(w.room):len(w.room)]
+}
+
+// varint is the value that says a number.
+func (w *indexWriter) varint(n uint64) []byte {
+	var b [binary.MaxVarintLen64]byte
+	return w.keep(binary.AppendUvarint(b[:0], n))
 }
 
 // quadKeys are the keys of a quad in keys.Orders, "" in an order that does not hold
@@ -224,7 +242,7 @@ func (w *indexWriter) create(t Term) ID {
 		record = appendTerm(nil, t)
 		key, _ = keys.Term(record, hash16)
 	}
-	w.o.put(string(key), binary.AppendUvarint(nil, id.Number()))
+	w.o.put(string(key), w.varint(id.Number()))
 	w.o.put(string(keys.Number(id.Number())), record)
 	if key := literalKindKey(t); key != nil {
 		w.o.put(string(key), nil)
@@ -292,7 +310,7 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 		return err
 	}
 	if t := (subjectInGraph{ids.Graph, ids.Subject}); t != w.noted {
-		w.o.put(string(keys.Last(ids.Graph, ids.Subject)), binary.AppendUvarint(nil, uint64(revision)))
+		w.o.put(string(keys.Last(ids.Graph, ids.Subject)), w.varint(uint64(revision)))
 		w.noted = t
 	}
 	return nil
@@ -340,7 +358,10 @@ func (w *indexWriter) encode(s state) ([]byte, error) {
 // finish writes what a whole commit adds: its counts and, where it carries an
 // idempotency key, the row that remembers it.
 func (w *indexWriter) finish(c *Commit, cat *catalogue) {
-	cat.add(w.deltas, c.Revision, func(key string, t tally) { w.o.put(key, t.encode()) })
+	cat.add(w.deltas, c.Revision, func(key string, t tally) {
+		var b [2 * binary.MaxVarintLen64]byte
+		w.o.put(key, w.keep(t.append(b[:0])))
+	})
 	w.deltas.clear()
 	w.noted = subjectInGraph{}
 	if c.IdempotencyKey != "" {

@@ -38,7 +38,8 @@ type overlay struct {
 	// unsure says that the base may hold more than is known of it, as after an
 	// apply that was cut short: nothing is taken for fresh.
 	unsure bool
-	latest *memValue // that was made last: keys that come together often have the same
+	latest *memValue  // that was made last: keys that come together often have the same
+	room   []memValue // for the next ones
 }
 
 // undoStep is a key with what was written of it before, nil for nothing.
@@ -102,9 +103,17 @@ func (o *overlay) valueOf(value []byte, fresh bool) *memValue {
 	case v != nil && v.fresh == fresh && len(v.value) == len(value) && &v.value[0] == &value[0]:
 		return v
 	}
-	o.latest = &memValue{value, fresh}
+	if len(o.room) == 0 {
+		o.room = make([]memValue, valuesAtOnce)
+	}
+	o.latest, o.room = &o.room[0], o.room[1:]
+	*o.latest = memValue{value, fresh}
 	return o.latest
 }
+
+// valuesAtOnce is how many values an overlay makes room for: one by one they cost
+// more, and they go together, when the layer below has been written to Badger.
+const valuesAtOnce = 16
 
 func (o *overlay) delete(key string) {
 	old, had := o.written.Get(key)

@@ -165,7 +165,7 @@ func maxCommitBytes(t *testing.T, f Factory) {
 	}
 	wide := large(fits + 2) // in as many graphs, whose names are what is too much
 	for i := range wide {
-		wide[i].Quad.Object, wide[i].Quad.Graph = kg.Integer(int64(i)), kg.IRI("urn:" + noise()[4:])
+		wide[i].Quad.Object, wide[i].Quad.Graph = kg.Integer(int64(i)), kg.IRI("urn:"+noise()[4:])
 	}
 	_, err = store.Update(ctx, kg.Meta{Principal: tester}, apply(wide))
 	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {

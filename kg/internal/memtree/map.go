@@ -25,8 +25,9 @@ type Map[V any] struct {
 	// copies.
 	owner *owner
 	len   int
-	// near are leaves that were written to last, each in the place of its keys' runs.
-	near *[places]*node[V]
+	// near are leaves that were written to last, each in the place of its keys' runs;
+	// as many as a power of two.
+	near []*node[V]
 }
 
 // owner is told from others by its address.
@@ -88,17 +89,25 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 	if m.owner == nil {
 		m.own()
 	}
-	near := &m.near[placeOf(key)]
-	if leaf := *near; leaf != nil && leaf.owner == m.owner && leaf.covers(key) {
-		i, had := leaf.find(key)
-		if !had && leaf.n == width {
-			leaf = nil
-		} else if !had {
-			leaf.open(i, key)
-			m.len++
-		}
-		if leaf != nil {
-			return &leaf.vals[i], had
+	near := m.place(key)
+	if leaf := *near; leaf != nil && leaf.owner == m.owner && leaf.n > 0 {
+		if leaf.keys[leaf.n-1] < key { // as in a run that goes on
+			if leaf.n < width && (key < leaf.high || leaf.high == "") {
+				leaf.keys[leaf.n], leaf.last = key, leaf.n
+				leaf.n++
+				m.len++
+				return &leaf.vals[leaf.n-1], false
+			}
+		} else if key >= leaf.low {
+			i, had := leaf.find(key)
+			if !had && leaf.n < width {
+				leaf.open(i, key)
+				m.len++
+				return &leaf.vals[i], false
+			}
+			if had {
+				return &leaf.vals[i], true
+			}
 		}
 	}
 	leaf := m.descend(key)
@@ -119,28 +128,37 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 func (m *Map[V]) own() {
 	m.owner = new(owner)
 	if m.near == nil {
-		m.near = new([places]*node[V])
+		m.near = make([]*node[V], fewPlaces)
 	}
 	if m.root == nil {
 		m.root = &node[V]{owner: m.owner}
 	}
 }
 
-// places is how many leaves are kept at hand.
-const places = 64
+// fewPlaces is how many leaves a small map keeps at hand, manyPlaces a large one: as
+// many as it has keys by perPlace.
+const (
+	fewPlaces  = 16
+	manyPlaces = 1 << 10
+	perPlace   = 16
+)
 
-// placeOf is where the leaf is kept that was last written to in the run of a key. A
-// run is told by the first ten bytes, which in keys of an index are what it is about,
-// and their last ones by which that is told from others. Short keys are one run for
-// each first byte.
-func placeOf(key string) int {
-	if len(key) < 10 {
-		if key == "" {
-			return 0
-		}
-		return int(key[0]) % places
+// place is where the leaf is kept that was last written to in the run of a key. A run
+// is told by the first ten bytes, which in keys of an index are what it is about, and
+// of these by those that differ most. Short keys are one run for each first byte.
+func (m *Map[V]) place(key string) **node[V] {
+	if m.len > len(m.near)*perPlace && len(m.near) < manyPlaces {
+		m.near = make([]*node[V], 4*len(m.near))
 	}
-	return (int(key[0])*5 + int(key[1])*3 + int(key[8])*7 + int(key[9])) % places
+	var run uint64
+	switch {
+	case len(key) >= 10:
+		run = uint64(key[0]) | uint64(key[1])<<8 | uint64(key[7])<<16 | uint64(key[8])<<24 | uint64(key[9])<<32
+	case key != "":
+		run = uint64(key[0])
+	}
+	const golden = 0x9e3779b97f4a7c15
+	return &m.near[run*golden>>32&uint64(len(m.near)-1)]
 }
 
 // covers tells that a key belongs in the leaf, if anywhere.
@@ -310,7 +328,7 @@ func (m *Map[V]) Delete(key string) (old V, had bool) {
 	if m.owner == nil {
 		m.own()
 	}
-	if leaf := m.near[placeOf(key)]; leaf != nil && leaf.owner == m.owner && leaf.n > sparse && leaf.covers(key) {
+	if leaf := *m.place(key); leaf != nil && leaf.owner == m.owner && leaf.n > sparse && leaf.covers(key) {
 		old, had = leaf.remove(key)
 	} else {
 		old, had = m.deleteBelow(m.mine(&m.root), key)
