@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -43,7 +44,7 @@ func (s *segmentFiles) Create(dir, name string, size uint64) (types.WritableFile
 	if err != nil {
 		return nil, err
 	}
-	return &countedFile{f, s, name}, nil
+	return &countedFile{WritableFile: f, owner: s, name: name}, nil
 }
 
 func (s *segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
@@ -58,7 +59,7 @@ func (s *segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &countedFile{f, s, name}, nil
+	return &countedFile{WritableFile: f, owner: s, name: name}, nil
 }
 
 func (s *segmentFiles) Delete(dir, name string) error {
@@ -78,6 +79,21 @@ type countedFile struct {
 	types.WritableFile
 	owner *segmentFiles
 	name  string
+	// synced tells that all of the file was once: its size and, for a new one, that it
+	// is in its directory.
+	synced atomic.Bool
+}
+
+// Sync makes what was written durable.
+func (f *countedFile) Sync() error {
+	if f.synced.Load() {
+		return dataSync(f.WritableFile)
+	}
+	err := f.WritableFile.Sync()
+	if err == nil {
+		f.synced.Store(true)
+	}
+	return err
 }
 
 func (f *countedFile) WriteAt(b []byte, off int64) (int, error) {
