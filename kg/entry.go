@@ -195,6 +195,13 @@ func entryAtMost(changes []Change) (n int) {
 	return n
 }
 
+// metaAtMost is more than the bytes that all else of a commit takes in an entry.
+func metaAtMost(c *Commit) int {
+	const rest = 128
+	return rest + len(c.Principal) + len(c.Actor) + len(c.Justification) + len(c.TaskID) + len(c.SessionID) + len(c.MessageID) +
+		len(c.IdempotencyKey) + len(c.ProposalID) + len(c.HeldFor)
+}
+
 // entryReader decodes one entry.
 type entryReader struct {
 	*codec.Reader

@@ -27,7 +27,7 @@ type group struct {
 	time      time.Time
 	commits   []*Commit
 	entries   []wal.Prepared // of the commits; one without bytes is still to be made
-	bytes     int            // of the entries, or a little more
+	bytes     int            // that the entries may come to
 	scratch   *scratch       // the committer's
 	hash      [32]byte       // of the last log entry
 	// before are the commits of the group ahead, which the log may not have yet.
@@ -72,32 +72,43 @@ type scratch struct {
 	terms int
 }
 
-// An array for changes has place for minRoom of them or more, and no more than
-// maxRoom before it is known that a commit needs more.
+// roomAtOnce is for how many changes an array for them has place, maxShared up to how
+// many bytes in the log the changes of a commit may come to that share one: whoever
+// keeps a commit keeps all that are in its array. maxUndoKept is up to how many steps
+// the place for what to take back is kept.
 const (
-	minRoom = 64
-	maxRoom = 1 << 10
+	roomAtOnce  = 64
+	maxShared   = 16 << 10
+	maxUndoKept = 1 << 14
 )
 
-// maxUndoKept is up to how many steps their place is kept.
-const maxUndoKept = 1 << 14
-
-// changes is an empty list with place for as many changes as the last commit had.
+// changes is an empty list for those of the next update.
 func (s *scratch) changes() []Change {
-	if cap(s.room) < max(s.last, 1) {
-		s.room = make([]Change, 0, min(max(s.last, minRoom), maxRoom))
+	if cap(s.room) < max(min(s.last, roomAtOnce), 1) {
+		s.room = make([]Change, 0, roomAtOnce)
 	}
 	return s.room
 }
 
-// done takes note of the changes of a commit, and gives them as they are kept.
-func (s *scratch) done(changes []Change) []Change {
+// kept gives the changes of a commit as they are kept. They may come to so many bytes
+// in the log.
+func (s *scratch) kept(changes []Change, bytes int) []Change {
 	s.last = len(changes)
-	if s.last <= cap(s.room) { // they are where they were to go
-		s.room = s.room[s.last:s.last]
+	switch {
+	case s.last > cap(s.room): // they had to go elsewhere
+		s.forget()
+		return slices.Clip(changes)
+	case bytes > maxShared:
+		alone := slices.Clone(changes)
+		s.forget()
+		return alone
 	}
+	s.room = s.room[s.last:s.last]
 	return slices.Clip(changes)
 }
+
+// forget clears what was written where the next changes go.
+func (s *scratch) forget() { clear(s.room[:cap(s.room)]) }
 
 func (s *Store) startGroup(h *head, base kv) *group {
 	return &group{
@@ -140,6 +151,7 @@ func (g *group) make(updates []*update) {
 	if s.scratch.undo = g.w.o.undo; cap(s.scratch.undo) > maxUndoKept {
 		s.scratch.undo = nil
 	}
+	clear(s.scratch.undo[:cap(s.scratch.undo)])
 	g.w.o.undo, s.scratch.terms = nil, len(g.w.dict.fresh.order)
 	g.executed = time.Now()
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
@@ -233,21 +245,25 @@ func (g *group) run(u *update) (*Tx, error) {
 		meta: u.meta, revision: g.revision + 1, time: g.now(),
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
 	}
-	if u.meta.HasExpected || g.s.judges() {
+	judges := g.s.judges()
+	if u.meta.HasExpected || judges {
 		tx.touched = make(map[subjectInGraph]Revision)
 	}
-	tx.keep = g.s.judges() && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
+	tx.keep = judges && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
 	switch {
 	case u.judged != nil:
 		tx.changes = make([]Change, 0, len(u.judged.changes))
-	case !g.s.judges() && g.scratch != nil:
-		tx.changes = g.scratch.changes()
+	case !judges && g.scratch != nil:
+		tx.changes, tx.shares = g.scratch.changes(), true
 	}
-	if g.s.judges() {
+	if judges {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
 	}
 	terms := len(g.w.dict.fresh.order)
 	tx.undo = func() {
+		if tx.shares {
+			g.scratch.forget()
+		}
 		g.w.o.rollback()
 		g.w.dict.fresh.truncate(terms)
 		g.w.undone()
@@ -307,14 +323,12 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
 		ProposalID: m.ProposalID,
 	}
-	if !g.s.judges() {
-		c.Changes = g.scratch.done(tx.changes)
-	}
 	if u.held != nil {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
 	var entry wal.Prepared
-	bytes := entryAtMost(c.Changes)
+	changeBytes := entryAtMost(c.Changes)
+	bytes := changeBytes + metaAtMost(c)
 	if bytes > laterBytes {
 		payload := appendEntry(nil, c)
 		if len(payload) > MaxCommitBytes {
@@ -327,6 +341,9 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 			return Receipt{}, err
 		}
 		bytes = entry.Bytes()
+	}
+	if tx.shares {
+		c.Changes = g.scratch.kept(tx.changes, changeBytes)
 	}
 	g.w.finish(c, g.catalogue)
 	g.revision, g.time = c.Revision, c.Time

@@ -186,13 +186,13 @@ func (w *indexWriter) resolveTerm(t *Term, last *resolved) (id ID, known bool, e
 
 // metTerms are IRIs that the committer has met, each in its place: commits that come
 // one after the other have most predicates, classes, agents and graphs in common. Only
-// those stay whose commit is in the store.
+// those stay whose commit is in a group before: an update that is undone leaves none.
 type metTerms [1 << 10]resolved
 
 // of is the place of a term, nil where it has none.
 func (m *metTerms) of(t *Term) *resolved {
 	n := len(t.value)
-	if m == nil || n < 2 || t.kind != KindIRI {
+	if m == nil || n < 2 || n > maxCachedTerm || t.kind != KindIRI {
 		return nil
 	}
 	// IRIs that are alike differ at their ends, or by what they say in the middle.

@@ -190,8 +190,10 @@ type overlayCursor struct {
 	topEnd bool // top has passed all keys
 	hasTop bool // top stands on a key of the prefix
 
+	// What it stands on, which stays although somebody writes meanwhile.
 	on      layer
 	scratch []byte // key of the top side
+	found   *memValue
 }
 
 // layer is where the cursor's current key is.
@@ -257,7 +259,7 @@ func (c *overlayCursor) settle() {
 				c.base.next() // hidden by the overlay
 			}
 		}
-		if c.top.Value().value != nil {
+		if c.found = c.top.Value(); c.found.value != nil {
 			c.on, c.scratch = onTop, append(c.scratch[:0], c.top.Key()...)
 			return
 		}
@@ -295,7 +297,7 @@ func (c *overlayCursor) next() {
 
 func (c *overlayCursor) value(fn func([]byte) error) error {
 	if c.on == onTop {
-		return fn(c.top.Value().value)
+		return fn(c.found.value)
 	}
 	return c.base.value(fn)
 }

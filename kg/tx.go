@@ -37,6 +37,7 @@ type Tx struct {
 	own     bool
 
 	changes []Change
+	shares  bool        // the array of changes is one that several commits share
 	alone   []Assertion // the list of a plain assertion alone, that was made last
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.

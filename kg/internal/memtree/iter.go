@@ -16,8 +16,8 @@ type step[V any] struct {
 	at int
 }
 
-// maxHeight is more than how high a tree becomes: an inner node begins with width/4
-// kids at least.
+// maxHeight is more than how high a tree becomes: it grows when its root is full, and
+// each kid of an inner node came by filling a node that had width/4 kids to begin with.
 const maxHeight = 12
 
 // Iter stands nowhere before its first Seek.

@@ -27,7 +27,8 @@ type Map[V any] struct {
 	len   int
 	// near are leaves that were written to last, each in the place of its keys' runs;
 	// as many as a power of two.
-	near []*node[V]
+	near   []*node[V]
+	missed int // how often the leaf at hand was not the one, since there are so many places
 }
 
 // owner is told from others by its address.
@@ -116,6 +117,10 @@ func (m *Map[V]) Place(key string) (value *V, had bool) {
 		leaf = m.split(key, i)
 		i, _ = leaf.find(key)
 	}
+	if m.missed++; m.missed > len(m.near)*perPlace && len(m.near) < manyPlaces {
+		m.near, m.missed = make([]*node[V], 4*len(m.near)), 0
+		near = m.place(key)
+	}
 	*near = leaf
 	if !had {
 		leaf.open(i, key)
@@ -135,21 +140,18 @@ func (m *Map[V]) own() {
 	}
 }
 
-// fewPlaces is how many leaves a small map keeps at hand, manyPlaces a large one: as
-// many as it has keys by perPlace.
+// fewPlaces is how many leaves a map keeps at hand at first, manyPlaces at most. It has
+// more when they were missed more than perPlace times for each.
 const (
 	fewPlaces  = 16
 	manyPlaces = 1 << 10
-	perPlace   = 16
+	perPlace   = 4
 )
 
 // place is where the leaf is kept that was last written to in the run of a key. A run
 // is told by the first ten bytes, which in keys of an index are what it is about, and
 // of these by those that differ most. Short keys are one run for each first byte.
 func (m *Map[V]) place(key string) **node[V] {
-	if m.len > len(m.near)*perPlace && len(m.near) < manyPlaces {
-		m.near = make([]*node[V], 4*len(m.near))
-	}
 	var run uint64
 	switch {
 	case len(key) >= 10:

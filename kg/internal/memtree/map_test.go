@@ -112,6 +112,9 @@ func quadKey(order byte, first, second uint64) string {
 // same compares a whole map, and what comes from some key on.
 func same(t *testing.T, seed uint64, m *memtree.Map[int], model map[string]int, from string) {
 	t.Helper()
+	if err := m.Check(); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
 	if m.Len() != len(model) {
 		t.Fatalf("seed %d: %d keys of %d", seed, m.Len(), len(model))
 	}
