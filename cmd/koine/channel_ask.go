@@ -19,7 +19,7 @@ type askInChannel struct {
 
 // Help is shown by --help.
 func (askInChannel) Help() string {
-	return `It prints the first response. When none comes in time it ends with exit code 6, and the last line tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
+	return `It prints the first response. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
 
 Examples:
   koine channel ask --to bob 'Was it dry?'
@@ -54,6 +54,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	case errors.Is(err, client.Unanswered):
 		return exitError{fmt.Errorf("%w\nWait on with --once %s", err, p.IdempotencyKey), exitUnanswered}
 	case ctx.Err() != nil:
+		t.sayf("Wait on with --once %s", p.IdempotencyKey)
 		return ctx.Err()
 	case err != nil:
 		return c.lost(err)

@@ -123,17 +123,18 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	// The address first: nothing is opened for a server that cannot be one.
-	listener, err := httpd.Listen(c.Listen, c.Insecure || who.known())
-	if err != nil {
-		return listenError(err)
-	}
-	defer listener.Close() // closed already unless something fails below
-
 	trust, err := c.trust(log, who)
 	if err != nil {
 		return err
 	}
+	// The address before the store: nothing is opened for a server that cannot be one.
+	listener, err := httpd.Listen(c.Listen, c.Insecure || who.known())
+	if err != nil {
+		trust.close()
+		return listenError(err)
+	}
+	defer listener.Close() // closed already unless something fails below
+
 	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
