@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,7 +17,7 @@ var saidBy = map[string][]string{
 	"after":                    {"from"},
 	"authorIds":                {"author"},
 	"beforeSequence":           {"before"},
-	"channelId":                {"channel"},
+	"channelId":                {"channel", "to"},
 	"correlationId":            {"answers"},
 	"idempotencyKey":           {"once"},
 	"justification":            {"why"},
@@ -54,17 +56,32 @@ func asSaid(command *kong.Context, field string) (said string, ok bool) {
 		return "", false
 	}
 	for name := aroundFields.ReplaceAllString(field, ""); name != ""; name = lastStep.ReplaceAllString(name, "") {
-		for _, one := range append(saidBy[name], kebab(name)) {
-			for _, flag := range command.Flags() {
-				if flag.Name == one {
-					return "--" + one, true
-				}
+		first := ""
+		for _, one := range slices.Concat(saidBy[name], []string{kebab(name)}) {
+			said, given := writtenAs(command, one)
+			if given {
+				return said, true
 			}
-			for _, argument := range command.Selected().Positional {
-				if argument.Name == one {
-					return "<" + one + ">", true
-				}
-			}
+			first = cmp.Or(first, said)
+		}
+		if first != "" { // of those that could say it, none was given
+			return first, true
+		}
+	}
+	return "", false
+}
+
+// writtenAs is a flag or an argument of the command as one writes it, "" where it has none
+// of the name, and whether it was given.
+func writtenAs(command *kong.Context, name string) (said string, given bool) {
+	for _, flag := range command.Flags() {
+		if flag.Name == name {
+			return "--" + name, flag.Set
+		}
+	}
+	for _, argument := range command.Selected().Positional {
+		if argument.Name == name {
+			return "<" + name + ">", argument.Set
 		}
 	}
 	return "", false
