@@ -66,8 +66,8 @@ type scratch struct {
 	// array that these share.
 	room []Change
 	last int // how many the commit before had
-	// undo and terms are the place for what a group has to take back, and how many
-	// terms the last one brought.
+	// undo and terms are the place for what an update has to take back, and how many
+	// terms the last group brought.
 	undo  []undoStep
 	terms int
 }
@@ -75,11 +75,12 @@ type scratch struct {
 // roomAtOnce is for how many changes an array for them has place, maxShared up to how
 // many bytes in the log the changes of a commit may come to that share one: whoever
 // keeps a commit keeps all that are in its array. maxUndoKept is up to how many steps
-// the place for what to take back is kept.
+// the place for what an update has to take back is kept, which is cleared with each
+// group.
 const (
 	roomAtOnce  = 64
 	maxShared   = 16 << 10
-	maxUndoKept = 1 << 14
+	maxUndoKept = 1 << 10
 )
 
 // changes is an empty list for those of the next update.
