@@ -29,9 +29,15 @@ func (m *Map[V]) Check() error {
 	if m.root == nil {
 		return nil
 	}
+	if len(m.near) > manyPlaces {
+		return fmt.Errorf("%d leaves are at hand", len(m.near))
+	}
 	keys := 0
-	var walk func(n *node[V], low, high string, root bool) error
-	walk = func(n *node[V], low, high string, root bool) error {
+	var walk func(n *node[V], low, high string, depth int) error
+	walk = func(n *node[V], low, high string, depth int) error {
+		if depth > maxHeight {
+			return fmt.Errorf("the tree is higher than an iterator can walk")
+		}
 		within := func(key string) bool { return key >= low && (high == "" || key < high) }
 		for i, key := range n.keys[:n.n] {
 			if n.kids != nil && i == 0 {
@@ -46,7 +52,7 @@ func (m *Map[V]) Check() error {
 				return fmt.Errorf("key %q is left behind", key)
 			}
 		}
-		if n.n == 0 && !root {
+		if n.n == 0 && depth > 0 {
 			return fmt.Errorf("there is a node without keys")
 		}
 		if n.kids == nil {
@@ -64,13 +70,13 @@ func (m *Map[V]) Check() error {
 			if i+1 < n.n {
 				to = n.keys[i+1]
 			}
-			if err := walk(kid, from, to, false); err != nil {
+			if err := walk(kid, from, to, depth+1); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := walk(m.root, "", "", true); err != nil {
+	if err := walk(m.root, "", "", 0); err != nil {
 		return err
 	}
 	if keys != m.len {
