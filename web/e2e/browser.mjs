@@ -170,18 +170,19 @@ export async function open(tab) {
   await shown(`${tab.operation} ${tab.title}`, '.graphiql-query-editor');
 }
 
-/** Runs a query or mutation tab; its answer must have data, none of it missing, no errors, and be shown. */
-export async function run(tab) {
+/** Runs a query or mutation tab; its answer must have data, none of it missing unless that may be, no errors, and be shown. */
+export async function run(tab, mayBeEmpty = false) {
   await open(tab);
   const [answered] = await Promise.all([
     page.waitForResponse((r) => operationName(r.request()) === tab.title),
     executeButton('Execute').click(),
   ]);
   const answer = await answered.json();
-  if (isEmpty(answer)) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
+  if (mayBeEmpty ? answer.errors : isEmpty(answer)) throw new Error(`${tab.title}: ${JSON.stringify(answer, null, 2)}`);
   await shown('"data"');
   await screenshot(tab.title);
   console.log(`${tab.operation} ${tab.title}: answered`);
+  return answer.data;
 }
 
 /** Runs a subscription tab, makes a change by POST from within the page with the headers, and waits to see it. */
@@ -196,8 +197,9 @@ export async function follow(tab, mutation, headers) {
   // A change made before the stream knows its start would be part of what stood then, and prove
   // nothing. The last event of what stood then is the first to have a position.
   await shown('"position"');
-  const comment = `Seen at ${Date.now()}`;
-  await change(mutation, comment, headers);
+  const now = Date.now();
+  const comment = `Seen at ${now}`;
+  await change(mutation, { comment, text: comment, humidity: now }, headers);
   await shown(comment);
   await screenshot(tab.title);
   await executeButton('Stop').click();
@@ -205,8 +207,16 @@ export async function follow(tab, mutation, headers) {
   console.log(`subscription ${tab.title}: saw the change, stopped`);
 }
 
-/** Sends the mutation as the page would, with the headers and a text of its own, so that it is a change each time. */
-async function change(mutation, comment, headers) {
+/** The tab that a subscription tab tells one to run, to see something come. */
+export function counterpart(tab, tabs) {
+  const [, title] = tab.query.replaceAll('\n# ', ' ').match(/then run (\w+) in a second window/) ?? [];
+  const found = tabs.find((t) => t.title === title && t.operation === 'mutation');
+  if (!found) throw new Error(`${tab.title} does not say what to run`);
+  return found;
+}
+
+/** Sends the mutation as the page would, with the headers and variables of its own, so that it is a change each time. */
+export async function change(mutation, variables, headers) {
   const answer = await page.evaluate(
     async ([body, headers]) => {
       const response = await fetch('graphql', {
@@ -216,7 +226,7 @@ async function change(mutation, comment, headers) {
       });
       return response.json();
     },
-    [{ query: mutation.query, operationName: mutation.title, variables: { comment } }, headers],
+    [{ query: mutation.query, operationName: mutation.title, variables }, headers],
   );
   if (isEmpty(answer)) throw new Error(`${mutation.title}: ${JSON.stringify(answer, null, 2)}`);
 }

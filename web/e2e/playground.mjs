@@ -1,18 +1,20 @@
 // Opens the playground of a server with the demo graph in open mode, and does what its
 // example tabs invite to: each query and mutation is run and must be answered without
 // errors and with something in it; each subscription must show a change that the page
-// itself makes with the first mutation tab.
+// itself makes with the mutation tab that the subscription's comment names.
 //
 //   node e2e/playground.mjs --url http://127.0.0.1:8080/ [--screenshots DIR]
-import { executeButton, faults, follow, operationName, options, page, readTabs, run, screenshot, shown, take } from './browser.mjs';
+import { change, counterpart, executeButton, faults, follow, isStream, open, operationName, options, page, readTabs, run, screenshot, shown, take } from './browser.mjs';
+
+const agent = { 'x-agent-id': 'agent://playground' };
 
 await take(async () => {
   await load();
   const tabs = await readTabs();
+  await channels(tabs);
   for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
-  const mutations = tabs.filter((t) => t.operation === 'mutation');
-  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, mutations[0], { 'x-agent-id': 'agent://playground' });
-  for (const tab of mutations) await run(tab);
+  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, counterpart(tab, tabs), agent);
+  for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab);
   await licences();
   await darkTheme();
   faults.check();
@@ -40,6 +42,34 @@ async function load() {
   await screenshot('documentation');
   await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
   console.log(`loaded ${page.url()}`);
+}
+
+/**
+ * Where nobody has said anything yet, the tabs about channels run without an error, and
+ * do what their comments say.
+ */
+async function channels(tabs) {
+  const [list, make, publish, messages] = ['Channels', 'OpenChannel', 'Publish', 'Messages'].map((title) => {
+    const found = tabs.find((t) => t.title === title);
+    if (!found) throw new Error(`no example tab ${title}`);
+    return found;
+  });
+  const { channels: none } = await run(list, true);
+  if (none.nodes.length > 0) throw new Error(`there are channels: ${JSON.stringify(none.nodes)}`);
+  if (!list.query.includes(`Run ${make.title} first`)) throw new Error('the list does not say how to come to a channel');
+  await open(messages);
+  const [stream] = await Promise.all([page.waitForResponse((r) => isStream(r.request())), executeButton('Execute').click()]);
+  if (stream.status() !== 200) throw new Error(`${messages.title}: ${stream.status()}`);
+  const text = `First said at ${Date.now()}`;
+  await change(publish, { text, humidity: 39 }, agent);
+  await shown(text);
+  await executeButton('Stop').click();
+  await executeButton('Execute').waitFor();
+  const { createChannel: made } = await run(make);
+  await change(publish, { channelId: made.id, to: null, text: 'Said in the lab', humidity: 40 }, agent);
+  await run(list);
+  await shown('Said in the lab');
+  console.log('channels: listed once there are some, spoken in, followed');
 }
 
 async function licences() {
