@@ -85,6 +85,9 @@ type wireMessage struct {
 	ReplyToID     channels.MessageID   `json:"replyToId,omitempty"`
 	ThreadID      string               `json:"threadId,omitempty"`
 	Retracts      channels.MessageID   `json:"retracts,omitempty"`
+	FactCount     int                  `json:"factCount,omitempty"`
+	ProposalID    string               `json:"proposalId,omitempty"`
+	AnsweredBy    channels.MessageID   `json:"answeredBy,omitempty"`
 	Withheld      channels.Withheld    `json:"withheld,omitempty"`
 }
 
@@ -94,5 +97,6 @@ func encodeMessage(m *channels.Message) *wireMessage {
 		ArtifactRefs: m.ArtifactRefs, Metadata: m.Metadata, IdempotencyKey: m.IdempotencyKey, Kind: kindMessageEvent,
 		MessageType: m.Interaction, ContentType: m.ContentType, Format: m.Format, Tags: m.Tags, Recipient: m.To, Recipients: m.Recipients,
 		CorrelationID: m.Correlation, ExpiresAt: millisOf(m.ExpiresAt), ReplyToID: m.ReplyTo, ThreadID: m.Thread, Retracts: m.Retracts, Withheld: m.Withheld,
+		FactCount: m.FactCount, ProposalID: m.ProposalID, AnsweredBy: m.Answered,
 	}
 }

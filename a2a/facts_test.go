@@ -41,19 +41,19 @@ func TestMessagesWithFacts(t *testing.T) {
 		t.Helper()
 		return mask(s.call(t, "ann", "channels/publish", `{"channelId":"`+id+`","parts":[{"type":"text","text":"see"}],"patches":[`+patches+`]`+more+`}`))
 	}
-	event := func(sequence int, more string) string {
-		return fmt.Sprintf(`"result":{"event":{"id":"<uuid>","channelId":"<uuid>","sequence":%d,"timestamp":1767323045000,"author":"agent://ann","parts":[{"type":"text","text":"see"}],%s"kind":"messageEvent"}`, sequence, more)
+	event := func(sequence int, more, facts string) string {
+		return fmt.Sprintf(`"result":{"event":{"id":"<uuid>","channelId":"<uuid>","sequence":%d,"timestamp":1767323045000,"author":"agent://ann","parts":[{"type":"text","text":"see"}],%s"kind":"messageEvent"%s}`, sequence, more, facts)
 	}
 	wrong := func(field, rest string) string {
 		return `"error":{"code":-32602,"message":"Invalid parameters","data":{"reason":"INVALID","domain":"koine","field":"` + field + `",` + rest + `}}`
 	}
 	for _, row := range []struct{ name, patches, more, want string }{
 		{"facts", fact("fine", `,"certainty":0.5`) + "," + strings.Replace(fact("good", ""), `"urn:s"`, `"urn:s","type":"urn:C"`, 1), `,"idempotencyKey":"k","justification":"because"`,
-			event(1, `"idempotencyKey":"k",`) + `,"statementsAffected":3,"verificationStatus":"Verified"}`},
+			event(1, `"idempotencyKey":"k",`, `,"factCount":2`) + `,"statementsAffected":3,"verificationStatus":"Verified"}`},
 		{"the same again", fact("fine", `,"certainty":0.5`) + "," + strings.Replace(fact("good", ""), `"urn:s"`, `"urn:s","type":"urn:C"`, 1), `,"idempotencyKey":"k"`,
-			event(1, `"idempotencyKey":"k",`) + `,"replayed":true,"verificationStatus":"Verified"}`},
-		{"nothing new", fact("fine", `,"certainty":0.5`), "", event(2, "") + `,"statementsAffected":0,"verificationStatus":"Verified"}`},
-		{"held", fact("doubtful", ""), "", event(3, "") + `,"statementsAffected":0,"verificationStatus":"Pending Review","verificationDetails":"somebody has to look at it","proposalId":"<uuid>"}`},
+			event(1, `"idempotencyKey":"k",`, `,"factCount":2`) + `,"replayed":true,"verificationStatus":"Verified"}`},
+		{"nothing new", fact("fine", `,"certainty":0.5`), "", event(2, "", `,"factCount":1`) + `,"statementsAffected":0,"verificationStatus":"Verified"}`},
+		{"held", fact("doubtful", ""), "", event(3, "", `,"factCount":1,"proposalId":"<uuid>"`) + `,"statementsAffected":0,"verificationStatus":"Pending Review","verificationDetails":"somebody has to look at it","proposalId":"<uuid>"}`},
 		{"rejected", fact("unlikely", ""), "",
 			`"error":{"code":-32013,"message":"Constraint Violation: nothing is unlikely","data":{"reason":"CONSTRAINT_VIOLATION","domain":"koine","hint":"Nothing was published. Correct the message or its facts, or leave them out.","verificationStatus":"Rejected - Constraint Violation"}}`},
 		{"a violation", fact("forbidden", ""), "",
@@ -63,7 +63,7 @@ func TestMessagesWithFacts(t *testing.T) {
 		{"a patch that is none", fact("x", "") + `,{"op":"upsert"}`, "", wrong("patches[1].op", `"detail":"must be add, remove or replace, not \"upsert\""`)},
 		{"a literal with a type", strings.Replace(fact("x", ""), `"value":"x"`, `"value":"x","type":"xsd:integer"`, 1), "", wrong("patches[0].statement.object.type", `*`)},
 		{"validity the wrong way", fact("x", `,"validFrom":"2026-01-02T00:00:00Z","validTo":"2026-01-01T00:00:00Z"`), "", wrong("patches[0].statement.validTo", "*")},
-		{"no facts", "", "", event(4, "") + "}"},
+		{"no facts", "", "", event(4, "", "") + "}"},
 	} {
 		got, want := publish(row.patches, row.more), "200 application/json\n"+`{"jsonrpc":"2.0","id":1,`+row.want+"}\n"
 		if before, rest, any := strings.Cut(want, "*"); any {

@@ -134,6 +134,9 @@ func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) er
 		}
 	}
 	placed := m.address()
+	if m.FactCount > 0 {
+		placed = append(placed, statement{propFactCount, kg.Integer(int64(m.FactCount))})
+	}
 	if m.ProposalID != "" {
 		placed = append(placed, statement{propProposal, kg.String(m.ProposalID)})
 	}

@@ -30,6 +30,8 @@ type Message struct {
 	Retracts, RetractedBy MessageID
 	// Withheld says why the content is not shown; "" where it is.
 	Withheld Withheld
+	// FactCount is how many patches were published with it, whatever became of them.
+	FactCount int
 	// ProposalID names the proposal that the facts of the message wait in.
 	ProposalID string
 	// Private tells that only the author and the recipients read the content.
@@ -70,6 +72,8 @@ func (m *Message) take(property, object kg.Term) error {
 		}
 	case propAnswered:
 		m.Answered = messageOf(object)
+	case propFactCount:
+		m.FactCount = int(integer(object))
 	case propProposal:
 		m.ProposalID = object.Value()
 	case propRetracts:

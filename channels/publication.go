@@ -32,6 +32,16 @@ type Publication struct {
 	Justification, TaskID, SessionID string
 }
 
+// said counts the patches that its author gave.
+func (p *Publication) said() (n int) {
+	for i := range p.Patches {
+		if i >= len(p.Implied) || !p.Implied[i] {
+			n++
+		}
+	}
+	return n
+}
+
 // message checks a publication and makes a message of it, without a place in a
 // channel.
 func (p *Publication) message(author kg.AgentID) (*Message, error) {

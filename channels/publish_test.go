@@ -248,11 +248,11 @@ func TestFacts(t *testing.T) {
 	v.verdict = kg.Verdict{Outcome: kg.Held, Reason: "look", Hold: &kg.Hold{}}
 	p := channels.Publication{Channel: private.ID, Parts: text("look"), Patches: []kg.Patch{fact}, IdempotencyKey: "k"}
 	r, err = s.Publish(within(t), as("bob"), p)
-	if err != nil || r.Message == nil || r.Message.Sequence != 2 || r.Message.ProposalID != "p1" || r.Verdict.Outcome != kg.Held || len(h.held) != 1 || len(h.held[0].Patches) != 1 {
+	if err != nil || r.Message == nil || r.Message.Sequence != 2 || r.Message.FactCount != 1 || r.Message.ProposalID != "p1" || r.Verdict.Outcome != kg.Held || len(h.held) != 1 || len(h.held[0].Patches) != 1 {
 		t.Fatalf("held: %+v, %v", r, err)
 	}
 	page, _, err := s.History(within(t), as("ann"), private.ID, channels.HistoryQuery{SinceSequence: at(1)})
-	if err != nil || len(page) != 1 || page[0].ProposalID != "p1" {
+	if err != nil || len(page) != 1 || page[0].ProposalID != "p1" || page[0].FactCount != 1 {
 		t.Errorf("history: %+v, %v", page, err)
 	}
 	if again, err := s.Publish(within(t), as("bob"), p); err != nil || !again.Replayed || again.Message.ID != r.Message.ID || again.Verdict.Outcome != kg.Held || len(h.held) != 1 {

@@ -75,7 +75,7 @@ func (s *Service) checked(by Caller, p Publication) (*publishing, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.ID = MessageID(id)
+	m.ID, m.FactCount = MessageID(id), p.said()
 	return &publishing{service: s, author: author, by: by, reader: by.reader(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, direct: p.To}, nil
 }
 

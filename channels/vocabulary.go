@@ -85,6 +85,7 @@ var (
 	propRetracts    = own("retracts")    // the message that this one takes back
 	propRetractedBy = own("retractedBy") // the message that took this one back
 	propEvicted     = kg.Evicted         // its content is no longer kept
+	propFactCount   = own("factCount")   // how many patches came with it; absent for none
 	propProposal    = own("proposal")    // that its facts became
 	propPayload     = own("payload")     // the graph with what only some may read of it
 )

@@ -31,8 +31,11 @@ type Message struct {
 	ExpiresAt      int64             `json:"expiresAt"`
 	ReplyToID      string            `json:"replyToId"`
 	ThreadID       string            `json:"threadId"`
-	Retracts       string            `json:"retracts"` // the message that this one takes back
-	Withheld       string            `json:"withheld"` // why it has no parts: retracted, expired, addressed, evicted
+	Retracts       string            `json:"retracts"`   // the message that this one takes back
+	FactCount      int               `json:"factCount"`  // how many patches were published with it
+	ProposalID     string            `json:"proposalId"` // that they were held in
+	AnsweredBy     string            `json:"answeredBy"` // the first response to a request, if there was one when it was read
+	Withheld       string            `json:"withheld"`   // why it has no parts: retracted, expired, addressed, evicted
 	// Raw is all that the server sent.
 	Raw json.RawMessage `json:"-"`
 }

@@ -139,9 +139,9 @@ func TestChannelFields(t *testing.T) {
 			`"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}],`+
 			`"metadata":{"a":1},"version":1,"messageCount":2,"factsGraph":"urn:koine:facts:`+id+`","maxMembers":null,`+
 			`"rights":{"discover":"MEMBERS","join":"OWNERS","read":"MEMBERS","post":"MEMBERS","manage":"MODERATORS"}}}`)
-	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId proposalId proposal { id } revision private withheld retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
+	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheld retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
 		`{"message":{"channelId":"`+id+`","channel":{"name":"lab"},"sequence":1,"author":"agent://ann","parts":[{"text":"hello","type":"text"}],"text":"hello","metadata":{"b":[1.5]},`+
-			`"artifactRefs":["a1"],"idempotencyKey":"k","messageType":"NOTIFY","contentType":"TEXT","format":"markdown","tags":["x","y"],"recipient":null,"recipients":[],"correlationId":null,"expiresAt":null,"replyToId":null,"threadId":"t","proposalId":null,"proposal":null,"revision":2,`+
+			`"artifactRefs":["a1"],"idempotencyKey":"k","messageType":"NOTIFY","contentType":"TEXT","format":"markdown","tags":["x","y"],"recipient":null,"recipients":[],"correlationId":null,"expiresAt":null,"replyToId":null,"threadId":"t","factCount":0,"proposalId":null,"proposal":null,"revision":2,`+
 			`"private":false,"withheld":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
 	c.want("what it replies to", c.told("ann", `{ message(id: "%s") { replyTo { text channel { messages { nodes { sequence } } } } } }`, second),
 		`{"message":{"replyTo":{"text":"hello","channel":{"messages":{"nodes":[{"sequence":1},{"sequence":2}]}}}}}`)
@@ -328,12 +328,12 @@ func TestChannelMutations(t *testing.T) {
 func TestPublishMessage(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
-	payload := ` { success replayed statementsAffected verificationStatus message { sequence text proposalId facts { subject { iri } predicate graph assertedBy } } } `
+	payload := ` { success replayed statementsAffected verificationStatus message { sequence text factCount proposalId facts { subject { iri } predicate graph assertedBy } } } `
 	fact := `patches: [{op: add, statement: {subject: {id: "ex:s", type: "ex:Thing"}, predicate: {id: "ex:p"}, object: {value: 1}}}]`
 	publish := `mutation { publishMessage(input: {channelId: "` + id + `", parts: [{text: "x"}], %s})` + payload + `}`
 	result := c.ask("ann", publish, `idempotencyKey: "k", `+fact)
 	own := `"graph":"urn:koine:facts:` + id + `","assertedBy":["agent://ann"]}`
-	c.want("with facts", string(result.Data), `{"publishMessage":{"success":true,"replayed":false,"statementsAffected":2,"verificationStatus":"Verified","message":{"sequence":1,"text":"x","proposalId":null,"facts":[`+
+	c.want("with facts", string(result.Data), `{"publishMessage":{"success":true,"replayed":false,"statementsAffected":2,"verificationStatus":"Verified","message":{"sequence":1,"text":"x","factCount":1,"proposalId":null,"facts":[`+
 		`{"subject":{"iri":"https://example.org/s"},"predicate":"https://example.org/p",`+own+`,{"subject":{"iri":"https://example.org/s"},"predicate":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type",`+own+`]}}}`)
 	if result.Position != c.store.Head() {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())

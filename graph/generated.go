@@ -3531,6 +3531,8 @@ type Message {
     "How many at most: 25 if not said, 1000 at the most."
     first: Int
   ): [Statement!]
+  "How many patches were published with it, whatever became of them."
+  factCount: Int!
   "The id of the proposal in which what it asserts was held."
   proposalId: ID
   "That proposal. Null when there is none that you may read."
@@ -6029,6 +6031,8 @@ func (ec *executionContext) childFields_Message(ctx context.Context, field graph
 		return ec.fieldContext_Message_replies(ctx, field)
 	case "facts":
 		return ec.fieldContext_Message_facts(ctx, field)
+	case "factCount":
+		return ec.fieldContext_Message_factCount(ctx, field)
 	case "proposalId":
 		return ec.fieldContext_Message_proposalId(ctx, field)
 	case "proposal":
@@ -19133,6 +19137,29 @@ func (ec *executionContext) fieldContext_Message_facts(ctx context.Context, fiel
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Message_factCount(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_factCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FactCount(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_factCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Message_proposalId(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
@@ -41812,6 +41839,11 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "factCount":
+			out.Values[i] = ec._Message_factCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "proposalId":
 			out.Values[i] = ec._Message_proposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {

@@ -158,6 +158,9 @@ func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
 // ThreadID is the thread that it belongs to.
 func (m *Message) ThreadID() *string { return some(m.of.Thread) }
 
+// FactCount is how many patches came with it.
+func (m *Message) FactCount() int { return m.of.FactCount }
+
 // ProposalID names the proposal of its facts.
 func (m *Message) ProposalID() *string { return some(m.of.ProposalID) }
 

@@ -31,7 +31,7 @@ Examples:
 // inboxMessages has what a line shows, and what one wants to know to answer.
 const inboxMessages = `query($first: Int, $after: Position) { inbox(first: $first, after: $after) { nodes {
   id channelId sequence time author text parts withheld retracts { sequence } messageType contentType format tags metadata
-  recipient recipients correlationId expiresAt replyToId threadId receiptStatus } position hasNextPage } }`
+  recipient recipients correlationId expiresAt replyToId threadId factCount proposalId receiptStatus } position hasNextPage } }`
 
 // inboxPage is what is read at once.
 type inboxPage struct {
@@ -64,7 +64,7 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		for _, raw := range page.Inbox.Nodes {
-			if err := c.print(t, raw); err != nil {
+			if err := c.print(ctx, t, server, raw); err != nil {
 				return err
 			}
 		}
@@ -77,11 +77,12 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	}
 }
 
-func (c *channelInbox) print(t terminal, raw json.RawMessage) error {
+func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, raw json.RawMessage) error {
 	if c.JSON {
 		return printJSON(t.out, raw, true)
 	}
 	var m struct {
+		ID          string
 		ChannelID   string
 		Sequence    int64
 		Time        time.Time
@@ -91,17 +92,20 @@ func (c *channelInbox) print(t terminal, raw json.RawMessage) error {
 		Retracts    struct{ Sequence int64 }
 		MessageType string
 		Recipient   string
+		FactCount   int
+		ProposalID  string
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("the server's message: %w", err)
 	}
 	line := &client.Message{
+		ID: m.ID, FactCount: m.FactCount, ProposalID: m.ProposalID,
 		Sequence: m.Sequence, Timestamp: m.Time.UnixMilli(), Author: m.Author, Parts: m.Parts,
 		Withheld: strings.ToLower(m.Withheld), Type: strings.ToLower(m.MessageType), Recipient: m.Recipient,
 	}
 	if m.Retracts.Sequence > 0 {
 		line.Retracts = fmt.Sprint(m.Retracts.Sequence)
 	}
-	_, err := fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(line))
+	_, err := fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(line, factsNote(ctx, server, line)))
 	return err
 }

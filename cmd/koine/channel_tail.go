@@ -19,7 +19,7 @@ type tailChannel struct {
 
 // Help is shown by --help.
 func (tailChannel) Help() string {
-	return `When a connection is lost that worked, it is made again and goes on where it was: no message is missed or seen twice. End it with Ctrl-C; the last line tells where to go on with --since.
+	return `A line is as in koine channel history. When a connection is lost that worked, it is made again and goes on where it was: no message is missed or seen twice. End it with Ctrl-C; the last line tells where to go on with --since.
 
 Examples:
   koine channel tail lab

@@ -13,9 +13,9 @@ import (
 	"koine/client"
 )
 
-// messageLine is a message for people: number, time, author, and what was said. Lines
-// of a text behind its first are indented.
-func messageLine(m *client.Message) string {
+// messageLine is a message for people: number, time, author, notes about it, and what was
+// said. Lines of a text behind its first are indented.
+func messageLine(m *client.Message, notes ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s  %s", m.Sequence, atMilli(m.Timestamp), m.Author)
 	if m.Type != "" {
@@ -29,6 +29,11 @@ func messageLine(m *client.Message) string {
 	}
 	if m.Withheld != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Withheld)
+	}
+	for _, note := range notes {
+		if note != "" {
+			fmt.Fprintf(&b, "  [%s]", note)
+		}
 	}
 	for _, part := range m.Parts {
 		b.WriteString("  ")
@@ -77,7 +82,7 @@ func printMessage(ctx context.Context, t terminal, server *client.Client, m *cli
 	if m.Retracts != "" {
 		m.Retracts = sequenceOf(ctx, server, m.Retracts)
 	}
-	_, err := fmt.Fprintln(t.out, messageLine(m))
+	_, err := fmt.Fprintln(t.out, messageLine(m, factsNote(ctx, server, m)))
 	return err
 }
 
@@ -92,6 +97,16 @@ type channelHistory struct {
 	Last   int      `help:"Only the last so many." placeholder:"N"`
 	Count  int      `help:"At most so many." placeholder:"N"`
 	JSON   bool     `help:"Print each message as JSON on a line."`
+}
+
+// Help is shown by --help.
+func (channelHistory) Help() string {
+	return `A line has the sequence, the time and the author, and what was said. ` + factsNoteHelp + `
+
+Examples:
+  koine channel history lab
+  koine channel history lab --last 20
+  koine channel history --to bob --json`
 }
 
 // Run prints a line for each message, the oldest first.
