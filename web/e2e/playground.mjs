@@ -15,6 +15,7 @@ await take(async () => {
   for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
   for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, counterpart(tab, tabs), agent);
   for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab);
+  await tabBar();
   await licences();
   await darkTheme();
   faults.check();
@@ -70,6 +71,42 @@ async function channels(tabs) {
   await run(list);
   await shown('Said in the lab');
   console.log('channels: listed once there are some, spoken in, followed');
+}
+
+/** All tabs can be reached in a wide and in a narrow window, and the active one is in sight. */
+async function tabBar() {
+  const press = (name) => page.evaluate((name) => document.querySelector(name)?.click(), name);
+  const [first, last, active] = [':first-child', ':last-child', '.graphiql-tab-active'].map((which) => `.graphiql-tab${which}`);
+  const inSight = (tab, arrow) =>
+    page.waitForFunction(([tab, arrow]) => {
+      document.querySelector(arrow)?.click(); // does nothing at the end of the bar
+      const outer = document.querySelector('.graphiql-tabs').getBoundingClientRect();
+      const inner = document.querySelector(tab).getBoundingClientRect();
+      return inner.left > outer.left - 1 && inner.right < outer.right + 1;
+    }, [tab, arrow], { polling: 200 }).catch((cause) => {
+      throw new Error(`${tab} is out of sight, ${arrow ?? 'without an arrow'}`, { cause });
+    });
+  for (const width of [1280, 420]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const tab of [last, first]) {
+      await press(`${tab} .graphiql-tab-button`); // a click of the mouse would scroll there before
+      await page.locator(`${tab}${active}`).waitFor();
+      await inSight(active);
+      await screenshot(`tabs-${width}-${tab === last ? 'last' : 'first'}`);
+    }
+    await page.getByRole('button', { name: 'Tabs before' }).and(page.locator(':disabled')).waitFor();
+    await inSight(last, '[aria-label="Tabs behind"]');
+    await inSight(first, '[aria-label="Tabs before"]');
+    await page.locator('.graphiql-tabs').hover();
+    await page.mouse.wheel(0, 10000);
+    await inSight(last);
+  }
+  await page.getByRole('button', { name: 'New tab' }).click();
+  await page.locator(active).getByText('<untitled>').waitFor();
+  await inSight(active);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await inSight(active);
+  console.log('tabs: in sight when they are chosen or opened');
 }
 
 async function licences() {

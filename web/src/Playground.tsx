@@ -6,6 +6,7 @@ import { Header } from './Header';
 import { KeyForm } from './KeyForm';
 import { NoticeBar } from './NoticeBar';
 import { SystemTheme } from './SystemTheme';
+import { TabArrows } from './TabArrows';
 import { defaultHeaders, exampleTabs } from './examples';
 import { fetcher } from './fetcher';
 import { setNotice } from './notice';
@@ -51,9 +52,9 @@ export function Playground({ known }: { known: boolean }) {
             defaultHeaders={headers}
             defaultEditorToolsVisibility="headers"
           >
-            {/* The name is in the header. */}
+            {/* The name is in the header; the place beside the tabs is free. */}
             <GraphiQL.Logo>
-              <span />
+              <TabArrows />
             </GraphiQL.Logo>
             <SystemTheme />
           </GraphiQL>
