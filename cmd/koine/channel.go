@@ -16,21 +16,22 @@ import (
 
 // channelCommand talks in the channels of a server.
 type channelCommand struct {
-	Create  createChannel  `cmd:"" help:"Make a channel, and print its id."`
-	Add     addMember      `cmd:"" help:"Take an agent into a channel, or give it another role there."`
-	Remove  removeMember   `cmd:"" help:"Take an agent out of a channel."`
-	Invite  inviteMember   `cmd:"" help:"Let an agent join a channel."`
-	Join    joinChannel    `cmd:"" help:"Become a member of a channel."`
-	Rename  renameChannel  `cmd:"" help:"Give a channel another name."`
-	Close   closeChannel   `cmd:"" help:"Let a channel take no message any more; it is read on."`
-	Delete  deleteChannel  `cmd:"" help:"Delete a channel for good: nobody reads it any more."`
-	List    listChannels   `cmd:"" help:"List the channels that one is a member of, and the public ones."`
-	History channelHistory `cmd:"" help:"Print what was said."`
-	Publish publishMessage `cmd:"" help:"Say something."`
-	Retract retractMessage `cmd:"" help:"Take back what was said, and its facts if you want."`
-	Ask     askInChannel   `cmd:"" help:"Ask something, and print the response."`
-	Inbox   channelInbox   `cmd:"" help:"Print what others wrote to you, in all channels."`
-	Tail    tailChannel    `cmd:"" help:"Print what is said, as it is said."`
+	Create      createChannel      `cmd:"" help:"Make a channel, and print its id."`
+	Add         addMember          `cmd:"" help:"Take an agent into a channel, or give it another role there."`
+	Remove      removeMember       `cmd:"" help:"Take an agent out of a channel."`
+	Invite      inviteMember       `cmd:"" help:"Let an agent join a channel."`
+	Join        joinChannel        `cmd:"" help:"Become a member of a channel."`
+	Rename      renameChannel      `cmd:"" help:"Give a channel another name."`
+	Close       closeChannel       `cmd:"" help:"Let a channel take no message any more; it is read on."`
+	Delete      deleteChannel      `cmd:"" help:"Delete a channel for good: nobody reads it any more."`
+	List        listChannels       `cmd:"" help:"List the channels that one is a member of, and the public ones."`
+	History     channelHistory     `cmd:"" help:"Print what was said."`
+	Publish     publishMessage     `cmd:"" help:"Say something."`
+	Retract     retractMessage     `cmd:"" help:"Take back what was said, and its facts if you want."`
+	Ask         askInChannel       `cmd:"" help:"Ask something, and print the response."`
+	Inbox       channelInbox       `cmd:"" help:"Print what others wrote to you, in all channels."`
+	Acknowledge acknowledgeMessage `cmd:"" help:"Say that what is for you was read, or arrived."`
+	Tail        tailChannel        `cmd:"" help:"Print what is said, as it is said."`
 }
 
 // Help is shown by --help.
@@ -47,6 +48,7 @@ Examples (with koine serve --demo):
   koine channel history --to ann --as bob
   koine channel ask --to bob 'Was it dry?' --as ann
   koine channel inbox --as bob
+  koine channel acknowledge lab 3 --as bob
   koine channel retract lab 1 --as ann
   koine channel close lab --as ann`
 }

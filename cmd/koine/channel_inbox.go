@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"koine/client"
 )
@@ -16,27 +13,26 @@ type channelInbox struct {
 	onServer
 	From  string `help:"Only what came behind this position." placeholder:"POSITION"`
 	Count int    `help:"At most so many." placeholder:"N"`
-	JSON  bool   `help:"Print each message as JSON, as GraphQL has it, on a line."`
+	JSON  bool   `help:"Print each message as JSON on a line."`
 }
 
 // Help is shown by --help.
 func (channelInbox) Help() string {
-	return `It prints what others wrote to you or to a role of yours, in all channels that you may read, and what they wrote to everybody where you are a member, the oldest first. The last line tells where to go on with --from.
+	return `It prints what others wrote to you or to a role of yours, in all channels that you may read, and what they wrote to everybody where you are a member, the oldest first. A line begins with the id of the channel, and goes on as in koine channel history. A request is [open] until it is [answered], by whomever, or expired; [read] is what you said so of with koine channel acknowledge. The last line tells where to go on with --from.
+
+With --json a message has the form that it has in koine channel history --json, and receiptStatus: pending, delivered, read or expired.
 
 Examples:
   koine channel inbox
-  koine channel inbox --json | jq -r 'select(.messageType == "REQUEST") | .text'`
+  koine channel inbox --json | jq -r 'select(.messageType == "request" and .answeredBy == null) | .id'`
 }
 
-// inboxMessages has what a line shows, and what one wants to know to answer.
-const inboxMessages = `query($first: Int, $after: Position) { inbox(first: $first, after: $after) { nodes {
-  id channelId sequence time author text parts withheld retracts { sequence } messageType contentType format tags metadata
-  recipient recipients correlationId expiresAt replyToId threadId factCount proposalId receiptStatus } position hasNextPage } }`
+const inboxMessages = `query($first: Int, $after: Position) { inbox(first: $first, after: $after) { nodes { ...message receiptStatus } position hasNextPage } } ` + messageFields
 
 // inboxPage is what is read at once.
 type inboxPage struct {
 	Inbox struct {
-		Nodes       []json.RawMessage
+		Nodes       []*graphQLMessage
 		Position    string
 		HasNextPage bool
 	}
@@ -63,8 +59,8 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 		if err := server.GraphQL(ctx, inboxMessages, ask, &page); err != nil {
 			return err
 		}
-		for _, raw := range page.Inbox.Nodes {
-			if err := c.print(ctx, t, server, raw); err != nil {
+		for _, m := range page.Inbox.Nodes {
+			if err := c.print(ctx, t, server, m); err != nil {
 				return err
 			}
 		}
@@ -77,35 +73,35 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	}
 }
 
-func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, raw json.RawMessage) error {
+func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, from *graphQLMessage) error {
+	m, err := from.message()
+	if err != nil {
+		return err
+	}
 	if c.JSON {
-		return printJSON(t.out, raw, true)
+		return printJSON(t.out, m.Raw, true)
 	}
-	var m struct {
-		ID          string
-		ChannelID   string
-		Sequence    int64
-		Time        time.Time
-		Author      string
-		Parts       []json.RawMessage
-		Withheld    string
-		Retracts    struct{ Sequence int64 }
-		MessageType string
-		Recipient   string
-		FactCount   int
-		ProposalID  string
+	if m.Retracts != "" {
+		m.Retracts = fmt.Sprint(from.Retracts.Sequence)
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("the server's message: %w", err)
+	read := ""
+	if from.ReceiptStatus == "READ" {
+		read = "read"
 	}
-	line := &client.Message{
-		ID: m.ID, FactCount: m.FactCount, ProposalID: m.ProposalID,
-		Sequence: m.Sequence, Timestamp: m.Time.UnixMilli(), Author: m.Author, Parts: m.Parts,
-		Withheld: strings.ToLower(m.Withheld), Type: strings.ToLower(m.MessageType), Recipient: m.Recipient,
-	}
-	if m.Retracts.Sequence > 0 {
-		line.Retracts = fmt.Sprint(m.Retracts.Sequence)
-	}
-	_, err := fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(line, factsNote(ctx, server, line)))
+	_, err = fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(m, requestNote(from), read, factsNote(ctx, server, m)))
 	return err
+}
+
+// requestNote says whether a request waits for a response, where its line does not yet;
+// "" of what is no request.
+func requestNote(m *graphQLMessage) string {
+	switch {
+	case m.MessageType != "REQUEST" || m.Withheld != "":
+		return ""
+	case m.AnsweredBy.ID != "":
+		return "answered"
+	case m.ReceiptStatus == "EXPIRED": // its channel was closed
+		return "expired"
+	}
+	return "open"
 }

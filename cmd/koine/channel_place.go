@@ -32,6 +32,37 @@ func (in channelPlace) find(ctx context.Context, server *client.Client, text str
 	return find(ctx, server, in.Scope, text, openOnes)
 }
 
+// oneMessage names a message of which something becomes.
+type oneMessage struct {
+	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
+	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
+	onServer
+	channelPlace
+}
+
+// place reaches the server, and gives the id of the channel.
+func (c *oneMessage) place(ctx context.Context) (server *client.Client, id string, err error) {
+	channel := c.Channel
+	switch {
+	case c.message() == "":
+		return nil, "", usageError{errors.New("say which message, by its sequence or id")}
+	case c.Message == "":
+		channel = ""
+	}
+	if server, err = c.open(ctx); err == nil {
+		id, err = c.find(ctx, server, channel)
+	}
+	return server, id, err
+}
+
+// message is the one that was named: with --to alone it is the first argument.
+func (c *oneMessage) message() string {
+	if c.To != "" && c.Message == "" {
+		return c.Channel
+	}
+	return c.Message
+}
+
 // direct is the id of the channel of the caller and another agent.
 func direct(ctx context.Context, server *client.Client, other string) (id string, err error) {
 	var answer struct {
@@ -56,6 +87,21 @@ func sequenceOf(ctx context.Context, server *client.Client, id string) string {
 		return id
 	}
 	return fmt.Sprint(answer.Message.Sequence)
+}
+
+// sequenceAt is the sequence of the message of the channel that has the id.
+func sequenceAt(ctx context.Context, server *client.Client, channel, id string) (int64, error) {
+	var answer struct {
+		Message struct {
+			ChannelID string
+			Sequence  int64
+		}
+	}
+	err := server.GraphQL(ctx, `query($id: ID!) { message(id: $id) { channelId sequence } }`, map[string]any{"id": id}, &answer)
+	if err == nil && answer.Message.ChannelID != channel {
+		err = exitError{fmt.Errorf("there is no message %s in the channel", printable(id)), exitRefused}
+	}
+	return answer.Message.Sequence, err
 }
 
 // sequenceIn is the sequence that names a message, unless the text is an id.

@@ -11,10 +11,7 @@ import (
 
 // retractMessage takes back what was said.
 type retractMessage struct {
-	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
-	onServer
-	channelPlace
+	oneMessage
 	Reason string `help:"Why, for those who read the channel." placeholder:"TEXT"`
 	Facts  bool   `help:"Withdraw what it asserted as well, as far as that stands and you may."`
 	DryRun bool   `help:"Only tell what would become of it; change nothing."`
@@ -53,22 +50,12 @@ type retracted struct {
 
 // Run takes it back, or tells what would become of it.
 func (c *retractMessage) Run(ctx context.Context, t terminal) error {
-	channel, message := c.Channel, c.Message
-	if c.To != "" && message == "" {
-		channel, message = "", channel // the first argument, where no channel is one
-	}
-	if message == "" {
-		return usageError{errors.New("say which message, by its sequence or id")}
-	}
-	server, err := c.open(ctx)
+	server, id, err := c.place(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := c.find(ctx, server, channel)
+	message, err := messageNamed(ctx, server, id, c.message())
 	if err != nil {
-		return err
-	}
-	if message, err = messageNamed(ctx, server, id, message); err != nil {
 		return err
 	}
 	answer, err := c.retract(ctx, server, id, message)

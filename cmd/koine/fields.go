@@ -25,6 +25,7 @@ var saidBy = map[string][]string{
 	"memberPolicy":             {"members-by"},
 	"members":                  {"member"},
 	"messageId":                {"message"},
+	"messageIds":               {"message"},
 	"messageType":              {"type"},
 	"object.language":          {"language"},
 	"object.type":              {"type"},
@@ -41,6 +42,7 @@ var saidBy = map[string][]string{
 	"subscriptionQuery":        {"subscription"},
 	"tags":                     {"tag"},
 	"threadId":                 {"thread"},
+	"upToSequence":             {"message"},
 }
 
 var (

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"koine/client"
+)
+
+// acknowledgeMessage says what became of a message at its recipient.
+type acknowledgeMessage struct {
+	oneMessage
+	Delivered bool `help:"It arrived, and was not read yet."`
+	UpTo      bool `help:"With it all before it that is for you."`
+}
+
+// Help is shown by --help.
+func (acknowledgeMessage) Help() string {
+	return `A message that is for you was read, or with --delivered only arrived: koine channel inbox shows what was read, and those who read the channel see it in GraphQL (Message.receipts). Nothing says so by itself. What was read stays so; what has expired cannot be acknowledged any more, nor anything in a channel that was closed.
+
+It prints the id of the channel. What was read is written down then; what arrived is up to a second later.
+
+Examples:
+  koine channel acknowledge lab 7
+  koine channel acknowledge lab 7 --up-to
+  koine channel acknowledge --to bob 2 --delivered`
+}
+
+// Run says so, and prints the id of the channel.
+func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
+	server, id, err := c.place(ctx)
+	if err != nil {
+		return err
+	}
+	input := map[string]any{"channelId": id, "status": "READ"}
+	if c.Delivered {
+		input["status"] = "DELIVERED"
+	}
+	if err := c.which(ctx, server, id, input); err != nil {
+		return err
+	}
+	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { id } }`
+	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
+
+// which says which messages are meant.
+func (c *acknowledgeMessage) which(ctx context.Context, server *client.Client, channel string, input map[string]any) (err error) {
+	n, ok := sequenceIn(c.message())
+	switch {
+	case c.UpTo && ok:
+		input["upToSequence"] = n
+	case c.UpTo:
+		input["upToSequence"], err = sequenceAt(ctx, server, channel, c.message())
+	default:
+		var id string
+		id, err = messageNamed(ctx, server, channel, c.message())
+		input["messageIds"] = []string{id}
+	}
+	return err
+}
