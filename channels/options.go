@@ -82,9 +82,9 @@ type Options struct {
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now when nil
 	// TakeBack withdraws the proposal that a message's facts wait in, in the commit that
-	// retracts the message, unless it has ended (review.Service.TakeBack). Nil leaves
-	// proposals alone.
-	TakeBack func(tx *kg.Tx, proposal, why string) error
+	// retracts the message, unless it has ended (review.Service.TakeBack), and tells
+	// whether it did. Nil leaves proposals alone.
+	TakeBack func(tx *kg.Tx, proposal, why string) (taken bool, err error)
 
 	// MaxBars bounds who is banned or muted in a channel, and in the server;
 	// MaxInvitations who is invited to a channel and has not answered.
@@ -122,7 +122,7 @@ func (o Options) withDefaults() Options {
 		o.Agents = func(func(kg.AgentID) bool) {}
 	}
 	if o.TakeBack == nil {
-		o.TakeBack = func(*kg.Tx, string, string) error { return nil }
+		o.TakeBack = func(*kg.Tx, string, string) (bool, error) { return false, nil }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

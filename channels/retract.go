@@ -37,8 +37,11 @@ type RetractionReceipt struct {
 	// Kept counts those that stand as they were made and stay: the caller may not read
 	// them, or not write where they are. In the channel's own facts that is so only where
 	// the withdrawing waits for review, since a proposal is made in its author's name.
-	Kept   int
-	DryRun bool
+	Kept int
+	// TakenBack is the proposal that the facts of the message waited in: it was, or would
+	// be, withdrawn with the message. "" where none waited.
+	TakenBack string
+	DryRun    bool
 }
 
 // Retract takes a message back: a message of its own says so, and the content of
@@ -124,7 +127,7 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, DryRun: r.DryRun}
+	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, TakenBack: t.takenBack, DryRun: r.DryRun}
 	if out.Replayed && len(t.withdrawn) > 0 {
 		out.Verdict = receipt.Verdict
 	}
@@ -150,11 +153,12 @@ type retracting struct {
 	withdrawn []kg.Patch
 	lent      []kg.Patch // those of them that the caller could not write itself
 	kept      int
+	takenBack string // the proposal that went with it
 }
 
 // make retracts the message and withdraws its facts.
 func (t *retracting) make(tx *kg.Tx) error {
-	t.withdrawn, t.lent, t.kept = nil, nil, 0
+	t.withdrawn, t.lent, t.kept, t.takenBack = nil, nil, 0, ""
 	if _, err := t.publish(tx, ""); err != nil {
 		return err
 	}
@@ -227,8 +231,12 @@ func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 		return nil, kg.Errorf(kg.CodeInvalid, "a retraction is not retracted").At("messageId")
 	}
 	if target.ProposalID != "" {
-		if err := t.service.options.TakeBack(tx, target.ProposalID, "its message was retracted"); err != nil {
+		taken, err := t.service.options.TakeBack(tx, target.ProposalID, "its message was retracted")
+		if err != nil {
 			return nil, err
+		}
+		if t.takenBack = ""; taken {
+			t.takenBack = target.ProposalID
 		}
 	}
 	if target.RetractedBy != "" {

@@ -32,7 +32,7 @@ func newConversing(t testing.TB, limits graph.Limits) *conversing {
 func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *conversing {
 	t.Helper()
 	var reviews *review.Service
-	o.TakeBack = func(tx *kg.Tx, proposal, why string) error { return reviews.TakeBack(tx, proposal, why) }
+	o.TakeBack = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.TakeBack(tx, proposal, why) }
 	service := channels.New(o)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		reviews = review.New(review.Options{Clock: o.Clock})

@@ -4285,6 +4285,8 @@ type RetractMessagePayload {
   verificationDetails: String
   "The proposal in which the withdrawing waits for review."
   proposalId: ID
+  "The proposal in which what it asserted waited for review: it was withdrawn with the message, or would be. Null where none waited."
+  withdrawnProposalId: ID
 }
 
 "What you got of a channel. Either ` + "`" + `upToSequence` + "`" + ` or ` + "`" + `messageIds` + "`" + `."
@@ -6365,6 +6367,8 @@ func (ec *executionContext) childFields_RetractMessagePayload(ctx context.Contex
 		return ec.fieldContext_RetractMessagePayload_verificationDetails(ctx, field)
 	case "proposalId":
 		return ec.fieldContext_RetractMessagePayload_proposalId(ctx, field)
+	case "withdrawnProposalId":
+		return ec.fieldContext_RetractMessagePayload_withdrawnProposalId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RetractMessagePayload", field.Name)
 }
@@ -25642,6 +25646,29 @@ func (ec *executionContext) fieldContext_RetractMessagePayload_proposalId(_ cont
 	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _RetractMessagePayload_withdrawnProposalId(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetractMessagePayload_withdrawnProposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WithdrawnProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RetractMessagePayload_withdrawnProposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _RevertCommitPayload_success(ctx context.Context, field graphql.CollectedField, obj *RevertCommitPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -44466,6 +44493,11 @@ func (ec *executionContext) _RetractMessagePayload(ctx context.Context, sel ast.
 			}
 		case "proposalId":
 			out.Values[i] = ec._RetractMessagePayload_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "withdrawnProposalId":
+			out.Values[i] = ec._RetractMessagePayload_withdrawnProposalId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

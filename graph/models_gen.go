@@ -1867,6 +1867,8 @@ type RetractMessagePayload struct {
 	VerificationDetails *string `json:"verificationDetails"`
 	// The proposal in which the withdrawing waits for review.
 	ProposalID *string `json:"proposalId"`
+	// The proposal in which what it asserted waited for review: it was withdrawn with the message, or would be. Null where none waited.
+	WithdrawnProposalID *string `json:"withdrawnProposalId"`
 }
 
 // What `revertCommit` takes.

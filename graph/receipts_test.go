@@ -256,7 +256,11 @@ func TestRetractPending(t *testing.T) {
 		said := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { proposalId message { id } } }`, id)
 		message := strings.Split(said, `"id":"`)[1][:len(nowhere)]
 		proposal := strings.Split(said, `"proposalId":"`)[1][:len(nowhere)]
-		c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t}) { success kept } }`, id, message, facts)
+		for _, dry := range []bool{true, false} {
+			c.want("taken back", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t, dryRun: %t}) { success kept withdrawn withdrawnProposalId } }`, id, message, facts, dry),
+				`{"retractMessage":{"success":true,"kept":0,"withdrawn":[],"withdrawnProposalId":"`+proposal+`"}}`)
+		}
+		c.want("again", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t}) { replayed withdrawnProposalId } }`, id, message, facts), `{"retractMessage":{"replayed":true,"withdrawnProposalId":null}}`)
 		for _, who := range []string{"rob", "rae"} {
 			req := operation.Request{Query: `mutation { reviewProposal(id: "` + proposal + `", decision: APPROVE) { id } }`, Principal: kg.Principal{ID: kg.CanonicalAgent(who), Roles: []string{kg.RoleReviewer}, Method: "key"}}
 			if result := c.engine.Execute(t.Context(), req); len(result.Errors) != 1 {

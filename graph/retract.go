@@ -33,6 +33,7 @@ func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
 		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
 		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: shown.ProposalID,
+		WithdrawnProposalID: some(receipt.TakenBack),
 	}
 	for i := range receipt.Withdrawn {
 		p.Withdrawn[i] = patchJSON(&receipt.Withdrawn[i])

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"koine/client"
+	"koine/kg"
 )
 
 // retractMessage takes back what was said.
@@ -22,7 +23,7 @@ type retractMessage struct {
 func (retractMessage) Help() string {
 	return `A message of its own says that the message is taken back; its sequence and id are printed. The content of the other is not shown from then on. Its author may do so, and owners and moderators of the channel.
 
-With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON.
+Facts of it that still wait for review go with it, with --facts or without: their proposal is withdrawn. With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON.
 
 Examples:
   koine channel retract lab 7 --reason 'Wrong sample'
@@ -31,7 +32,7 @@ Examples:
 }
 
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
-  success message { id sequence } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId } }`
+  success message { id sequence } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } }`
 
 // retracted is what became of a retraction.
 type retracted struct {
@@ -46,6 +47,7 @@ type retracted struct {
 	VerificationStatus  string
 	VerificationDetails string
 	ProposalID          string
+	WithdrawnProposalID string
 }
 
 // Run takes it back, or tells what would become of it.
@@ -93,7 +95,9 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 	case became.Replayed:
 		t.sayf("It was taken back before.")
 	}
-	if c.Facts {
+	if became.WithdrawnProposalID != "" {
+		t.sayf("%s", became.waited(c.DryRun))
+	} else if c.Facts {
 		t.sayf("%s", printable(became.facts(c.DryRun)))
 	}
 	if c.DryRun {
@@ -108,13 +112,26 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 	return err
 }
 
+// waited says what becomes of facts that waited for review: they go with the message.
+func (r *retracted) waited(dryRun bool) string {
+	if dryRun {
+		return "facts: they wait as proposal " + r.WithdrawnProposalID + ", which would be withdrawn with the message; none stands"
+	}
+	return "facts: they waited as proposal " + r.WithdrawnProposalID + ", which was withdrawn with the message; none stood"
+}
+
 // facts says what became of the facts of the message, or would.
 func (r *retracted) facts(dryRun bool) string {
-	verb := "withdrawn"
-	if dryRun {
-		verb = "to be withdrawn"
+	held := r.VerificationStatus == kg.ReasonHeld
+	text := fmt.Sprintf("facts: %d withdrawn", len(r.Withdrawn))
+	switch {
+	case len(r.Withdrawn) == 0 && r.Kept == 0 && !held:
+		return "facts: none stands that it asserted, and nothing is withdrawn"
+	case held:
+		text = fmt.Sprintf("facts: %d to be withdrawn once that is approved", len(r.Withdrawn))
+	case dryRun:
+		text = fmt.Sprintf("facts: %d to be withdrawn", len(r.Withdrawn))
 	}
-	text := fmt.Sprintf("facts: %d %s", len(r.Withdrawn), verb)
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %d stay, which you may not withdraw", r.Kept)
 	}

@@ -15,8 +15,12 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 	}{
 		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "kept": 2, "verificationStatus": "Verified"}`,
 			exitOK, "3  m\n", "facts: 1 withdrawn, 2 stay, which you may not withdraw: Verified\n"},
-		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
-			exitOK, "3  m\n", "facts: 0 withdrawn, as proposal p: Pending Review\ntwo eyes\n"},
+		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
+			exitOK, "3  m\n", "facts: 1 to be withdrawn once that is approved, as proposal p: Pending Review\ntwo eyes\n"},
+		"they waited": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`,
+			exitOK, "3  m\n", "facts: they waited as proposal p, which was withdrawn with the message; none stood\n"},
+		"none stands": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
+			exitOK, "3  m\n", "facts: none stands that it asserted, and nothing is withdrawn\n"},
 		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
 			exitRefused, "", "koine: it was not taken back: Rejected - Policy\nfacts stay\n"},
 	} {
