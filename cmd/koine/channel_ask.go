@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"koine/client"
+	"koine/kg"
 )
 
 // askInChannel publishes a request and waits for the response.
@@ -19,7 +22,7 @@ type askInChannel struct {
 
 // Help is shown by --help.
 func (askInChannel) Help() string {
-	return `It prints the first response. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
+	return `It prints the first response. An agent that the server knows nothing of is told of at once, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
 
 Examples:
   koine channel ask --to bob 'Was it dry?'
@@ -49,6 +52,9 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	if p.IdempotencyKey == "" {
 		p.IdempotencyKey = uuid.NewString() // to wait on with
 	}
+	if whom := cmp.Or(c.Recipient, c.To); unknownAgent(ctx, server, whom) {
+		t.sayf("Nothing is known here of %s: no agent of the name is on record, and none has written anything. It may still come, or only listen; waiting for %s.", kg.CanonicalAgent(whom), c.Wait)
+	}
 	m, err := server.Ask(ctx, p, c.Wait)
 	switch {
 	case errors.Is(err, client.Unanswered):
@@ -60,4 +66,26 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 		return c.lost(err)
 	}
 	return printMessage(ctx, t, server, m, c.JSON)
+}
+
+// unknownAgent tells that the server has no record of the agent, and that it wrote nothing
+// as far as one may see: where callers are names only they have no record. It is false where
+// that cannot be told, and of a role, which stands for agents with a record.
+func unknownAgent(ctx context.Context, server *client.Client, whom string) bool {
+	if strings.HasPrefix(whom, "role:") {
+		return false
+	}
+	var answer struct {
+		Agent *struct{ ID string }
+		Audit struct{ Nodes []struct{ Actor string } }
+	}
+	const record = `query($agent: String!) { agent(id: $agent) { id } }`
+	if err := server.GraphQL(ctx, record, map[string]any{"agent": whom}, &answer); err != nil || answer.Agent != nil {
+		return false
+	}
+	const deeds = `query($agent: String!) { audit(actor: $agent, first: 1) { nodes { actor } } }`
+	if err := server.GraphQL(ctx, deeds, map[string]any{"agent": whom}, &answer); err != nil {
+		return errors.Is(err, client.PermissionDenied) // then callers are no mere names
+	}
+	return len(answer.Audit.Nodes) == 0
 }
