@@ -16,7 +16,7 @@ type retractMessage struct {
 	Reason string `help:"Why, for those who read the channel." placeholder:"TEXT"`
 	Facts  bool   `help:"Withdraw what it asserted as well, as far as that stands and you may."`
 	DryRun bool   `help:"Only tell what would become of it; change nothing."`
-	JSON   bool   `help:"Print the server's answer as JSON, as GraphQL has it."`
+	JSON   bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help is shown by --help.
@@ -25,6 +25,8 @@ func (retractMessage) Help() string {
 
 Facts of it that still wait for review go with it, with --facts or without: their proposal is withdrawn. With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON.
 
+With --json the message is the event, in the form that it has in koine channel history --json; the rest of the answer is as GraphQL has it (RetractMessagePayload).
+
 Examples:
   koine channel retract lab 7 --reason 'Wrong sample'
   koine channel retract lab 7 --facts --dry-run
@@ -32,18 +34,17 @@ Examples:
 }
 
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
-  success message { id sequence } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } }`
+  success message { ...message } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
 // retracted is what became of a retraction.
 type retracted struct {
-	Success bool
-	Message struct {
-		ID       string
-		Sequence int64
-	}
+	Success             bool
+	Message             *graphQLMessage
 	Replayed            bool
+	DryRun              bool
 	Withdrawn           []json.RawMessage
 	Kept                int
+	StatementsAffected  int64
 	VerificationStatus  string
 	VerificationDetails string
 	ProposalID          string
@@ -83,7 +84,7 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 		return fmt.Errorf("the server's answer: %w", err)
 	}
 	if c.JSON {
-		if err := printJSON(t.out, raw, true); err != nil {
+		if err := became.print(t); err != nil {
 			return err
 		}
 	}
@@ -110,6 +111,38 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 	}
 	_, err := fmt.Fprintf(t.out, "%d  %s\n", became.Message.Sequence, became.Message.ID)
 	return err
+}
+
+// print prints it as JSON, with the message as an event of the channel.
+func (r *retracted) print(t terminal) error {
+	out := struct {
+		Success             bool              `json:"success"`
+		Event               json.RawMessage   `json:"event,omitempty"`
+		Replayed            bool              `json:"replayed"`
+		DryRun              bool              `json:"dryRun"`
+		Withdrawn           []json.RawMessage `json:"withdrawn"`
+		Kept                int               `json:"kept"`
+		StatementsAffected  int64             `json:"statementsAffected"`
+		VerificationStatus  string            `json:"verificationStatus"`
+		VerificationDetails string            `json:"verificationDetails,omitempty"`
+		ProposalID          string            `json:"proposalId,omitempty"`
+		WithdrawnProposalID string            `json:"withdrawnProposalId,omitempty"`
+	}{
+		Success: r.Success, Replayed: r.Replayed, DryRun: r.DryRun, Withdrawn: r.Withdrawn, Kept: r.Kept, StatementsAffected: r.StatementsAffected,
+		VerificationStatus: r.VerificationStatus, VerificationDetails: r.VerificationDetails, ProposalID: r.ProposalID, WithdrawnProposalID: r.WithdrawnProposalID,
+	}
+	if r.Message != nil {
+		m, err := r.Message.message()
+		if err != nil {
+			return err
+		}
+		out.Event = m.Raw
+	}
+	text, err := jsonOf(out)
+	if err != nil {
+		return err
+	}
+	return printJSON(t.out, text, true)
 }
 
 // waited says what becomes of facts that waited for review: they go with the message.
