@@ -13,6 +13,19 @@ func (a Assertion) same(b Assertion) bool {
 	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
+// equalAssertions tells whether two lists are the same to the last part.
+func equalAssertions(a, b []Assertion) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Source != b[i].Source || !a[i].same(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
+			return false
+		}
+	}
+	return true
+}
+
 // plain tells whether it says no more than who asserts and when.
 func (a *Assertion) plain() bool {
 	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()

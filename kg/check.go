@@ -3,10 +3,13 @@ package kg
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"slices"
+	"hash/maphash"
+	"iter"
 	"strings"
 
+	"koine/kg/internal/extsort"
 	"koine/kg/internal/keys"
 )
 
@@ -20,6 +23,10 @@ type CheckOptions struct {
 	// Checkpoints has the checkpoint files read as well, and makes sure that one
 	// leads on to the log where its head was cut.
 	Checkpoints bool
+
+	// sortBytes and counted stand in for extsort.DefaultBytes and maxCounted; for
+	// tests of what lies beyond.
+	sortBytes, counted int
 }
 
 // DefaultMaxProblems is how many problems a check lists.
@@ -43,77 +50,141 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // Check verifies the checksums of Badger's files and then compares everything
 // that says the same thing twice: every order of the index with SPOG, both sides
 // of the dictionary, the counts, the last changes, the past, and all of it with
-// what the log says when it is applied to a model in memory, so that it takes
-// memory in proportion to the store. It reads one snapshot and may run beside
-// everything else. The error is of the reading itself; what is wrong with the
+// what the log says when it is applied. The memory it takes does not grow with the
+// store: what the log says is put in order in temporary files in the data directory
+// where it is more than extsort.DefaultBytes, up to 120 bytes for each change of a
+// statement, and nothing is left of them however the check ends. CodeDiskFull says
+// that they would take the room that updates need. It reads one snapshot and may run
+// beside everything else. The error is of the reading itself; what is wrong with the
 // store is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
+	setDefault(&o.counted, maxCounted)
 	p, err := s.pin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.unpin(p)
 	c := &checker{
-		ctx: ctx, s: s, kv: p.kv, pinned: p, head: p.head, options: o,
-		dict:   dictionary{kv: p.kv, cache: s.cache},
+		ctx: ctx, s: s, kv: p.kv, pinned: p, head: p.head, floor: s.floor(), options: o,
 		report: &CheckReport{Revision: p.head.revision},
-		states: make(map[IDQuad]string), past: make(map[pastKey]string),
-		last: make(map[subjectInGraph]Revision), counts: make(map[string]uint64),
+		seed:   maphash.MakeSeed(),
 	}
+	for _, d := range [...]*dictionary{&c.dict, &c.ids} {
+		cache, err := newTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))
+		if err != nil {
+			return nil, err
+		}
+		*d = dictionary{kv: p.kv, cache: cache}
+	}
+	c.numbers, c.counts = c.sorter(), newCounting(c.sorter(), o.counted)
+	if err := errors.Join(c.all(), c.close()); err != nil {
+		return nil, err
+	}
+	return c.report, nil
+}
+
+// minCheckCache is how many terms are remembered for a store that has fewer.
+const minCheckCache = 64
+
+// checker gathers what the index says of itself, then compares the log with it.
+type checker struct {
+	ctx    context.Context
+	s      *Store
+	kv     kv
+	pinned pinned
+	// dict is asked for terms and ids for ids, so that neither side of a dictionary
+	// that is damaged hides, in a cache, what the other lacks.
+	dict, ids dictionary
+
+	head    *head
+	floor   Revision // at least of what was taken away from the past that is read
+	options CheckOptions
+	report  *CheckReport
+	done    uint64
+	seed    maphash.Seed
+	sorters []*extsort.Sorter // to be closed
+
+	present keySums         // of the statements
+	past    keySums         // of the intervals of the past
+	kept    uint64          // of these, those that may still be read
+	numbers *extsort.Sorter // graph and number of what is numbered
+	counts  *counting       // by catalogue key, as counted here
+	lasts   uint64          // last changes
+}
+
+func (c *checker) all() error {
 	if c.tables(); !c.report.Clean() {
-		return c.report, nil // reading on is not safe
+		return nil // reading on is not safe
 	}
 	for _, part := range []func() error{
 		c.marker, c.dictionary, c.statements, c.orders, c.sequences, c.history, c.lastChanges, c.catalogue, c.log, c.checkpoints,
 	} {
 		if err := part(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c.report, nil
+	return nil
 }
 
-// checker gathers what the index says, then compares the log with it.
-type checker struct {
-	ctx     context.Context
-	s       *Store
-	kv      kv
-	pinned  pinned
-	dict    dictionary
-	head    *head
-	options CheckOptions
-	report  *CheckReport
-	done    uint64
-
-	states map[IDQuad]string // SPOG values
-	past   map[pastKey]string
-	kept   int // of past, those that may still be read
-	last   map[subjectInGraph]Revision
-	counts map[string]uint64 // by catalogue key, as counted here
+// sorter makes one that is closed with the check.
+func (c *checker) sorter() *extsort.Sorter {
+	s := extsort.New(c.ctx, extsort.Options{Dir: c.s.dir.path, Bytes: c.options.sortBytes, Room: c.room})
+	c.sorters = append(c.sorters, s)
+	return s
 }
 
-type pastKey struct {
-	quad     IDQuad
-	from, to uint64
+func (c *checker) close() (err error) {
+	for _, s := range c.sorters {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+// room refuses temporary files that would take what updates need.
+func (c *checker) room(bytes int64) error {
+	free, err := c.s.options.FreeBytes(c.s.dir.path)
+	if err == nil && free < c.s.options.ReserveBytes+uint64(bytes) {
+		err = Errorf(CodeDiskFull, "the check needs more room for temporary files in %s than there is beside the reserve", c.s.dir.path)
+	}
+	return err
 }
 
 func (c *checker) problem(format string, args ...any) {
+	c.problemOf(func() string { return fmt.Sprintf(format, args...) })
+}
+
+// problemOf is problem with a text that is made only where it is listed.
+func (c *checker) problemOf(text func() string) {
 	c.report.Total++
 	if len(c.report.Problems) < c.options.MaxProblems {
-		c.report.Problems = append(c.report.Problems, fmt.Sprintf(format, args...))
+		c.report.Problems = append(c.report.Problems, text())
 	}
 }
 
-// scan calls fn for every key of a prefix.
-func (c *checker) scan(part string, prefix []byte, fn func(key, value []byte)) error {
+// scan calls fn for every key of a prefix, until it fails.
+func (c *checker) scan(part string, prefix []byte, fn func(key, value []byte) error) error {
+	return c.walk(part, prefix, func(cur cursor) error {
+		var failed error
+		err := cur.value(func(v []byte) error {
+			failed = fn(cur.key(), v)
+			return nil
+		})
+		if err != nil {
+			c.problem("%s: key %x cannot be read: %v", part, cur.key(), err)
+		}
+		return failed
+	})
+}
+
+// walk is scan without the values.
+func (c *checker) walk(part string, prefix []byte, fn func(cur cursor) error) error {
 	cur := c.kv.scan(prefix)
 	defer cur.close()
 	c.done = 0
 	for ; cur.valid(); cur.next() {
-		err := cur.value(func(v []byte) error { fn(cur.key(), v); return nil })
-		if err != nil {
-			c.problem("%s: key %x cannot be read: %v", part, cur.key(), err)
+		if err := fn(cur); err != nil {
+			return err
 		}
 		if err := c.tick(part); err != nil {
 			return err
@@ -163,7 +234,7 @@ func (c *checker) marker() error {
 }
 
 func (c *checker) dictionary() error {
-	err := c.scan("terms by number", keys.NumberPrefix(), func(key, value []byte) {
+	err := c.scan("terms by number", keys.NumberPrefix(), func(key, value []byte) error {
 		c.report.Terms++
 		n, ok := keys.ParseNumber(key)
 		if !ok || n != c.report.Terms {
@@ -172,7 +243,7 @@ func (c *checker) dictionary() error {
 		t, err := parseTerm(value)
 		if err != nil {
 			c.problem("dictionary: term %d: %v", n, err)
-			return
+			return nil
 		}
 		if key := literalKindKey(t); key != nil {
 			if found, err := c.kv.get(key, func([]byte) error { return nil }); !found || err != nil {
@@ -192,6 +263,7 @@ func (c *checker) dictionary() error {
 		if !found || err != nil {
 			c.problem("dictionary: term %d has no way back: %v", n, err)
 		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -200,7 +272,10 @@ func (c *checker) dictionary() error {
 		c.problem("dictionary: %d terms, and the next number is %d", c.report.Terms, c.head.nextNumber)
 	}
 	var back uint64
-	err = c.scan("numbers by term", keys.TermPrefix(), func(_, _ []byte) { back++ })
+	err = c.scan("numbers by term", keys.TermPrefix(), func(_, _ []byte) error {
+		back++
+		return nil
+	})
 	if back != c.report.Terms {
 		c.problem("dictionary: %d terms by number, %d by text", c.report.Terms, back)
 	}
@@ -208,29 +283,40 @@ func (c *checker) dictionary() error {
 }
 
 func (c *checker) statements() error {
-	typeID, hasType, err := c.dict.id(IRI(RDFType))
+	typeID, hasType, err := c.ids.id(IRI(RDFType))
 	if err != nil {
 		return err
 	}
 	shared := sharedGraphs{dict: c.dict}
-	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) {
+	var number []byte
+	return c.scan("statements", []byte{byte(keys.SPOG)}, func(key, value []byte) error {
 		c.report.Statements++
 		q, ok := keys.SPOG.Parse(key)
 		if !ok {
 			c.problem("SPOG: key %x is malformed", key)
-			return
+			return nil
 		}
 		if _, err := parseState(value, c.dict.agent); err != nil {
 			c.problem("SPOG: %s: %v", c.show(q), err)
 		}
-		c.states[q] = string(value)
+		c.present.add(c.seed, q, key)
 		if is, err := shared.has(&q); err == nil && is && c.s.counted {
-			_ = sourceCounts(c.counts).add(value) // what cannot be read was told of above
+			c.counts.sources(value)
 		}
-		c.counts[string(keys.Predicate(q.Graph, q.Predicate))]++
+		if len(shared.known) > c.options.counted {
+			clear(shared.known)
+		}
+		c.counts.one(keys.Predicate(q.Graph, q.Predicate))
 		if hasType && q.Predicate == typeID {
-			c.counts[string(keys.Class(q.Graph, q.Object))]++
+			c.counts.one(keys.Class(q.Graph, q.Object))
 		}
+		if q.Predicate == keys.Sequence {
+			number = appendNumbered(number[:0], q.Graph, q.Object.Int())
+			if err := c.numbers.Add(number); err != nil {
+				return err
+			}
+		}
+		return c.counts.full()
 	})
 }
 
@@ -247,110 +333,122 @@ func (c *checker) show(q IDQuad) string {
 }
 
 func (c *checker) orders() error {
-	for _, o := range keys.Orders {
+	for i, o := range keys.Orders {
 		if o == keys.SPOG {
 			continue
 		}
-		var n uint64
-		err := c.scan("other orders", []byte{byte(o)}, func(key, value []byte) {
-			n++
-			q, ok := o.Parse(key)
-			if _, stands := c.states[q]; !ok || !stands {
-				c.problem("order %x: %s is not in SPOG", byte(o), c.show(q))
-			}
+		n, err := c.order("other orders", o, c.present[i], func(q IDQuad, _ []byte) {
+			c.problem("order %x: %s is not in SPOG", byte(o), c.show(q))
 		})
 		if err != nil {
 			return err
 		}
-		if want := c.inOrder(o); n != want {
+		if want := c.present[i].n; n != want {
 			c.problem("order %x: %d keys for %d statements", byte(o), n, want)
 		}
 	}
 	return nil
 }
 
+// order compares the keys of an order, of the present or the past, with what it must
+// hold, calls stray for those that are not in SPOG, and says how many there are.
+func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQuad, key []byte)) (uint64, error) {
+	var got keySum
+	var twin []byte
+	sound := true
+	err := c.scan(part, []byte{byte(o)}, func(key, _ []byte) error {
+		var ok bool
+		twin, _, ok = twinOf(twin[:0], o, key)
+		sound = sound && ok
+		got.add(c.seed, twin)
+		return nil
+	})
+	if err != nil || sound && got == want {
+		return got.n, err
+	}
+	return got.n, c.walk(part, []byte{byte(o)}, func(cur cursor) error {
+		key, q, ok := twinOf(twin[:0], o, cur.key())
+		if ok {
+			var err error
+			ok, err = c.kv.get(key, func([]byte) error { return nil })
+			ok = ok && err == nil // that it cannot be read was told of
+		}
+		if !ok {
+			stray(q, cur.key())
+		}
+		return nil
+	})
+}
+
 // sequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,
 // each once.
 func (c *checker) sequences() error {
-	numbers := make(map[ID][]int64)
-	for q := range c.states {
-		if q.Predicate == keys.Sequence {
-			numbers[q.Graph] = append(numbers[q.Graph], q.Object.Int())
-		}
-	}
-	for graph, list := range numbers {
-		name, err := c.dict.term(graph)
+	var in ID // the graph at hand
+	var name Term
+	var next int64 // that must come; 0 where nothing more is to be said of the graph
+	c.done = 0
+	for row, err := range c.numbers.Sorted() {
 		if err != nil {
-			c.problem("sequences: graph %x: %v", graph, err)
-			continue
+			return err
 		}
-		if !strings.HasPrefix(name.value, JournalGraphPrefix) {
-			continue
-		}
-		slices.Sort(list)
-		for i, n := range list {
-			if n != int64(i)+1 {
-				c.problem("sequences: %s has number %d where %d comes next", name, n, i+1)
-				break
+		graph, n := parseNumbered(row)
+		if graph != in {
+			in, next = graph, 0
+			if name, err = c.dict.term(graph); err != nil {
+				c.problem("sequences: graph %x: %v", graph, err)
+			} else if strings.HasPrefix(name.value, JournalGraphPrefix) {
+				next = 1
 			}
 		}
-	}
-	return nil
-}
-
-// inOrder is how many statements an order must hold.
-func (c *checker) inOrder(o keys.Order) (n uint64) {
-	for q := range c.states {
-		if o.Holds(q) {
-			n++
+		switch {
+		case next == 0:
+		case n == next:
+			next++
+		default:
+			c.problem("sequences: %s has number %d where %d comes next", name, n, next)
+			next = 0
+		}
+		if err := c.tick("sequences"); err != nil {
+			return err
 		}
 	}
-	return n
+	return c.numbers.Close()
 }
 
 func (c *checker) history() error {
-	err := c.scan("past", []byte{byte(keys.SPOG.Past())}, func(key, value []byte) {
+	err := c.scan("past", []byte{byte(keys.SPOG.Past())}, func(key, value []byte) error {
 		c.report.Past++
 		q, ok := keys.SPOG.Past().Parse(key)
 		from, to, inOrder := keys.Interval(key)
 		if !ok || !inOrder {
 			c.problem("past: key %x is malformed", key)
-			return
+			return nil
 		}
 		st, err := parseState(value, c.dict.agent)
 		if err != nil || uint64(st.since) != from {
 			c.problem("past: %s from %d to %d: %v", c.show(q), from, to, err)
 		}
-		c.past[pastKey{q, from, to}] = string(value)
-		if Revision(to) > c.s.floor() {
+		c.past.add(c.seed, q, key)
+		if Revision(to) > c.floor {
 			c.kept++
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, o := range keys.Orders {
+	for i, o := range keys.Orders {
 		if o == keys.SPOG {
 			continue
 		}
-		var n, want uint64
-		err := c.scan("other orders of the past", []byte{byte(o.Past())}, func(key, _ []byte) {
-			n++
-			q, ok := o.Past().Parse(key)
+		n, err := c.order("other orders of the past", o.Past(), c.past[i], func(q IDQuad, key []byte) {
 			from, to, _ := keys.Interval(key)
-			if _, there := c.past[pastKey{q, from, to}]; !ok || !there {
-				c.problem("past order %x: %s from %d to %d is not in SPOG", byte(o), c.show(q), from, to)
-			}
+			c.problem("past order %x: %s from %d to %d is not in SPOG", byte(o), c.show(q), from, to)
 		})
 		if err != nil {
 			return err
 		}
-		for k := range c.past {
-			if o.Holds(k.quad) {
-				want++
-			}
-		}
-		if n != want {
+		if want := c.past[i].n; n != want {
 			c.problem("past order %x: %d keys for %d intervals", byte(o), n, want)
 		}
 	}
@@ -358,46 +456,65 @@ func (c *checker) history() error {
 }
 
 func (c *checker) lastChanges() error {
-	return c.scan("last changes", keys.LastPrefix(), func(key, value []byte) {
-		graph, subject, ok := keys.ParsePair(key)
-		r, n := binary.Uvarint(value)
-		if !ok || n != len(value) || Revision(r) > c.head.revision {
+	return c.scan("last changes", keys.LastPrefix(), func(key, value []byte) error {
+		if r, ok := c.parseLast(key, value); ok {
+			c.lasts++
+		} else {
 			c.problem("last change: key %x says %d", key, r)
-			return
 		}
-		c.last[subjectInGraph{graph, subject}] = Revision(r)
+		return nil
 	})
 }
 
+// parseLast reads a last change, false for one that cannot be.
+func (c *checker) parseLast(key, value []byte) (Revision, bool) {
+	_, _, ok := keys.ParsePair(key)
+	r, n := binary.Uvarint(value)
+	return Revision(r), ok && n == len(value) && Revision(r) <= c.head.revision
+}
+
+// catalogue compares the counts with what was counted, both in the order of their
+// keys.
 func (c *checker) catalogue() error {
-	stored := make(map[string]tally)
+	counted, stop := iter.Pull2(c.counts.sorted())
+	defer stop()
+	at, err, more := counted()
+	stored := 0
 	for _, prefix := range tallied {
-		err := c.scan("counts", []byte{prefix}, func(key, value []byte) {
-			t, err := parseTally(value)
-			if err != nil {
-				c.problem("count: key %x: %v", key, err)
+		scanErr := c.scan("counts", []byte{prefix}, func(key, value []byte) error {
+			t, parseErr := parseTally(value)
+			if parseErr != nil {
+				c.problem("count: key %x: %v", key, parseErr)
 			}
-			stored[string(key)] = t
+			stored++
 			if inMemory, _ := c.head.catalogue.tallies.Get(string(key)); inMemory != t {
 				c.problem("count: key %x is %v in the index and %v in memory", key, t, inMemory)
 			}
-		})
-		if err != nil {
+			for ; more && err == nil && at.key < string(key); at, err, more = counted() {
+				c.problem("count: key %x is missing, there are %d", at.key, at.n)
+			}
+			if err != nil {
+				return err
+			}
+			var n uint64
+			if more && at.key == string(key) {
+				n = at.n
+				at, err, more = counted()
+			}
+			if t.count != n {
+				c.problem("count: key %x says %d, there are %d", key, t.count, n)
+			}
 			return err
+		})
+		if scanErr != nil {
+			return scanErr
 		}
 	}
-	if n := c.head.catalogue.tallies.Len(); n != len(stored) {
-		c.problem("counts: %d in the index, %d in memory", len(stored), n)
+	for ; more && err == nil; at, err, more = counted() {
+		c.problem("count: key %x is missing, there are %d", at.key, at.n)
 	}
-	for key, t := range stored {
-		if t.count != c.counts[key] {
-			c.problem("count: key %x says %d, there are %d", key, t.count, c.counts[key])
-		}
+	if n := c.head.catalogue.tallies.Len(); n != stored {
+		c.problem("counts: %d in the index, %d in memory", stored, n)
 	}
-	for key, n := range c.counts {
-		if _, ok := stored[key]; !ok {
-			c.problem("count: key %x is missing, there are %d", key, n)
-		}
-	}
-	return nil
+	return errors.Join(err, c.counts.close())
 }

@@ -1,9 +1,15 @@
 package kg
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
+
+	"koine/kg/internal/extsort"
+	"koine/kg/internal/keys"
 )
 
 // log verifies the log's entries and their chain, and compares what they say
@@ -18,148 +24,386 @@ func (c *checker) log() error {
 		c.problem("log: it is empty, the store is at %d", c.head.revision)
 		return nil
 	}
-	m := newLogModel(c)
+	l := newLogSaid(c)
+	damaged, err := c.readLog(first, l)
+	if err != nil {
+		return err
+	}
+	if want := uint64(c.head.revision) - first + 1; !damaged && c.report.Entries != want {
+		c.problem("log: %d entries where %d belong", c.report.Entries, want)
+	}
+	return l.compare(!damaged, first == 1)
+}
+
+// readLog hands all commits on, until one cannot be read.
+func (c *checker) readLog(first uint64, l *logSaid) (damaged bool, err error) {
 	c.done = 0
 	for e, err := range c.s.wal.Entries(first, uint64(c.head.revision)) {
 		if err != nil {
 			c.problem("log: %v", c.s.noteDamage(errLog(err)))
-			return nil
+			return true, nil
 		}
 		commit, err := parseEntry(e.Payload, Revision(e.Index))
 		if err != nil {
 			c.problem("log: %v", c.s.noteDamage(err))
-			return nil
+			return true, nil
 		}
 		c.report.Entries++
-		m.apply(commit)
+		if err := l.add(commit); err != nil {
+			return false, err
+		}
 		if err := c.tick("log"); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// logSaid is what the log says, in records that are put in the order of the index.
+// Terms are ids in them, and what backs a statement is hashed: what is to be shown of
+// a problem is read from the log again.
+type logSaid struct {
+	c       *checker
+	changes *extsort.Sorter // loggedChange
+	lasts   *extsort.Sorter // loggedLast
+	time    int64           // of the newest commit
+	record  []byte
+	state   []byte
+	again   *Commit // that was read again last
+
+	// What the comparison finds, to be counted against the index.
+	stand, past, last uint64
+}
+
+func newLogSaid(c *checker) *logSaid {
+	return &logSaid{c: c, changes: c.sorter(), lasts: c.sorter(), time: math.MinInt64}
+}
+
+// loggedChange is a change of a statement. Its records sort by ids, then as they came.
+type loggedChange struct {
+	ids      IDQuad
+	revision Revision
+	index    uint32
+	quad     uint64 // hash of the terms: ids of a bad dictionary may be those of several
+	since    Revision
+	before   uint64 // hash of the assertions, 0 for none
+	after    uint64
+}
+
+func (l *loggedChange) append(dst []byte) []byte {
+	dst = keys.SPOG.Append(dst, l.ids)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
+	dst = binary.BigEndian.AppendUint32(dst, l.index)
+	for _, n := range [...]uint64{l.quad, uint64(l.since), l.before, l.after} {
+		dst = binary.BigEndian.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+func parseLoggedChange(row []byte) (l loggedChange) {
+	at := row[1:]
+	for _, id := range [...]*ID{&l.ids.Subject, &l.ids.Predicate, &l.ids.Object, &l.ids.Graph} {
+		at = at[copy(id[:], at):]
+	}
+	l.revision, l.index = Revision(binary.BigEndian.Uint64(at)), binary.BigEndian.Uint32(at[8:])
+	at = at[12:]
+	l.quad, l.since = binary.BigEndian.Uint64(at), Revision(binary.BigEndian.Uint64(at[8:]))
+	l.before, l.after = binary.BigEndian.Uint64(at[16:]), binary.BigEndian.Uint64(at[24:])
+	return l
+}
+
+// loggedLast is a change of a subject in a graph. Its records sort by the key of the
+// last change, then by the terms, then as they came.
+type loggedLast struct {
+	key      []byte // of the index
+	terms    uint64 // hash of them
+	revision Revision
+	index    uint32
+}
+
+func (l *loggedLast) append(dst []byte) []byte {
+	dst = append(dst, l.key...)
+	dst = binary.BigEndian.AppendUint64(dst, l.terms)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
+	return binary.BigEndian.AppendUint32(dst, l.index)
+}
+
+func parseLoggedLast(row []byte) loggedLast {
+	at := row[len(row)-20:]
+	return loggedLast{
+		key: row[:len(row)-20], terms: binary.BigEndian.Uint64(at),
+		revision: Revision(binary.BigEndian.Uint64(at[8:])), index: binary.BigEndian.Uint32(at[16:]),
+	}
+}
+
+func (l *logSaid) add(commit *Commit) error {
+	if t := commit.Time.UnixMilli(); t < l.time {
+		l.c.problem("log: the time of entry %d is before that of the one before", commit.Revision)
+	} else {
+		l.time = t
+	}
+	var subject, graph Term // of the change before
+	for i := range commit.Changes {
+		ch := &commit.Changes[i]
+		q := &ch.Quad
+		change := loggedChange{
+			ids:      IDQuad{Subject: l.id(q.Subject), Predicate: l.id(q.Predicate), Object: l.id(q.Object), Graph: l.id(q.Graph)},
+			revision: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
+			since: ch.Since, before: l.hash(ch.Before), after: l.hash(ch.After),
+		}
+		l.record = change.append(l.record[:0])
+		if err := l.changes.Add(l.record); err != nil {
+			return err
+		}
+		if q.Subject == subject && q.Graph == graph {
+			continue
+		}
+		subject, graph = q.Subject, q.Graph
+		last := loggedLast{
+			key: keys.Last(change.ids.Graph, change.ids.Subject), revision: commit.Revision, index: uint32(i),
+			terms: maphash.Comparable(l.c.seed, [2]Term{graph, subject}),
+		}
+		l.record = last.append(l.record[:0])
+		if err := l.lasts.Add(l.record); err != nil {
 			return err
 		}
 	}
-	if want := uint64(c.head.revision) - first + 1; c.report.Entries != want {
-		c.problem("log: %d entries where %d belong", c.report.Entries, want)
-	}
-	m.compare(first == 1)
 	return nil
 }
 
-// logModel is what the log says, in maps.
-type logModel struct {
-	c      *checker
-	states map[Quad]state
-	gone   map[Quad]bool
-	past   map[pastQuad][]Assertion
-	last   map[[2]Term]Revision
-	time   int64
+// id is the id of a term. One that the dictionary lacks gets one that is in no key, as
+// its tag is that of none.
+func (l *logSaid) id(t Term) ID {
+	id, ok, err := l.c.ids.id(t)
+	if !ok || err != nil {
+		id = keys.Numbered(0, maphash.Comparable(l.c.seed, t))
+	}
+	return id
 }
 
-type pastQuad struct {
-	quad     Quad
-	from, to Revision
+// hash is the same for assertions that are, and 0 for none.
+func (l *logSaid) hash(list []Assertion) uint64 {
+	if len(list) == 0 {
+		return 0
+	}
+	l.state = l.state[:0]
+	for i := range list {
+		l.state = binary.AppendUvarint(l.state, uint64(len(list[i].Source)))
+		l.state = appendAssertion(append(l.state, list[i].Source...), list[i])
+	}
+	return max(1, maphash.Bytes(l.c.seed, l.state))
 }
 
-func newLogModel(c *checker) *logModel {
-	return &logModel{
-		c: c, states: make(map[Quad]state), gone: make(map[Quad]bool), past: make(map[pastQuad][]Assertion),
-		last: make(map[[2]Term]Revision), time: math.MinInt64,
+// compare looks up in the index what the log says, both in the order of their keys;
+// with the whole log the numbers must be the same too. Of one that could not be read to
+// its end only the entries are compared with each other.
+func (l *logSaid) compare(ended, whole bool) error {
+	if err := l.compareChanges(ended); err != nil {
+		return err
 	}
+	if !ended {
+		return nil
+	}
+	if err := l.compareLasts(); err != nil || !whole {
+		return err
+	}
+	for _, n := range [...]struct {
+		what      string
+		got, want uint64
+	}{
+		{"statements", l.c.present.all().n, l.stand},
+		{"intervals of the past", l.c.kept, l.past},
+		{"last changes", l.c.lasts, l.last},
+	} {
+		if n.got != n.want {
+			l.c.problem("index: %d %s, the log makes %d", n.got, n.what, n.want)
+		}
+	}
+	return nil
 }
 
-func (m *logModel) apply(commit *Commit) {
-	r := commit.Revision
-	if t := commit.Time.UnixMilli(); t < m.time {
-		m.c.problem("log: the time of entry %d is before that of the one before", r)
-	} else {
-		m.time = t
+func (l *logSaid) compareChanges(ended bool) error {
+	present, past := l.c.pursue([]byte{byte(keys.SPOG)}), l.c.pursue([]byte{byte(keys.SPOG.Past())})
+	defer present.close()
+	defer past.close()
+	var key []byte
+	made := make(map[uint64]loggedChange) // the newest of each quad that has the ids at hand
+	finish := func() {
+		for _, ch := range made {
+			if ended {
+				key = keys.SPOG.Append(key[:0], ch.ids)
+				l.compareState(present, key, ch)
+			}
+		}
+		clear(made)
 	}
-	for i := range commit.Changes {
-		ch := &commit.Changes[i]
-		was, known := m.states[ch.Quad]
-		if known && (was.since != ch.Since || !equalAssertions(was.assertions, ch.Before)) ||
-			!known && m.gone[ch.Quad] && len(ch.Before) > 0 {
-			m.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", r, i)
+	var ids IDQuad
+	l.c.done = 0
+	for row, err := range l.changes.Sorted() {
+		if err != nil {
+			return err
 		}
-		if len(ch.Before) > 0 && ch.Since < r && r > m.c.s.floor() {
-			m.past[pastQuad{ch.Quad, ch.Since, r}] = ch.Before
+		ch := parseLoggedChange(row)
+		if ch.ids != ids {
+			finish()
+			ids = ch.ids
 		}
-		if len(ch.After) > 0 {
-			m.states[ch.Quad] = state{r, ch.After}
-			delete(m.gone, ch.Quad)
-		} else {
-			delete(m.states, ch.Quad)
-			m.gone[ch.Quad] = true
+		was, known := made[ch.quad]
+		if known && (was.after != ch.before || was.after != 0 && was.revision != ch.since) {
+			l.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", ch.revision, ch.index)
 		}
-		m.last[[2]Term{ch.Quad.Graph, ch.Quad.Subject}] = r
+		made[ch.quad] = ch
+		if ended && ch.before != 0 && ch.since < ch.revision && ch.revision > l.c.floor {
+			l.past++
+			key = keys.SPOG.AppendPast(key[:0], ch.ids, uint64(ch.since), uint64(ch.revision))
+			l.comparePast(past, key, ch)
+		}
+		if err := l.c.tick("index beside the log"); err != nil {
+			return err
+		}
 	}
+	finish()
+	return l.changes.Close()
 }
 
-func equalAssertions(a, b []Assertion) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Source != b[i].Source || !a[i].same(b[i]) || a[i].Revision != b[i].Revision || !a[i].Time.Equal(b[i].Time) {
-			return false
+// compareState compares what stands after the last change of a statement.
+func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
+	value, there := present.value(key)
+	if ch.after == 0 {
+		if there && len(value) > 0 {
+			l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
+				return fmt.Sprintf("index: still has %s, which the log removed", q.show())
+			})
 		}
-	}
-	return true
-}
-
-// compare looks up in the index what the log says; with the whole log the
-// numbers must be the same too.
-func (m *logModel) compare(whole bool) {
-	c := m.c
-	for q, want := range m.states {
-		ids, err := c.ids(q)
-		value, there := c.states[ids]
-		if err != nil || !there {
-			c.problem("index: lacks %s of the log: %v", q.show(), err)
-			continue
-		}
-		got, err := parseState([]byte(value), c.dict.agent)
-		if err != nil || got.since != want.since || !equalAssertions(got.assertions, want.assertions) {
-			c.problem("index: %s is backed otherwise than the log says", q.show())
-		}
-	}
-	for q := range m.gone {
-		if ids, err := c.ids(q); err == nil && c.states[ids] != "" {
-			c.problem("index: still has %s, which the log removed", q.show())
-		}
-	}
-	for k, want := range m.past {
-		ids, err := c.ids(k.quad)
-		value := c.past[pastKey{ids, uint64(k.from), uint64(k.to)}]
-		got, parseErr := parseState([]byte(value), c.dict.agent)
-		if err = errors.Join(err, parseErr); err != nil || !equalAssertions(got.assertions, want) {
-			c.problem("past: %s from %d to %d is not what the log says: %v", k.quad.show(), k.from, k.to, err)
-		}
-	}
-	for k, want := range m.last {
-		graph, _, err := c.dict.id(k[0])
-		subject, _, err2 := c.dict.id(k[1])
-		if got := c.last[subjectInGraph{graph, subject}]; got != want {
-			c.problem("last change of %s in %s is %d, the log says %d: %v", k[1], k[0], got, want, errors.Join(err, err2))
-		}
-	}
-	if !whole {
 		return
 	}
-	for _, n := range []struct {
-		what      string
-		got, want int
-	}{{"statements", len(c.states), len(m.states)}, {"intervals of the past", c.kept, len(m.past)}, {"last changes", len(c.last), len(m.last)}} {
-		if n.got != n.want {
-			c.problem("index: %d %s, the log makes %d", n.got, n.what, n.want)
-		}
+	l.stand++
+	if !there {
+		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
+			return fmt.Sprintf("index: lacks %s of the log: %v", q.show(), err)
+		})
+		return
+	}
+	got, err := parseState(value, l.c.dict.agent)
+	if err != nil || got.since != ch.revision || l.hash(got.assertions) != ch.after {
+		l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
+			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.show())
+		})
 	}
 }
 
-func (c *checker) ids(q Quad) (ids IDQuad, err error) {
+// comparePast compares the interval of the past that a change has ended.
+func (l *logSaid) comparePast(past *pursuit, key []byte, ch loggedChange) {
+	value, _ := past.value(key)
+	got, parseErr := parseState(value, l.c.dict.agent)
+	if parseErr != nil || l.hash(got.assertions) != ch.before {
+		l.problem(ch.revision, ch.index, func(q Quad, err error) string {
+			return fmt.Sprintf("past: %s from %d to %d is not what the log says: %v", q.show(), ch.since, ch.revision, errors.Join(err, parseErr))
+		})
+	}
+}
+
+func (l *logSaid) compareLasts() error {
+	index := l.c.pursue(keys.LastPrefix())
+	defer index.close()
+	var at loggedLast // the newest of the terms at hand
+	finish := func() {
+		if at.key == nil {
+			return
+		}
+		l.last++
+		var got Revision
+		if value, there := index.value(at.key); there {
+			if r, ok := l.c.parseLast(at.key, value); ok {
+				got = r
+			}
+		}
+		if got != at.revision {
+			l.problem(at.revision, at.index, func(q Quad, err error) string {
+				_, _, graphErr := l.c.ids.id(q.Graph)
+				_, _, subjectErr := l.c.ids.id(q.Subject)
+				return fmt.Sprintf("last change of %s in %s is %d, the log says %d: %v", q.Subject, q.Graph, got, at.revision, errors.Join(graphErr, subjectErr))
+			})
+		}
+	}
+	l.c.done = 0
+	for row, err := range l.lasts.Sorted() {
+		if err != nil {
+			return err
+		}
+		last := parseLoggedLast(row)
+		if last.terms != at.terms || !bytes.Equal(last.key, at.key) {
+			finish()
+		}
+		last.key = append(at.key[:0], last.key...)
+		at = last
+		if err := l.c.tick("last changes beside the log"); err != nil {
+			return err
+		}
+	}
+	finish()
+	return l.lasts.Close()
+}
+
+// problem is one with a change of the log, which is read again only if the problem is
+// listed. The error that text gets says why the quad has no ids.
+func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error) string) {
+	l.c.problemOf(func() string {
+		if l.again == nil || l.again.Revision != r {
+			commit, err := l.c.s.readCommit(r)
+			if err != nil || int(index) >= len(commit.Changes) {
+				return text(Quad{}, fmt.Errorf("change %d of entry %d cannot be read again: %w", index, r, err))
+			}
+			l.again = commit
+		}
+		q := l.again.Changes[index].Quad
+		_, err := l.c.idsOf(q)
+		return text(q, err)
+	})
+}
+
+// pursuit is a cursor that is asked for keys in order, more or less.
+type pursuit struct {
+	cur  cursor
+	last []byte // that was asked for
+	at   []byte // the value
+}
+
+// pursue begins a pursuit through the keys of a prefix. It must be closed.
+func (c *checker) pursue(prefix []byte) *pursuit { return &pursuit{cur: c.kv.scan(prefix)} }
+
+func (p *pursuit) close() { p.cur.close() }
+
+// value is that of a key, valid until the next call; false if there is none that can be
+// read.
+func (p *pursuit) value(key []byte) ([]byte, bool) {
+	if bytes.Compare(key, p.last) < 0 {
+		p.cur.seek(key)
+	}
+	p.last = append(p.last[:0], key...)
+	for step := 0; p.cur.valid() && bytes.Compare(p.cur.key(), key) < 0; step++ {
+		if step == maxSteps {
+			p.cur.seek(key)
+			break
+		}
+		p.cur.next()
+	}
+	if !p.cur.valid() || !bytes.Equal(p.cur.key(), key) {
+		return nil, false
+	}
+	err := p.cur.value(func(v []byte) error {
+		p.at = append(p.at[:0], v...)
+		return nil
+	})
+	return p.at, err == nil
+}
+
+func (c *checker) idsOf(q Quad) (ids IDQuad, err error) {
 	for _, part := range [...]struct {
 		t  Term
 		id *ID
 	}{{q.Subject, &ids.Subject}, {q.Predicate, &ids.Predicate}, {q.Object, &ids.Object}, {q.Graph, &ids.Graph}} {
-		id, ok, err := c.dict.id(part.t)
+		id, ok, err := c.ids.id(part.t)
 		if err != nil {
 			return ids, err
 		}

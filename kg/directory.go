@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/extsort"
 )
 
 // A data directory holds
@@ -30,6 +32,7 @@ import (
 //	erasing/        there while Erase makes a new store; erasing.ready while that
 //	                takes the place of this one
 //	checkpoints/    states from which, with the log behind them, to rebuild
+//	sorting-….tmp   for a moment, until a check has opened it and taken its name away
 const (
 	lockName       = "LOCK"
 	formatName     = "koine.json"
@@ -114,6 +117,9 @@ func (d *directory) load() error {
 	if err := d.finishExchange(); err != nil {
 		return err
 	}
+	if err := d.dropSorting(); err != nil {
+		return err
+	}
 	raw, err := os.ReadFile(d.join(formatName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.create()
@@ -173,6 +179,16 @@ func (d *directory) create() error {
 		return err
 	}
 	return writeFormat(d.join(formatName), d.epoch, d.secret)
+}
+
+// dropSorting removes what a check left that was killed before it took a file's name
+// away.
+func (d *directory) dropSorting() error {
+	left, err := filepath.Glob(d.join(extsort.TempPattern))
+	for _, path := range left {
+		err = errors.Join(err, removeFile(path))
+	}
+	return err
 }
 
 // writeFile replaces a file so that after a crash it is the old or the new one.

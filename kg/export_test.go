@@ -163,3 +163,9 @@ func runIn(committer chan func(), fn func()) {
 	committer <- func() { defer close(done); fn() }
 	<-done
 }
+
+// WithBounds gives the options with other bounds on what a check keeps in memory.
+func (o CheckOptions) WithBounds(sortBytes, counted int) CheckOptions {
+	o.sortBytes, o.counted = sortBytes, counted
+	return o
+}

@@ -59,8 +59,11 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 	return sayReport(t, report)
 }
 
+// checkCacheBytes is enough for a check, which reads nearly everything once.
+const checkCacheBytes = 64 << 20
+
 func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
-	store, err := c.open(log, false, kg.Options{Rebuild: c.Rebuild})
+	store, err := c.open(log, false, kg.Options{Rebuild: c.Rebuild, BlockCacheBytes: checkCacheBytes})
 	if err != nil {
 		return nil, err
 	}
