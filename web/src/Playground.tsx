@@ -17,6 +17,12 @@ const storage = withoutHeaders(createLocalStorage({ namespace: 'koine' }));
 /** What GraphiQL keeps of the open tabs, as opposed to history and settings. */
 const tabKeys = ['tabState', 'query', 'variables', 'headers'];
 
+/**
+ * Whether headers are to be kept, as chosen in the settings. GraphiQL keeps the choice, and
+ * looks at it again only if it is told to keep headers; told false, it offers no choice.
+ */
+const keepsHeaders = () => storage.getItem('graphiql:shouldPersistHeaders') === 'true' || undefined;
+
 function restoreExamples() {
   if (!confirm('Close all tabs and open the examples again?')) return;
   for (const key of tabKeys) storage.removeItem(`graphiql:${key}`);
@@ -50,6 +56,7 @@ export function Playground({ known }: { known: boolean }) {
             storage={storage}
             defaultTabs={exampleTabs(headers)}
             defaultHeaders={headers}
+            shouldPersistHeaders={keepsHeaders()}
             defaultEditorToolsVisibility="headers"
           >
             {/* The name is in the header; the place beside the tabs is free. */}

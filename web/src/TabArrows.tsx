@@ -23,7 +23,7 @@ function scrollSideways({ deltaX, deltaY }: WheelEvent) {
 /** Scrolls by most of what is in sight. */
 function page(direction: number) {
   const bar = tabBar()!;
-  bar.scrollBy({ left: direction * bar.clientWidth * 0.8, behavior: 'smooth' });
+  bar.scrollLeft += direction * bar.clientWidth * 0.8;
 }
 
 interface Hidden {
@@ -42,7 +42,7 @@ function hidden(bar: HTMLElement): Hidden {
  * active tab comes into sight, a wheel scrolls, and arrows are there while they are needed.
  */
 export function TabArrows() {
-  const active = useGraphiQL((state) => state.tabs[state.activeTabIndex]);
+  const active = useGraphiQL((state) => state.tabs[state.activeTabIndex]?.id);
   const titles = useGraphiQL((state) => state.tabs.map((tab) => tab.title).join('\n'));
   const [{ before, behind }, setHidden] = useState<Hidden>({ before: false, behind: false });
 
@@ -51,10 +51,8 @@ export function TabArrows() {
     if (bar) setHidden(hidden(bar));
   }
 
-  useEffect(() => {
-    showActiveTab();
-    look();
-  }, [active?.id, titles]);
+  useEffect(showActiveTab, [active]);
+  useEffect(look, [active, titles]);
 
   useEffect(() => {
     const bar = tabBar();
