@@ -42,6 +42,36 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 	}
 }
 
+// What the README builds and runs is this program, and is built as by `make`. CI builds
+// it; here it is only compared.
+func TestBuildOfTheREADME(t *testing.T) {
+	text := document(t, "README.md")
+	built := regexp.MustCompile(`(?m)^go build -o (\S+) (\S+)$`).FindAllStringSubmatch(text, -1)
+	ran := regexp.MustCompile(`(?m)^go run (\S+) serve --demo$`).FindAllStringSubmatch(text, -1)
+	if len(built) == 0 || len(built) != strings.Count(text, "go build") || len(ran) != 1 {
+		t.Fatalf("it is built so: %q, and run so: %q", built, ran)
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range append(built, ran...) {
+		list := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Name}} {{.Dir}}", line[len(line)-1])
+		list.Dir = "../.."
+		if out, err := list.CombinedOutput(); err != nil || string(out) != "main "+here+"\n" {
+			t.Errorf("%s: %s, %v; want the program in %s", line[0], out, err, here)
+		}
+	}
+	for _, line := range built {
+		if !strings.Contains(text, "\n./"+line[1]+" ") {
+			t.Errorf("%s: nothing in it is run as ./%s", line[0], line[1])
+		}
+		if made := "\tgo build -o bin/" + line[1] + " " + line[2] + "\n"; !strings.Contains(document(t, "Makefile"), made) {
+			t.Errorf("%s: the Makefile has no %q", line[0], made)
+		}
+	}
+}
+
 // The settings and rules that documents show are taken.
 func TestFilesOfTheDocuments(t *testing.T) {
 	settings := filesOf(document(t, "docs/operations.md"), "yaml")
@@ -169,7 +199,7 @@ func (c *commands) askTheDemo() {
 	c.environment(url, "")
 	for line := range strings.Lines(c.block) {
 		switch {
-		case strings.HasPrefix(line, "go build"):
+		case strings.HasPrefix(line, "go build"): // TestBuildOfTheREADME
 		case strings.Contains(line, " watch "):
 			c.follow(url, line)
 		case strings.Contains(line, " query "):

@@ -64,7 +64,7 @@ var blocks = regexp.MustCompile("(?s)```console( follow| error)?\n\\$ ([^\n]*(?:
 
 // masks are what differs from run to run: later revisions too, since presence is
 // written down beside what the tour does.
-var masks = regexp.MustCompile(`"revision":1[3-9]\b|\bA[g-v][\w-]{37}\b|[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:.]+Z|"durationMs":[\d.]+|"(?:createdAt|joinedAt|timestamp)":\d+|X-Request-Id: [\w-]+|Date: [^\n]+`)
+var masks = regexp.MustCompile(`"revision":1[3-9]\b|\bA[g-v][\w-]{37}\b|[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:.]+Z|"durationMs":[\d.]+|"cursor":"[\w-]{40,}"|"(?:createdAt|joinedAt|timestamp)":\d+|X-Request-Id: [\w-]+|Date: [^\n]+`)
 
 func mask(s string) string { return masks.ReplaceAllString(s, "…") }
 
