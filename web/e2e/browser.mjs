@@ -13,6 +13,8 @@ const text = { type: 'string' };
 export const { values: options } = parseArgs({
   options: {
     url: text, // of koine
+    koine: text, // the program, for a walk that runs it itself
+    data: text, // and its data directory
     admin: text, // an administrator's key
     open: text, // url of a koine in open mode
     allowed: text, // a page of an origin that koine lets in
@@ -22,7 +24,7 @@ export const { values: options } = parseArgs({
     timeout: { type: 'string', default: '90000' },
   },
 });
-if (!options.url) throw new Error('--url is missing');
+if (!options.url && !options.koine) throw new Error('--url is missing');
 
 const profile = mkdtempSync(join(tmpdir(), 'koine-playground-'));
 const context = await chromium.launchPersistentContext(profile, {
@@ -76,14 +78,13 @@ function terminated() {
 function watchForFaults() {
   const found = [];
   const add = (fault) => found.push(fault.slice(0, 500));
-  const origin = new URL(options.url).origin;
   page.on('pageerror', (error) => add(`script error: ${error.message}`));
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) add(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== 'data:' && url.origin !== origin) add(`request to another host: ${url}`);
+    if (url.protocol !== 'data:' && url.origin !== new URL(options.url).origin) add(`request to another host: ${url}`);
   });
   page.on('requestfailed', (request) => {
     const reason = request.failure()?.errorText;

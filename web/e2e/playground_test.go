@@ -192,6 +192,12 @@ func TestPlaygroundInBrowser(t *testing.T) {
 	})
 }
 
+// The page says it in plain words when nobody answers.
+func TestPlaygroundAcrossRestarts(t *testing.T) {
+	requireTools(t)
+	walk(t, "restart.mjs", "--koine", buildKoine(t), "--data", t.TempDir())
+}
+
 // The page works with a key, and says what is refused. One update a second is few
 // enough for the walk to come to that limit.
 func TestPlaygroundWithKeys(t *testing.T) {

@@ -1,6 +1,7 @@
 import { useRef, useState, type SyntheticEvent } from 'react';
 import { keep, whose } from './credential';
 import { noticeOf } from './notice';
+import { unanswered } from './unanswered';
 
 /** Asks for a key or token and takes the first that the server takes. */
 export function KeyForm({ onKept }: { onKept: () => void }) {
@@ -46,6 +47,6 @@ async function tryOut(secret: string): Promise<string> {
     const body = await answer.json().catch(() => undefined);
     return noticeOf(answer.status, body, answer.headers.get('retry-after'))?.text ?? `The server answered ${answer.status}.`;
   } catch (error) {
-    return `The server does not answer: ${(error as Error).message}`;
+    return unanswered(error);
   }
 }

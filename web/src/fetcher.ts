@@ -5,6 +5,7 @@ import { withCredential } from './credential';
 import { EventLog } from './eventlog';
 import { noticeOf, setNotice } from './notice';
 import { graphqlURL } from './server';
+import { asResult, isGone, noAnswer } from './unanswered';
 
 type Headers = Record<string, string>;
 type Request = Omit<FetcherParams, 'operationName'> & { operationName?: string };
@@ -34,29 +35,35 @@ function chosenOperation({ query, operationName }: FetcherParams): OperationDefi
 }
 
 async function post(request: Request, headers: Headers): Promise<ExecutionResult> {
-  const response = await fetch(graphqlURL, {
-    method: 'POST',
-    headers: {
-      accept: 'application/graphql-response+json, application/json;q=0.9',
-      'content-type': 'application/json',
-      ...headers,
-    },
-    body: JSON.stringify(request),
-  });
-  return answer(response);
+  try {
+    const response = await fetch(graphqlURL, {
+      method: 'POST',
+      headers: {
+        accept: 'application/graphql-response+json, application/json;q=0.9',
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body: JSON.stringify(request),
+    });
+    return await answer(response);
+  } catch (reason) {
+    return noAnswer(reason);
+  }
 }
 
-/** The GraphQL answer in a response of any status; throws when there is none. */
+/** The GraphQL answer in a response of any status, or what to say when there is none in it. */
 async function answer(response: Response): Promise<ExecutionResult> {
   const text = await response.text();
+  let result: ExecutionResult | undefined;
   try {
-    const result = JSON.parse(text);
-    setNotice(noticeOf(response.status, result, response.headers.get('retry-after')));
-    return result;
+    result = JSON.parse(text);
   } catch {
-    setNotice(noticeOf(response.status, undefined, response.headers.get('retry-after')));
-    throw new Error(`${response.status} ${response.statusText}: ${text.slice(0, 500)}`);
+    // told below
   }
+  setNotice(noticeOf(response.status, result, response.headers.get('retry-after')));
+  const said = `${response.status} ${response.statusText}`.trim();
+  if (result === undefined && isGone(response.status)) return noAnswer(said);
+  return result ?? asResult(`The server at ${graphqlURL} answered, but not with GraphQL (${said}: ${text.slice(0, 500)})`);
 }
 
 interface Sink {
@@ -95,8 +102,7 @@ function follow(request: Request, headers: Headers, sink: Sink): () => void {
       },
       complete: () => sink.complete(),
       error: (reason) => {
-        if (refusal === undefined) return sink.error(reason);
-        sink.next(refusal);
+        sink.next(refusal ?? noAnswer(reason));
         sink.complete();
       },
     },
