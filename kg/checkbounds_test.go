@@ -114,6 +114,26 @@ func bringBack(rows []string) (put, gone []string) {
 	return put, nil
 }
 
+// agedRows has statements stand since the first revision, by the same assertions.
+func agedRows(rows []string) (put, gone []string) {
+	for _, row := range thirdOf(rows, "10") {
+		key, value, _ := strings.Cut(row, " = ")
+		put = append(put, key+" = "+value[:2]+"01"+value[4:]) // behind the version
+	}
+	return put, nil
+}
+
+// oneNumber has terms share the number of the first of them.
+func oneNumber(rows []string) (put, gone []string) {
+	third := thirdOf(rows, "0100")
+	_, number, _ := strings.Cut(third[0], " = ")
+	for _, row := range third {
+		key, _, _ := strings.Cut(row, " = ")
+		put = append(put, key+" = "+number)
+	}
+	return put, nil
+}
+
 // A check says the same whether what it compares is in memory or in files, of stores
 // in which all is well and of such that are damaged in any part, and leaves no file.
 func TestCheckBounds(t *testing.T) {
@@ -133,6 +153,8 @@ func TestCheckBounds(t *testing.T) {
 			spoilIndex(t, dir)
 			cutLog(t, dir, 50)
 		},
+		"aged":               editRows(agedRows),
+		"one number":         editRows(oneNumber),
 		"removed, but there": editRows(bringBack),
 		"cut, removed, but there": func(t *testing.T, dir string) {
 			editRows(bringBack)(t, dir)
@@ -161,6 +183,8 @@ func TestCheckBounds(t *testing.T) {
 		"missing 32":              {"the language or datatype of "},
 		"cut, removed, but there": {"which the log removed"},
 		"removed, but there":      {"which the log removed"},
+		"aged":                    {"is backed otherwise than the log says"},
+		"one number":              {" is found under number ", "index: lacks "},
 	}
 	for name := range says {
 		if how, prefix, _ := strings.Cut(name, " "); spoils[name] == nil {

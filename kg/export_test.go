@@ -13,6 +13,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/wal"
 )
 
 // Faults are what can be made to go wrong below a store.
@@ -168,4 +170,13 @@ func runIn(committer chan func(), fn func()) {
 func (o CheckOptions) WithBounds(sortBytes, counted int) CheckOptions {
 	o.sortBytes, o.counted = sortBytes, counted
 	return o
+}
+
+// AppendCommit writes a commit to the log of a closed data directory, as the next.
+func AppendCommit(dir string, c *Commit) error {
+	l, err := wal.Open(filepath.Join(dir, logName), wal.Options{SegmentBytes: 1 << 10})
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Append(l.Last()+1, [][]byte{appendEntry(nil, c)}), l.Close())
 }
