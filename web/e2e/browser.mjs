@@ -46,6 +46,9 @@ const context = await chromium.launchPersistentContext(profile, {
 });
 context.setDefaultTimeout(Number(options.timeout));
 
+/** Whether the page has a network. What the walk asks itself goes through all the same. */
+export const setOnline = (online) => context.setOffline(!online);
+
 export const page = context.pages()[0] ?? (await context.newPage());
 export const faults = watchForFaults();
 const traffic = watchTraffic();
@@ -206,6 +209,16 @@ export async function follow(tab, mutation, headers) {
   await executeButton('Stop').click();
   await executeButton('Execute').waitFor();
   console.log(`subscription ${tab.title}: saw the change, stopped`);
+}
+
+/** Opens a new tab with an operation in it, on one line: the editor indents what has several. */
+export async function write(text) {
+  const operation = text.replaceAll(/#.*$/gm, '').replaceAll(/\s+/g, ' ').trim();
+  await page.getByRole('button', { name: 'New tab' }).click();
+  await page.locator('.graphiql-query-editor .monaco-editor').click();
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.insertText(operation);
+  await shown(operation, '.graphiql-query-editor');
 }
 
 /** The tab that a subscription tab tells one to run, to see something come. */

@@ -3,7 +3,7 @@
 // what is refused and why, and keeps the key nowhere but in the browser tab.
 //
 //   node e2e/keys.mjs --url http://127.0.0.1:8080/ --admin ak_live_… [--screenshots DIR]
-import { executeButton, faults, follow, isStream, operationName, options, page, readTabs, run, screenshot, shown, take } from './browser.mjs';
+import { executeButton, faults, follow, isStream, operationName, options, page, readTabs, run, screenshot, shown, take, write } from './browser.mjs';
 
 const field = page.getByLabel('Your API key or token');
 const useIt = page.getByRole('button', { name: 'Use it' });
@@ -141,16 +141,6 @@ async function survivesReload({ secret }) {
   await editorIsThere(secret);
   faults.checkAllBut(/net::ERR_ABORTED/); // what the old page was still loading
   console.log('reloaded: still there');
-}
-
-/** Opens a new tab with an operation in it, on one line: the editor indents what has several. */
-async function write(text) {
-  const operation = text.replaceAll(/#.*$/gm, '').replaceAll(/\s+/g, ' ').trim();
-  await page.getByRole('button', { name: 'New tab' }).click();
-  await page.locator('.graphiql-query-editor .monaco-editor').click();
-  await page.keyboard.press('ControlOrMeta+A');
-  await page.keyboard.insertText(operation);
-  await shown(operation, '.graphiql-query-editor');
 }
 
 /** Whoever names another agent in the headers tab is told that this is not allowed, and may think better of it. */

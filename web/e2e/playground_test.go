@@ -195,7 +195,7 @@ func TestPlaygroundInBrowser(t *testing.T) {
 // The page says it in plain words when nobody answers.
 func TestPlaygroundAcrossRestarts(t *testing.T) {
 	requireTools(t)
-	walk(t, "restart.mjs", "--koine", buildKoine(t), "--data", t.TempDir())
+	walk(t, "restart.mjs", "--koine", buildKoine(t), "--data", filepath.Join(t.TempDir(), "data"))
 }
 
 // The page works with a key, and says what is refused. One update a second is few

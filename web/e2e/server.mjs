@@ -9,14 +9,15 @@ export class Server {
 
   /** program is koine; data, its data directory. */
   constructor(program, data) {
-    this.command = [program, ['serve', '--demo', '--reserve-mib', '0', '--data', data, '--listen']];
+    this.program = program;
+    this.data = data;
   }
 
   /** Starts it and returns its address. One whose port is taken for the moment tries again. */
   async start() {
     for (;;) {
-      const [program, flags] = this.command;
-      const started = spawn(program, [...flags, this.#listen], { env: { ...process.env, KOINE_LOG_FORMAT: 'json' }, stdio: ['ignore', 'ignore', 'pipe'] });
+      const flags = ['serve', '--demo', '--reserve-mib', '0', '--data', this.data, '--listen', this.#listen];
+      const started = spawn(this.program, flags, { env: { ...process.env, KOINE_LOG_FORMAT: 'json' }, stdio: ['ignore', 'ignore', 'pipe'] });
       const url = await listening(started);
       if (url) {
         this.#process = started;
