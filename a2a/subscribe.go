@@ -45,8 +45,11 @@ func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 // that comes back with the same request. field names resume in errors.
 func (h *Handler) readResume(header http.Header, field, resume string, snapshot bool) (from operation.Resume, ids bool, err error) {
 	_, asked := header[lastEventID]
-	ids = asked || resume != "" || snapshot
+	said := resume != "" || snapshot
 	last := header.Get(lastEventID)
+	if said && last == "" {
+		from.Said = field
+	}
 	switch {
 	case last != "":
 		field, from.Start = "Last-Event-ID", operation.After
@@ -64,9 +67,9 @@ func (h *Handler) readResume(header http.Header, field, resume string, snapshot 
 		from.After, err = h.store.ParsePosition(resume)
 	}
 	if err != nil {
-		return from, ids, kg.AsError(err).At(field)
+		return from, asked || said, kg.AsError(err).At(field)
 	}
-	return from, ids, nil
+	return from, asked || said, nil
 }
 
 const lastEventID = "Last-Event-Id" // as net/http spells it

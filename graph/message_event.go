@@ -82,7 +82,11 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 			return kg.Errorf(kg.CodeInvalid, "a start is said once").At("resume")
 		}
 		if o.start.Start != operation.Unsaid {
+			said := since
 			if since, err = s.since(ctx, o, id); err != nil {
+				return err
+			}
+			if err := s.agrees(ctx, o, id, said, since); err != nil {
 				return err
 			}
 		} else if since == nil {
@@ -114,6 +118,27 @@ func deliver(ctx context.Context, resume *Position, open func(*opening, *message
 		s := &messageSource{ownSource: ownSource{o.store}}
 		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
 	})
+}
+
+// agrees refuses a request that says another start than its operation, which said it as a
+// sequence. since is the one that the request says, nil for what comes from now on.
+func (s *messageSource) agrees(ctx context.Context, o *opening, id channels.ChannelID, said, since *int64) error {
+	if said == nil || o.start.Said == "" {
+		return nil
+	}
+	if since == nil {
+		newest, err := o.service.NumberAt(ctx, o.by, id, s.store.Head().Revision)
+		if err != nil {
+			return err
+		}
+		since = &newest
+	}
+	if *since == *said {
+		return nil
+	}
+	e := kg.Errorf(kg.CodeInvalid, "begins behind message %d, and sinceSequence of the subscription behind message %d: say one of them", *since, *said).At(o.start.Said)
+	e.Hint = "What begins behind a sequence is channels/stream, or this without the other start."
+	return e
 }
 
 // since is the sequence behind which a start lies, nil for what comes from now on.

@@ -51,7 +51,7 @@ func (e *Engine) subscribe(ctx context.Context, req operation.Request) (*Stream,
 			f.subscription.hints.Store(&hints)
 		}
 		return f.subscription, nil
-	case errors.As(f.err, &known) && known.Code != kg.CodeInvalid:
+	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.Said): // the operation is right
 		return nil, f.err
 	}
 	return nil, &operation.InvalidError{Errors: errs}

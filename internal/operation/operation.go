@@ -128,6 +128,9 @@ const (
 type Resume struct {
 	Start Start
 	After kg.Position
+	// Said names what of the request says so, where the operation may not say another
+	// start then. "" of a client that comes back: what it says is newer than its operation.
+	Said string
 }
 
 // Event is one element of a subscription: what a commit changed, something that
