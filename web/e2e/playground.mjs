@@ -121,6 +121,7 @@ async function keptHeaders() {
   const isActive = (button) => button.and(page.locator('.active')).waitFor();
   const count = await page.locator('.graphiql-tab').count();
   const reload = async () => {
+    await page.waitForLoadState('networkidle'); // editors complain when what they load late does not come
     await page.reload({ waitUntil: 'load' });
     await executeButton('Execute').waitFor();
     faults.checkAllBut(/net::ERR_ABORTED/); // what the old page was still loading
