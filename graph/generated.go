@@ -3261,7 +3261,7 @@ type Channel {
   visibility: ChannelVisibility!
   "When it was made. Null of a direct channel without a message yet."
   createdAt: DateTime
-  "The agent that made it. Null of a direct channel without a message yet."
+  "The agent that made it. Null of a direct channel without a message yet, and for who may find the channel and not read it: ` + "`" + `invitations` + "`" + ` tells who invited."
   createdBy: String
   "Who takes part, in the order in which they joined."
   members: [ChannelMember!]!

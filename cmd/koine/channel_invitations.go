@@ -39,7 +39,7 @@ type joinChannel struct{ oneChannel }
 // Help is shown by --help.
 func (joinChannel) Help() string {
 	return `It is a channel that one is invited to, or that everybody may join. What one is invited to:
-  koine query '{ channels(invited: true) { nodes { id name createdBy } } }'`
+  koine query '{ channels(invited: true) { nodes { id name invitations { by at } } } }'`
 }
 
 // Run prints the id.
