@@ -164,3 +164,22 @@ func (r *tour) event(out *bufio.Reader) string {
 		}
 	}
 }
+
+// The README names the binary as its build leaves it. The other documents leave the
+// directory out, and say where they do what it is.
+func TestDocumentsNameTheBinary(t *testing.T) {
+	command := regexp.MustCompile("(?m)(`|^|\\$ )koine [a-z]+( |`|$)")
+	for _, file := range []string{"../../README.md", "../../docs/graphql.md", "../../docs/operations.md", "../../docs/protocol.md", "../../docs/security.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := command.FindString(strings.ReplaceAll(string(text), "\nkoine is ", "\n"))
+		switch explained := strings.Contains(string(text), "`koine` is the binary that `go build"); {
+		case strings.HasSuffix(file, "README.md") && said != "":
+			t.Errorf("%s says %q, and its build leaves ./koine", file, said)
+		case !strings.HasSuffix(file, "README.md") && (said == "" || !explained):
+			t.Errorf("%s says %q, and what that is: %v", file, said, explained)
+		}
+	}
+}
