@@ -101,7 +101,7 @@ func (p *publishing) before(tx *kg.Tx, e *entry, m *Message) (*Message, error) {
 // write writes the message, which has its number, its time and its recipients. request
 // is that which it answers, nil for none.
 func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) error {
-	graph, subject := m.Channel.MessagesGraph(), m.ID.Entity()
+	graph := m.Channel.MessagesGraph()
 	content := graph
 	if len(m.Recipients) > 0 && e.Kind != Direct { // both read all of a direct channel
 		m.Private = true
@@ -113,11 +113,14 @@ func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) er
 	}
 	write := func(st statement) error {
 		p.own++
-		q := kg.Quad{Subject: subject, Predicate: st.property, Object: st.object, Graph: content}
-		if skeleton[st.property] {
-			q.Graph = graph
+		patch, err := p.statements[0].With(st.property, st.object)
+		if err != nil {
+			return err
 		}
-		return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
+		if !skeleton[st.property] {
+			patch.Quad.Graph = content
+		}
+		return tx.ApplyOwn(patch)
 	}
 	for _, patch := range p.statements {
 		p.own++

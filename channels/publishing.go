@@ -129,6 +129,7 @@ func (p *publishing) prepare() (err error) {
 			return err
 		}
 	}
+	var before *kg.Patch
 	for i := range p.patches {
 		q := &p.patches[i].Quad
 		if q.Graph.IsZero() {
@@ -137,9 +138,10 @@ func (p *publishing) prepare() (err error) {
 				q.Graph = p.message.Channel.FactsGraph()
 			}
 		}
-		if err := p.patches[i].Normalise(p.author); err != nil {
+		if err := p.service.store.Foresee(&p.patches[i], p.author, before); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
 		}
+		before = &p.patches[i]
 	}
 	return nil
 }
@@ -148,7 +150,11 @@ func (p *publishing) prepare() (err error) {
 // others wait for the committer.
 func (p *publishing) state(st statement) error {
 	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: p.message.ID.Entity(), Predicate: st.property, Object: st.object, Graph: p.message.Channel.MessagesGraph()}}
-	if err := patch.Normalise(p.author); err != nil {
+	var before *kg.Patch
+	if n := len(p.statements); n > 0 {
+		before = &p.statements[n-1]
+	}
+	if err := p.service.store.Foresee(&patch, p.author, before); err != nil {
 		return err
 	}
 	p.statements = append(p.statements, patch)

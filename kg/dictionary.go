@@ -53,6 +53,17 @@ func (c *termCache) add(t Term, id ID) {
 	}
 }
 
+// get is the id of a term, false when it is not in the cache.
+func (c *termCache) get(t Term) (ID, bool) {
+	id, ok := c.byTerm.Get(t)
+	if ok {
+		c.hits.add()
+	} else {
+		c.misses.add()
+	}
+	return id, ok
+}
+
 func (c *termCache) place(number uint64) *atomic.Pointer[numberedTerm] {
 	return &c.byNumber[number&uint64(len(c.byNumber)-1)]
 }
@@ -80,40 +91,70 @@ type dictionary struct {
 // for with: a quad has two that are often new, the subject and the object.
 type missedTerms struct {
 	terms [2]struct {
-		term        Term
-		record, key []byte
+		term Term
+		key  termKey
 	}
 	next int
 }
 
-func (m *missedTerms) add(t Term, record, key []byte) {
+func (m *missedTerms) add(t Term, key termKey) {
 	at := &m.terms[m.next%len(m.terms)]
-	at.term, at.record, at.key = t, record, key
+	at.term, at.key = t, key
 	m.next++
 }
 
-// take gives record and key of a term, nil if it is not among them.
-func (m *missedTerms) take(t Term) (record, key []byte) {
+// take gives the key of a term.
+func (m *missedTerms) take(t Term) termKey {
 	for i := range m.terms {
-		if at := &m.terms[i]; at.record != nil && at.term == t {
-			record, key = at.record, at.key
-			at.record = nil
-			return record, key
+		if at := &m.terms[i]; at.key.record != nil && at.term == t {
+			key := at.key
+			at.key = termKey{}
+			return key
 		}
 	}
-	return nil, nil
+	return keyOf(t)
+}
+
+// termKey is the key under which the index has the number of a term, and the record
+// that it has under that number.
+type termKey struct {
+	key, record []byte
+	hashed      bool // the key is a hash
+}
+
+func keyOf(t Term) termKey {
+	record := appendTerm(nil, t)
+	key, hashed := keys.Term(record, hash16)
+	return termKey{key, record, hashed}
 }
 
 // freshTerms are those that unfinished updates have added. They are kept apart
 // from the cache, because such an update may still be undone.
 type freshTerms struct {
 	byTerm map[Term]ID
-	order  []Term // as they were numbered
-	next   uint64 // number of the next one
+	order  []Term      // as they were numbered
+	next   uint64      // number of the next one
+	ahead  *freshTerms // those of the group ahead, nil without
 }
 
 func newFreshTerms(next uint64) *freshTerms {
 	return &freshTerms{byTerm: make(map[Term]ID), next: next}
+}
+
+// follow makes it go on where the terms of a group ahead end, which the index may not
+// have yet.
+func (f *freshTerms) follow(ahead *freshTerms) {
+	ahead.ahead = nil // that group has landed
+	f.ahead = ahead
+}
+
+// id is the id of one of the terms.
+func (f *freshTerms) id(t Term) (ID, bool) {
+	id, ok := f.byTerm[t]
+	if !ok && f.ahead != nil {
+		id, ok = f.ahead.byTerm[t]
+	}
+	return id, ok
 }
 
 // expect makes room for so many terms.
@@ -124,6 +165,9 @@ func (f *freshTerms) first() uint64 { return f.next - uint64(len(f.order)) }
 
 // term is the term with a number, false if it is none of them.
 func (f *freshTerms) term(number uint64) (Term, bool) {
+	if f.ahead != nil && number < f.first() {
+		f = f.ahead
+	}
 	if number < f.first() || number >= f.next {
 		return Term{}, false
 	}
@@ -154,28 +198,28 @@ func (d dictionary) id(t Term) (ID, bool, error) {
 		return id, true, nil
 	}
 	if d.fresh != nil {
-		if id, ok := d.fresh.byTerm[t]; ok {
+		if id, ok := d.fresh.id(t); ok {
 			return id, true, nil
 		}
 	}
-	if id, ok := d.cache.byTerm.Get(t); ok {
-		d.cache.hits.add()
+	if id, ok := d.cache.get(t); ok {
 		return id, true, nil
 	}
-	d.cache.misses.add()
-	id, ok, err := d.find(t)
+	return d.find(t, keyOf(t))
+}
+
+// find looks the term up in the index, and keeps in the cache what it found.
+func (d dictionary) find(t Term, key termKey) (ID, bool, error) {
+	id, ok, err := d.read(t, key)
 	if ok {
 		d.cache.add(t, id)
 	}
 	return id, ok, err
 }
 
-// find looks the term up in the index.
-func (d dictionary) find(t Term) (ID, bool, error) {
-	record := appendTerm(nil, t)
-	key, hashed := keys.Term(record, hash16)
+func (d dictionary) read(t Term, key termKey) (ID, bool, error) {
 	var number uint64
-	found, err := d.kv.get(key, func(v []byte) error {
+	found, err := d.kv.get(key.key, func(v []byte) error {
 		var n int
 		number, n = binary.Uvarint(v)
 		if n <= 0 {
@@ -185,20 +229,20 @@ func (d dictionary) find(t Term) (ID, bool, error) {
 	})
 	if !found || err != nil {
 		if d.missed != nil && err == nil {
-			d.missed.add(t, record, key)
+			d.missed.add(t, key)
 		}
 		return ID{}, false, err
 	}
 	// A number ahead of the next one is left over from an apply that was cut
 	// short, perhaps without its other side.
-	if leftover := d.fresh != nil && number >= d.fresh.next; hashed && !leftover {
+	if leftover := d.fresh != nil && number >= d.fresh.next; key.hashed && !leftover {
 		// A hash that two terms share is an error, not a mix-up.
 		other, err := d.numbered(number)
 		if err != nil {
 			return ID{}, false, err
 		}
 		if other != t {
-			return ID{}, false, Errorf(CodeInternal, "two terms share the hash %x", key)
+			return ID{}, false, Errorf(CodeInternal, "two terms share the hash %x", key.key)
 		}
 	}
 	return keys.Numbered(tagOf(t), number), true, nil

@@ -46,16 +46,21 @@ type group struct {
 func (s *Store) newGroup() *group {
 	began := time.Now()
 	snapshot := newBadgerKV(s.db, s.layers.flushed)
-	h, base := s.head.Load(), s.layers.over(snapshot, s.layers.mem)
-	var before []*Commit
-	if s.ahead != nil {
-		h, base, before = s.ahead.head(), layered(base, s.ahead.w.o.written), s.ahead.commits
+	committed := s.layers.over(snapshot, s.layers.mem)
+	var g *group
+	if ahead := s.ahead; ahead != nil {
+		ahead.w.o.base = committed
+		g = s.startGroup(ahead.head(), ahead.w.o)
+		g.before = ahead.commits
+		g.w.dict.kv = committed
+		g.w.dict.fresh.follow(ahead.w.dict.fresh)
+	} else {
+		g = s.startGroup(s.head.Load(), committed)
 	}
-	g := s.startGroup(h, base)
-	g.before = before
 	g.snapshot, g.began = snapshot, began
 	g.scratch, g.w.met = &s.scratch, &s.met
 	g.w.o.undo = s.scratch.undo[:0]
+	g.w.o.unread = make([]keyWrite, 0, s.scratch.writes)
 	g.w.dict.fresh.expect(s.scratch.terms)
 	return g
 }
@@ -66,10 +71,11 @@ type scratch struct {
 	// array that these share.
 	room []Change
 	last int // how many the commit before had
-	// undo and terms are the place for what an update has to take back, and how many
-	// terms the last group brought.
-	undo  []undoStep
-	terms int
+	// undo is the place for what an update has to take back; writes and terms are how
+	// many keys the last group left unread and how many terms it brought.
+	undo   []undoStep
+	writes int
+	terms  int
 }
 
 // roomAtOnce is for how many changes an array for them has place, maxShared up to how
@@ -81,6 +87,7 @@ const (
 	roomAtOnce  = 64
 	maxShared   = 16 << 10
 	maxUndoKept = 1 << 10
+	maxExpected = 1 << 13
 )
 
 // changes is an empty list for those of the next update.
@@ -154,6 +161,7 @@ func (g *group) make(updates []*update) {
 	}
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
 	g.w.o.undo, s.scratch.terms = nil, len(g.w.dict.fresh.order)
+	s.scratch.writes = min(len(g.w.o.unread), maxExpected)
 	g.executed = time.Now()
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }
@@ -258,7 +266,7 @@ func (g *group) run(u *update) (*Tx, error) {
 		tx.changes, tx.shares = g.scratch.changes(), true
 	}
 	if judges {
-		tx.before = &overlay{base: g.w.o.base, written: g.w.o.written.Copy()}
+		tx.before = &overlay{base: g.w.o.base, written: g.w.o.tree().Copy()}
 	}
 	terms := len(g.w.dict.fresh.order)
 	tx.undo = func() {

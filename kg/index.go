@@ -2,6 +2,7 @@ package kg
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"koine/kg/internal/codec"
@@ -23,7 +24,11 @@ type indexWriter struct {
 	floor Revision
 	// unused is the first number that no term had when the writer began: below the
 	// overlay there is no statement with such a term.
-	unused  uint64
+	unused uint64
+	// own are statements of the commit at hand about subjects that it is the first to
+	// name, whose numbers are unnamed or more; as far as they are few.
+	own     []IDQuad
+	unnamed uint64
 	encoded encoded        // the state that was encoded last
 	noted   subjectInGraph // whose last change was written last, in the commit at hand
 	// subject and graph are those that were resolved last: patches about the same
@@ -107,7 +112,7 @@ func newIndexWriter(o *overlay, base kv, cache *termCache, nextNumber uint64) *i
 		o:      o,
 		dict:   dictionary{kv: base, cache: cache, fresh: newFreshTerms(nextNumber), missed: new(missedTerms)},
 		deltas: new(deltas),
-		unused: nextNumber,
+		unused: nextNumber, unnamed: nextNumber,
 	}
 }
 
@@ -117,6 +122,17 @@ func (w *indexWriter) undone() {
 	w.deltas.clear()
 	w.backer, w.encoded, w.noted = backer{}, encoded{}, subjectInGraph{}
 	w.subject, w.graph = resolved{}, resolved{}
+	w.own, w.unnamed = w.own[:0], w.dict.fresh.next
+}
+
+// fewOwn is up to how many statements of a commit's own are looked through.
+const fewOwn = 32
+
+// absent tells that a statement is surely not there: the commit at hand is the first to
+// name its subject, and has not made it.
+func (w *indexWriter) absent(ids IDQuad) bool {
+	return ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && !w.o.unsure &&
+		len(w.own) < fewOwn && !slices.Contains(w.own, ids)
 }
 
 // get reads a key of a statement or subject. Where its term is new, it asks the
@@ -140,16 +156,21 @@ func quadParts(q *Quad, ids *IDQuad) [4]struct {
 	}{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
 }
 
-// resolve gives the ids of a quad. Those of terms that are not in the store are
+// resolve gives the ids of a patch's quad. Those of terms that are not in the store are
 // zero, and known is false: there is no such statement either.
-func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
+func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
+	q, subject, object := &p.Quad, (*foreseenTerm)(nil), (*foreseenTerm)(nil)
+	if f := p.foreseen; f != nil {
+		subject, object = &f.subject, &f.object
+	}
 	known = true
 	for _, part := range [...]struct {
-		term *Term
-		id   *ID
-		last *resolved
-	}{{&q.Subject, &ids.Subject, &w.subject}, {&q.Predicate, &ids.Predicate, nil}, {&q.Object, &ids.Object, nil}, {&q.Graph, &ids.Graph, &w.graph}} {
-		id, ok, err := w.resolveTerm(part.term, part.last)
+		term     *Term
+		id       *ID
+		last     *resolved
+		foreseen *foreseenTerm
+	}{{&q.Subject, &ids.Subject, &w.subject, subject}, {&q.Predicate, &ids.Predicate, nil, nil}, {&q.Object, &ids.Object, nil, object}, {&q.Graph, &ids.Graph, &w.graph, nil}} {
+		id, ok, err := w.resolveTerm(part.term, part.last, part.foreseen)
 		if err != nil {
 			return ids, false, err
 		}
@@ -162,8 +183,8 @@ func (w *indexWriter) resolve(q *Quad) (ids IDQuad, known bool, err error) {
 }
 
 // resolveTerm gives the id of a term. last, if any, is that of its kind that was
-// resolved last.
-func (w *indexWriter) resolveTerm(t *Term, last *resolved) (id ID, known bool, err error) {
+// resolved last, f what was foreseen of it.
+func (w *indexWriter) resolveTerm(t *Term, last *resolved, f *foreseenTerm) (id ID, known bool, err error) {
 	if last != nil && last.term == *t {
 		return last.id, true, nil
 	}
@@ -171,7 +192,7 @@ func (w *indexWriter) resolveTerm(t *Term, last *resolved) (id ID, known bool, e
 	if met != nil && met.term == *t {
 		id = met.id
 	} else {
-		if id, known, err = w.dict.id(*t); !known || err != nil {
+		if id, known, err = w.dict.foreseen(*t, f); !known || err != nil {
 			return ID{}, false, err
 		}
 		if met != nil && id.Number() < w.unused {
@@ -233,17 +254,13 @@ func (w *indexWriter) number(t Term) (ID, error) {
 
 // create gives a term that is not in the store the next number.
 func (w *indexWriter) create(t Term) ID {
-	if id, ok := w.dict.fresh.byTerm[t]; ok {
+	if id, ok := w.dict.fresh.id(t); ok {
 		return id // it stands twice in one quad
 	}
 	id := w.dict.fresh.add(t)
-	record, key := w.dict.missed.take(t)
-	if record == nil {
-		record = appendTerm(nil, t)
-		key, _ = keys.Term(record, hash16)
-	}
-	w.o.put(string(key), w.varint(id.Number()))
-	w.o.put(string(keys.Number(id.Number())), record)
+	key := w.dict.missed.take(t)
+	w.o.put(string(key.key), w.varint(id.Number()))
+	w.o.put(string(keys.Number(id.Number())), key.record)
 	if key := literalKindKey(t); key != nil {
 		w.o.put(string(key), nil)
 	}
@@ -265,6 +282,9 @@ func literalKindKey(t Term) []byte {
 // state reads what stands of a statement now; no assertions when it is absent.
 func (w *indexWriter) state(ids IDQuad) (state, error) {
 	var s state
+	if w.absent(ids) {
+		return s, nil
+	}
 	_, err := w.get(ids.Subject, w.keysOf(ids)[0], func(v []byte) (err error) {
 		s, err = parseState(v, w.dict.agent)
 		return err
@@ -284,6 +304,9 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 			}
 		}
 		w.deltas.count(&c.Quad, ids, 1)
+		if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && len(w.own) < fewOwn {
+			w.own = append(w.own, ids)
+		}
 	case len(c.After) == 0:
 		for _, key := range all {
 			if key != "" {
@@ -364,6 +387,7 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 	})
 	w.deltas.clear()
 	w.noted = subjectInGraph{}
+	w.own, w.unnamed = w.own[:0], w.dict.fresh.next
 	if c.IdempotencyKey != "" {
 		row := idempotencyRow{revision: c.Revision, contentHash: c.ContentHash, millis: c.Time.UnixMilli()}
 		if c.Held {

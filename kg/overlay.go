@@ -30,9 +30,14 @@ var (
 // overlay is a layer of keys in memory over others. One that is written to
 // belongs to one goroutine; one that is not may be read by many.
 type overlay struct {
-	base    kv
+	base kv
+	// written is what was written, but for what nobody has read since: that is in
+	// unread, in order. Most commits are about new things and are never read before
+	// they go to the layer below, where the keys must be put in order anyway.
 	written *memTree
-	undo    []undoStep // since the last mark
+	unread  []keyWrite
+	marked  int        // how many of unread were there at the last mark
+	undo    []undoStep // what was put in order, of what was written since the last mark
 	steps   uint64     // counts writes, for open cursors to notice
 	bytes   int        // written, roughly
 	// unsure says that the base may hold more than is known of it, as after an
@@ -40,6 +45,12 @@ type overlay struct {
 	unsure bool
 	latest *memValue  // that was made last: keys that come together often have the same
 	room   []memValue // for the next ones
+}
+
+// keyWrite is a key with what was written under it.
+type keyWrite struct {
+	key   string
+	value *memValue
 }
 
 // undoStep is a key with what was written of it before, nil for nothing.
@@ -59,9 +70,11 @@ func layered(base kv, t *memTree) kv {
 }
 
 // mark makes what was written so far final; rollback undoes all since.
-func (o *overlay) mark() { o.undo = o.undo[:0] }
+func (o *overlay) mark() { o.undo, o.marked = o.undo[:0], len(o.unread) }
 
 func (o *overlay) rollback() {
+	clear(o.unread[o.marked:])
+	o.unread = o.unread[:o.marked]
 	for i := len(o.undo) - 1; i >= 0; i-- {
 		u := o.undo[i]
 		if u.old != nil {
@@ -84,13 +97,15 @@ func (o *overlay) putNew(key string, value []byte) { o.set(key, value, !o.unsure
 var noValue = []byte{}
 
 func (o *overlay) set(key string, value []byte, fresh bool) {
-	at, had := o.written.Place(key)
-	old := *at
-	if had {
-		fresh = old.fresh // what is below has not changed by writing the key again
-	}
-	*at = o.valueOf(value, fresh)
-	o.wrote(key, old, len(value))
+	o.write(key, o.valueOf(value, fresh))
+}
+
+func (o *overlay) delete(key string) { o.write(key, deletedKey) }
+
+func (o *overlay) write(key string, v *memValue) {
+	o.unread = append(o.unread, keyWrite{key, v})
+	o.steps++
+	o.bytes += len(key) + len(v.value)
 }
 
 // valueOf is what is kept of a value.
@@ -115,47 +130,60 @@ func (o *overlay) valueOf(value []byte, fresh bool) *memValue {
 // more, and they go together, when the layer below has been written to Badger.
 const valuesAtOnce = 16
 
-func (o *overlay) delete(key string) {
-	old, had := o.written.Get(key)
-	if had && old.fresh {
-		o.written.Delete(key)
-	} else {
-		o.written.Set(key, deletedKey)
+// tree is all that was written, in order.
+func (o *overlay) tree() *memTree {
+	for i, w := range o.unread {
+		old, _ := w.into(o.written)
+		if i >= o.marked {
+			o.undo = append(o.undo, undoStep{w.key, old})
+		}
 	}
-	o.wrote(key, old, 0)
+	if len(o.unread) > 0 { // others may read one that is not written to
+		clear(o.unread)
+		o.unread, o.marked = o.unread[:0], 0
+	}
+	return o.written
 }
 
-func (o *overlay) wrote(key string, old *memValue, size int) {
-	o.undo = append(o.undo, undoStep{key, old})
-	o.steps++
-	o.bytes += len(key) + size
+// into writes to a tree, over which nothing else was written. It gives what the tree
+// had, nil for nothing, and by how many bytes it grew.
+func (w keyWrite) into(t *memTree) (old *memValue, grown int) {
+	if w.value.value == nil {
+		if old, _ = t.Get(w.key); old != nil && old.fresh {
+			t.Delete(w.key)
+			return old, -len(w.key) - len(old.value)
+		}
+	}
+	at, had := t.Place(w.key)
+	old = *at
+	*at = w.value
+	if !had {
+		return nil, len(w.key) + len(w.value.value)
+	}
+	if w.value.fresh != old.fresh {
+		*at = &memValue{w.value.value, old.fresh} // what is below has not changed
+	}
+	return old, len(w.value.value) - len(old.value)
 }
 
 // mergeInto writes a finished overlay into the tree right below it.
-func (o *overlay) mergeInto(t *memTree) (bytes int) {
+func (o *overlay) mergeInto(t *memTree) (grown int) {
+	write := func(w keyWrite) {
+		_, by := w.into(t)
+		grown += by
+	}
 	o.written.Scan(func(k string, v *memValue) bool {
-		bytes += len(k) + len(v.value)
-		at, had := t.Place(k)
-		old := *at
-		*at = v
-		if !had {
-			return true
-		}
-		bytes -= len(k) + len(old.value)
-		switch {
-		case v.value == nil && old.fresh:
-			t.Delete(k)
-			bytes -= len(k)
-		case v.fresh != old.fresh:
-			*at = &memValue{v.value, old.fresh} // what is below has not changed
-		}
+		write(keyWrite{k, v})
 		return true
 	})
-	return bytes
+	for _, w := range o.unread {
+		write(w)
+	}
+	return grown
 }
 
 func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
-	if v, ok := o.written.Get(string(key)); ok {
+	if v, ok := o.tree().Get(string(key)); ok {
 		if v.value == nil {
 			return false, nil
 		}
@@ -166,14 +194,14 @@ func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
 
 // getWritten is get of what was written here.
 func (o *overlay) getWritten(key string, fn func([]byte) error) (bool, error) {
-	if v, ok := o.written.Get(key); ok && v.value != nil {
+	if v, ok := o.tree().Get(key); ok && v.value != nil {
 		return true, fn(v.value)
 	}
 	return false, nil
 }
 
 func (o *overlay) scan(prefix []byte) cursor {
-	c := &overlayCursor{o: o, prefix: prefix, base: o.base.scan(prefix), top: o.written.Iter()}
+	c := &overlayCursor{o: o, prefix: prefix, base: o.base.scan(prefix), top: o.tree().Iter()}
 	c.seekTop(prefix)
 	c.settle()
 	return c
@@ -207,6 +235,7 @@ const (
 
 func (c *overlayCursor) seekTop(from []byte) {
 	c.steps = c.o.steps
+	c.o.tree()
 	c.holdTop(c.top.Seek(string(from)))
 }
 

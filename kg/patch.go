@@ -44,7 +44,8 @@ type Patch struct {
 	Validity   TimeSpan
 	Provenance []byte // JSON, or nil
 
-	normal bool // Normalise has passed it
+	normal   bool      // Normalise has passed it
+	foreseen *foreseen // by Store.Foresee, nil without
 }
 
 // Bounds of one commit.
@@ -99,25 +100,49 @@ func (p *Patch) Normalise(source AgentID) error {
 	return nil
 }
 
+// With is the patch about another property of the same subject, in normal form if p is.
+func (p *Patch) With(predicate, object Term) (Patch, error) {
+	with := *p
+	with.Quad.Predicate, with.Quad.Object = predicate, object
+	if !p.normal {
+		return with, nil
+	}
+	return with, with.Quad.says()
+}
+
 // valid reports which part of a quad cannot be stored.
 func (q Quad) valid() error {
 	switch {
 	case !q.Subject.IsResource():
 		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
+	case q.Graph.kind != KindIRI && q.Graph.kind != KindDefaultGraph:
+		return Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
+	}
+	if err := q.Subject.Valid(); err != nil {
+		return AsError(err).At("subject")
+	}
+	if err := q.says(); err != nil {
+		return err
+	}
+	if err := q.Graph.Valid(); err != nil {
+		return AsError(err).At("graph")
+	}
+	return nil
+}
+
+// says is valid of what is said of the subject.
+func (q *Quad) says() error {
+	switch {
 	case q.Predicate.kind != KindIRI:
 		return Errorf(CodeInvalid, "a predicate is an IRI").At("predicate")
 	case !q.Object.IsResource() && !q.Object.IsLiteral():
 		return Errorf(CodeInvalid, "an object is an IRI, a blank node or a literal").At("object")
-	case q.Graph.kind != KindIRI && q.Graph.kind != KindDefaultGraph:
-		return Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
 	}
-	for _, part := range [...]struct {
-		name string
-		t    Term
-	}{{"subject", q.Subject}, {"predicate", q.Predicate}, {"object", q.Object}, {"graph", q.Graph}} {
-		if err := part.t.Valid(); err != nil {
-			return AsError(err).At(part.name)
-		}
+	if err := q.Predicate.Valid(); err != nil {
+		return AsError(err).At("predicate")
+	}
+	if err := q.Object.Valid(); err != nil {
+		return AsError(err).At("object")
 	}
 	return nil
 }

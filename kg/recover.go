@@ -255,7 +255,7 @@ func (r *replayer) flush() error {
 		return err
 	}
 	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
-	if err := writeIndex(r.s.db, r.w.o.written, m, r.s.counted); err != nil {
+	if err := writeIndex(r.s.db, r.w.o.tree(), m, r.s.counted); err != nil {
 		return err
 	}
 	// With readers, who may be there when a load is applied from the log, both of

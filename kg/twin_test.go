@@ -132,7 +132,7 @@ type pair struct{ key, value []byte }
 
 func pairsOf(o *overlay) []pair {
 	var out []pair
-	o.written.Scan(func(k string, v *memValue) bool {
+	o.tree().Scan(func(k string, v *memValue) bool {
 		out = append(out, pair{[]byte(k), v.value})
 		return true
 	})

@@ -94,7 +94,7 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 		p.Op = Add
 		return tx.apply(p, nil)
 	}
-	ids, _, err := tx.w.resolve(&p.Quad)
+	ids, _, err := tx.w.resolve(p)
 	if err == nil {
 		err = tx.touchAbsent(ids)
 	}
@@ -186,7 +186,7 @@ func (tx *Tx) holds(graph Term) (bool, error) {
 
 // add makes an assertion; replaces holds the changes that made room for it.
 func (tx *Tx) add(p *Patch, replaces []uint32) error {
-	ids, known, err := tx.w.resolve(&p.Quad)
+	ids, known, err := tx.w.resolve(p)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
 }
 
 func (tx *Tx) remove(p *Patch) error {
-	ids, known, err := tx.w.resolve(&p.Quad)
+	ids, known, err := tx.w.resolve(p)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type Request struct {
 
 // Store is the write door (kg.Store).
 type Store interface {
+	Foresee(p *kg.Patch, source kg.AgentID, before *kg.Patch) error
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
@@ -51,9 +52,18 @@ func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
 		e.Hint = "Send several updates, or load a file of RDF."
 		return kg.Receipt{}, e
 	}
-	steps, err := normalise(r.Mutations, sourceOf(r.Meta))
+	source := sourceOf(r.Meta)
+	steps, err := normalise(r.Mutations, source)
 	if err != nil {
 		return kg.Receipt{}, err
+	}
+	var before *kg.Patch
+	for i := range steps {
+		p := &steps[i].Patch
+		if err := store.Foresee(p, source, before); err != nil {
+			return kg.Receipt{}, at(err, steps[i].mutation)
+		}
+		before = p
 	}
 	r.Meta.ContentHash = contentHash(steps)
 	return store.Update(ctx, r.Meta, func(tx *kg.Tx) error {

@@ -1,0 +1,187 @@
+package kg_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"koine/kg"
+	"koine/kg/kgtest"
+)
+
+// foreseen is the patch as a caller hands it to Tx.Apply that did first what it could.
+func foreseen(t *testing.T, s *kgtest.Store, p kg.Patch, before *kg.Patch) kg.Patch {
+	t.Helper()
+	if err := s.Foresee(&p, "agent://a", before); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// stands counts the statements that fit the pattern.
+func stands(t *testing.T, s *kgtest.Store, p kg.Pattern) (n int) {
+	t.Helper()
+	snap, err := s.View(within(t), kg.View{Principal: tester, AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for _, err := range snap.Match(p) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// TestForeseenTermComesMeanwhile has patches foreseen while their terms are new, which
+// then come with other updates: each term has one number all the same.
+func TestForeseenTermComesMeanwhile(t *testing.T) {
+	for _, flushed := range []bool{false, true} {
+		for _, size := range []int{10, 100, 2000} { // a key of its own, by hash, and too long for the cache
+			t.Run(fmt.Sprint(flushed, size), func(t *testing.T) {
+				s := kgtest.Disk(t, kg.Options{})
+				text := kg.String(strings.Repeat("x", size))
+				patch := func(i int) kg.Patch {
+					return foreseen(t, s, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: text}}, nil)
+				}
+				early, late := patch(1), patch(2)
+				for _, p := range []kg.Patch{early, patch(3), late} {
+					if _, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error { return tx.Apply(p) }); err != nil {
+						t.Fatal(err)
+					}
+					if flushed {
+						s.Exclusive(func() {})
+					}
+				}
+				if got := stands(t, s, kg.Pattern{Object: text}); got != 3 {
+					t.Errorf("%d statements have the text, want 3", got)
+				}
+			})
+		}
+	}
+}
+
+// TestForeseenTogether has many callers foresee the same new terms and commit at once.
+func TestForeseenTogether(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	ctx := within(t)
+	const callers, rounds = 64, 20
+	for round := range rounds {
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				first := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", round)), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: kg.String(fmt.Sprint(round, " ", strings.Repeat("text ", 20)))}}
+				err := s.Foresee(&first, "agent://a", nil)
+				second := first
+				second.Quad.Predicate = kg.IRI("urn:q")
+				if err == nil {
+					err = s.Foresee(&second, "agent://a", &first)
+				}
+				if err == nil {
+					_, err = s.Update(ctx, kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+						if err := tx.Apply(first); err != nil {
+							return err
+						}
+						return tx.Apply(second)
+					})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if got, want := stands(t, s, kg.Pattern{}), rounds*(callers+1); got != want {
+		t.Errorf("%d statements, want %d", got, want)
+	}
+}
+
+// TestForeseenAndChanged changes what a patch is about after it was foreseen: it says
+// what it says now.
+func TestForeseenAndChanged(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	q := func(subject, object string) kg.Quad {
+		return kg.Quad{Subject: kg.IRI(subject), Predicate: kg.IRI("urn:p"), Object: kg.IRI(object), Graph: kg.DefaultGraph}
+	}
+	commit := func(p kg.Patch) {
+		if _, err := s.Update(context.Background(), kg.Meta{Principal: tester}, func(tx *kg.Tx) error { return tx.Apply(p) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")})
+	known := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")}, nil)
+	unknown := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: q("urn:x", "urn:y")}, &known)
+	known.Quad, unknown.Quad = q("urn:c", "urn:d"), q("urn:a", "urn:e")
+	commit(known)
+	commit(unknown)
+	other, err := unknown.With(kg.IRI("urn:other"), kg.String("o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(other)
+	for _, want := range []kg.Quad{q("urn:a", "urn:b"), q("urn:c", "urn:d"), q("urn:a", "urn:e"), other.Quad} {
+		if got := stands(t, s, kg.Pattern(want)); got != 1 {
+			t.Errorf("%v stands %d times", want, got)
+		}
+	}
+	if got := stands(t, s, kg.Pattern{}); got != 4 {
+		t.Errorf("%d statements, want 4", got)
+	}
+}
+
+// TestForeseeRefuses what Apply would refuse, and With what is not in order.
+func TestForeseeRefuses(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	bad := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.String("no subject"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
+	if err := s.Foresee(&bad, "agent://a", nil); kg.AsError(err).Field != "subject" {
+		t.Errorf("a literal as subject: %v", err)
+	}
+	good := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}, nil)
+	for field, with := range map[string][2]kg.Term{
+		"predicate": {kg.String("p"), kg.Integer(1)},
+		"object":    {kg.IRI("urn:p"), {}},
+	} {
+		if _, err := good.With(with[0], with[1]); kg.CodeOf(err) != kg.CodeInvalid || kg.AsError(err).Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// TestNewSubjectIsReadAgain says things of a subject that its commit is the first to
+// name, and again, by another source, and takes one back: of few statements and of many.
+func TestNewSubjectIsReadAgain(t *testing.T) {
+	for _, n := range []int{3, 31, 32, 33, 80} {
+		s := kgtest.Disk(t, kg.Options{})
+		q := func(i int) kg.Quad {
+			return kg.Quad{Subject: kg.IRI("urn:new"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(i)), Graph: kg.DefaultGraph}
+		}
+		receipt, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+			var patches []kg.Patch
+			for i := range n {
+				patches = append(patches, kg.Patch{Op: kg.Add, Quad: q(i)})
+			}
+			patches = append(patches,
+				kg.Patch{Op: kg.Add, Quad: q(1)}, // no change
+				kg.Patch{Op: kg.Add, Quad: q(n - 1), Source: "agent://b"},
+				kg.Patch{Op: kg.Remove, Quad: q(0)},
+			)
+			for _, p := range patches {
+				if err := tx.Apply(p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || receipt.Affected != n+2 {
+			t.Errorf("%d statements: %d changes, %v, want %d", n, receipt.Affected, err, n+2)
+		}
+		if got := stands(t, s, kg.Pattern{Subject: kg.IRI("urn:new")}); got != n-1 {
+			t.Errorf("%d statements stand, want %d", got, n-1)
+		}
+	}
+}
