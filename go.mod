@@ -11,7 +11,6 @@ require (
 	github.com/coder/websocket v1.8.15
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/dgraph-io/ristretto/v2 v2.2.0
-	github.com/elastic/go-freelru v0.16.0
 	github.com/geoknoesis/rdf-go v0.2.0
 	github.com/google/cel-go v0.30.0
 	github.com/google/go-cmp v0.7.0

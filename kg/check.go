@@ -71,11 +71,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error)
 		seed:   maphash.MakeSeed(),
 	}
 	for _, d := range [...]*dictionary{&c.dict, &c.ids} {
-		cache, err := newTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))
-		if err != nil {
-			return nil, err
-		}
-		*d = dictionary{kv: p.kv, cache: cache}
+		*d = dictionary{kv: p.kv, cache: newTermCache(int(min(uint64(s.options.TermCache), max(p.head.nextNumber, minCheckCache))))}
 	}
 	c.numbers, c.counts = c.sorter(), newCounting(c.sorter(), o.counted)
 	if err := errors.Join(c.all(), c.close()); err != nil {

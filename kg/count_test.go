@@ -54,11 +54,7 @@ func TestGraphsThatCannotBeNamedAreErrors(t *testing.T) {
 	}
 	lost := newOverlay(snap.kv)
 	lost.delete(string(keys.Number(graph.Number())))
-	cache, err := newTermCache(16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	snap.kv, snap.dict = lost, dictionary{kv: lost, cache: cache}
+	snap.kv, snap.dict = lost, dictionary{kv: lost, cache: newTermCache(16)}
 	_, err = snap.Count(Pattern{})
 	wantInternal(t, "Count", err)
 	_, err = snap.Graphs()

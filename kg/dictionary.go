@@ -3,78 +3,10 @@ package kg
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"hash/maphash"
-	"math/bits"
-	"sync/atomic"
-
-	"github.com/elastic/go-freelru"
 
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 )
-
-// termCache remembers terms and their ids in both directions. The dictionary
-// only grows, so that an entry once right stays right. It is safe for
-// concurrent use.
-type termCache struct {
-	byTerm *freelru.ShardedLRU[Term, ID]
-	// byNumber has one place for all numbers that are the same under the mask;
-	// the newest holds it. Numbers are dense, so that up to as many terms as
-	// there are places never meet, and a look-up is two loads without a lock.
-	byNumber []atomic.Pointer[numberedTerm]
-	hits     counter
-	misses   counter
-}
-
-type numberedTerm struct {
-	number uint64
-	term   Term
-}
-
-// newTermCache makes a cache of so many entries in each direction, rounded up to
-// a power of two.
-func newTermCache(entries int) (*termCache, error) {
-	seed := maphash.MakeSeed()
-	entries = 1 << bits.Len(uint(entries-1))
-	byTerm, err := freelru.NewSharded[Term, ID](uint32(entries), func(t Term) uint32 {
-		return uint32(maphash.String(seed, t.value)) ^ uint32(len(t.datatype)) ^ uint32(t.kind)<<16
-	})
-	return &termCache{byTerm: byTerm, byNumber: make([]atomic.Pointer[numberedTerm], entries)}, err
-}
-
-// maxCachedTerm keeps long texts out of the cache, whose bound counts entries.
-const maxCachedTerm = 1 << 10
-
-func (c *termCache) add(t Term, id ID) {
-	if len(t.value) <= maxCachedTerm {
-		c.byTerm.Add(t, id)
-		n := id.Number()
-		c.place(n).Store(&numberedTerm{n, t})
-	}
-}
-
-// get is the id of a term, false when it is not in the cache.
-func (c *termCache) get(t Term) (ID, bool) {
-	id, ok := c.byTerm.Get(t)
-	if ok {
-		c.hits.add()
-	} else {
-		c.misses.add()
-	}
-	return id, ok
-}
-
-func (c *termCache) place(number uint64) *atomic.Pointer[numberedTerm] {
-	return &c.byNumber[number&uint64(len(c.byNumber)-1)]
-}
-
-// term is the term of a number, nil when it is not in the cache.
-func (c *termCache) term(number uint64) *Term {
-	if e := c.place(number).Load(); e != nil && e.number == number {
-		return &e.term
-	}
-	return nil
-}
 
 // dictionary reads the two sides of the term dictionary from a view of the
 // index.
@@ -202,7 +134,7 @@ func (d dictionary) id(t Term) (ID, bool, error) {
 			return id, true, nil
 		}
 	}
-	if id, ok := d.cache.get(t); ok {
+	if id, ok := d.cache.id(t); ok {
 		return id, true, nil
 	}
 	return d.find(t, keyOf(t))
@@ -212,7 +144,7 @@ func (d dictionary) id(t Term) (ID, bool, error) {
 func (d dictionary) find(t Term, key termKey) (ID, bool, error) {
 	id, ok, err := d.read(t, key)
 	if ok {
-		d.cache.add(t, id)
+		d.cache.add(t, id.Number())
 	}
 	return id, ok, err
 }
@@ -271,10 +203,8 @@ func (d dictionary) numbered(number uint64) (Term, error) {
 		}
 	}
 	if t := d.cache.term(number); t != nil {
-		d.cache.hits.add()
 		return *t, nil
 	}
-	d.cache.misses.add()
 	var t Term
 	found, err := d.kv.get(keys.Number(number), func(v []byte) (err error) {
 		t, err = parseTerm(v)
@@ -286,7 +216,7 @@ func (d dictionary) numbered(number uint64) (Term, error) {
 	if err != nil {
 		return t, Errorf(CodeInternal, "term number %d: %w", number, err)
 	}
-	d.cache.add(t, keys.Numbered(tagOf(t), number))
+	d.cache.add(t, number)
 	return t, nil
 }
 

@@ -33,7 +33,7 @@ func (c *termCache) foresee(t Term) foreseenTerm {
 	if id, ok := inlineID(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
-	if id, ok := c.get(t); ok {
+	if id, ok := c.id(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
 	return foreseenTerm{term: t, key: keyOf(t)}

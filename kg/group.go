@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"
 )
 
@@ -201,7 +200,7 @@ func (g *group) append() error {
 	g.hash = s.wal.LastHash()
 	fresh := g.w.dict.fresh
 	for i, t := range fresh.order { // they have their numbers for good now
-		s.cache.add(t, keys.Numbered(tagOf(t), fresh.first()+uint64(i)))
+		s.cache.add(t, fresh.first()+uint64(i))
 	}
 	return nil
 }

@@ -144,9 +144,7 @@ func (s *Store) open() (err error) {
 	if s.sealer, err = newSealer(s.dir.secret); err != nil {
 		return err
 	}
-	if s.cache, err = newTermCache(s.options.TermCache); err != nil {
-		return err
-	}
+	s.cache = newTermCache(s.options.TermCache)
 	if err := s.openLog(); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type layer struct {
 // storage is what the store may lean on: a log, an index, data structures.
 var storage = []string{
 	"github.com/dgraph-io/badger/v4", "github.com/dgraph-io/ristretto/v2", "github.com/hashicorp/raft-wal", "github.com/hashicorp/raft", "github.com/klauspost/compress",
-	"github.com/tidwall/btree", "github.com/elastic/go-freelru", "github.com/maypok86/otter/v2", "github.com/google/uuid",
+	"github.com/tidwall/btree", "github.com/maypok86/otter/v2", "github.com/google/uuid",
 	"github.com/cespare/xxhash/v2", "go.etcd.io/bbolt", "github.com/hashicorp/go-hclog", "golang.org/x/sync", "golang.org/x/sys",
 }
 
