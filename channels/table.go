@@ -26,10 +26,11 @@ type entry struct {
 	caller  *kg.Principal // as whom its agent asks; nil for agents as such
 }
 
-// at is the entry as it is decided by inside a commit of a time.
+// at is the entry as it is decided by inside a commit of a time. Where nobody is barred
+// the time decides nothing.
 func (e *entry) at(t time.Time) *entry {
-	if e == nil {
-		return nil
+	if e == nil || len(e.Bars) == 0 && len(e.in.everywhere()) == 0 {
+		return e
 	}
 	then := *e
 	then.time = t

@@ -59,7 +59,7 @@ func (b *bulk) dictionary(out *streamOut) {
 	}
 	kinds := make(map[string]bool)
 	for _, t := range b.terms {
-		if t.lang != "" || t.datatype != "" {
+		if t.lang() != "" || t.datatype() != "" {
 			kinds[string(literalKindKey(t))] = true
 		}
 	}

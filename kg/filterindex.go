@@ -50,7 +50,7 @@ type hashes [4]uint64
 func (x *filterIndex) hash(q Quad) (h hashes) {
 	for i, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
 		h[i] = maphash.String(x.seed, t.value) + uint64(t.kind)
-		if kind := t.datatype + t.lang; kind != "" { // one of them is empty
+		if kind := t.of; kind != "" {
 			h[i] = bits.RotateLeft64(h[i], 1) ^ maphash.String(x.seed, kind)
 		}
 	}

@@ -1,14 +1,17 @@
 package kg
 
 // foreseen is what was looked up of a patch's terms before the committer has it.
-type foreseen struct{ subject, object foreseenTerm }
+type foreseen struct {
+	subject *foreseenTerm
+	object  foreseenTerm
+}
 
 // foreseenTerm is a term with its id, or with the key under which the index has that:
 // the term may be new. The zero one says nothing.
 type foreseenTerm struct {
 	term Term
 	id   ID
-	key  termKey
+	key  *termKey
 }
 
 // Foresee does ahead of Tx.Apply what can be done of a patch while others have the
@@ -23,7 +26,8 @@ func (s *Store) Foresee(p *Patch, source AgentID, before *Patch) error {
 	if before != nil && before.foreseen != nil && before.foreseen.subject.term == p.Quad.Subject {
 		f.subject = before.foreseen.subject
 	} else {
-		f.subject = s.cache.foresee(p.Quad.Subject)
+		subject := s.cache.foresee(p.Quad.Subject)
+		f.subject = &subject
 	}
 	p.foreseen = f
 	return nil
@@ -36,7 +40,8 @@ func (c *termCache) foresee(t Term) foreseenTerm {
 	if id, ok := c.id(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
-	return foreseenTerm{term: t, key: keyOf(t)}
+	key := keyOf(t)
+	return foreseenTerm{term: t, key: &key}
 }
 
 // foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of
@@ -53,5 +58,5 @@ func (d dictionary) foreseen(t Term, f *foreseenTerm) (ID, bool, error) {
 			return id, true, nil
 		}
 	}
-	return d.find(t, f.key)
+	return d.find(t, *f.key)
 }

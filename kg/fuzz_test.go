@@ -93,7 +93,7 @@ func FuzzInlineTerm(f *testing.F) {
 
 func FuzzInlineID(f *testing.F) {
 	for _, t := range fuzzTerms {
-		f.Add(t.value, t.datatype)
+		f.Add(t.value, t.datatype())
 	}
 	for _, datatype := range []string{XSDBoolean, XSDInteger, XSDDouble, XSDDateTime, XSDDate} {
 		for _, text := range []string{"", "1", "+1", " 1", "true", "TRUE", "1e400", "-INF", "2026-02-30", "2026-11-20T25:00:00Z", "2026-11-20T10:00:00.10Z", "10000-01-01"} {

@@ -38,9 +38,9 @@ func inlineID(t Term) (ID, bool) {
 	case t.kind == KindIRI && strings.HasPrefix(t.value, orderedPrefix):
 		n, err := strconv.ParseUint(t.value[len(orderedPrefix):], 10, 8)
 		return keys.Ordered(uint8(n)), err == nil && t == Ordered(uint8(n))
-	case t.kind != KindLiteral || t.lang != "":
+	case t.kind != KindLiteral || t.lang() != "":
 		return id, false
-	case t.datatype == "":
+	case t.datatype() == "":
 		if len(t.value) > keys.MaxInlineString {
 			return id, false
 		}
@@ -48,7 +48,7 @@ func inlineID(t Term) (ID, bool) {
 	case len(t.value) > 32:
 		return id, false
 	}
-	switch t.datatype {
+	switch t.datatype() {
 	case XSDBoolean:
 		id = keys.FromInt(keys.TagBoolean, int64(len(t.value))&1^1) // "true" has four letters
 	case XSDInteger:
@@ -173,14 +173,14 @@ func appendTerm(dst []byte, t Term) []byte {
 		dst = append(dst, formIRI)
 	case t.kind == KindBlank:
 		dst = append(dst, formBlank)
-	case t.lang != "":
-		dst = codec.AppendString(append(dst, formLang), t.lang)
-	case t.datatype == "":
+	case t.lang() != "":
+		dst = codec.AppendString(append(dst, formLang), t.lang())
+	case t.datatype() == "":
 		dst = append(dst, formPlain)
-	case strings.HasPrefix(t.datatype, XSD):
-		dst = codec.AppendString(append(dst, formXSD), t.datatype[len(XSD):])
+	case strings.HasPrefix(t.datatype(), XSD):
+		dst = codec.AppendString(append(dst, formXSD), t.datatype()[len(XSD):])
 	default:
-		dst = codec.AppendString(append(dst, formTyped), t.datatype)
+		dst = codec.AppendString(append(dst, formTyped), t.datatype())
 	}
 	return append(dst, t.value...)
 }
@@ -200,18 +200,18 @@ func parseTerm(record []byte) (Term, error) {
 	case formPlain:
 		t.kind = KindLiteral
 	case formLang:
-		t = Term{kind: KindLiteral, lang: r.String()}
-		if t.lang == "" {
+		t = Term{kind: KindLiteral, of: tagged(r.String())}
+		if t.lang() == "" {
 			r.Fail()
 		}
 	case formXSD:
-		t = Term{kind: KindLiteral, datatype: XSD + r.String()}
-		if t.datatype == XSDString {
+		t = Term{kind: KindLiteral, of: XSD + r.String()}
+		if t.datatype() == XSDString {
 			r.Fail()
 		}
 	case formTyped:
-		t = Term{kind: KindLiteral, datatype: r.String()}
-		if t.datatype == "" || strings.HasPrefix(t.datatype, XSD) {
+		t = Term{kind: KindLiteral, of: r.String()}
+		if t.datatype() == "" || strings.HasPrefix(t.datatype(), XSD) {
 			r.Fail()
 		}
 	default:

@@ -161,7 +161,7 @@ func quadParts(q *Quad, ids *IDQuad) [4]struct {
 func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
 	q, subject, object := &p.Quad, (*foreseenTerm)(nil), (*foreseenTerm)(nil)
 	if f := p.foreseen; f != nil {
-		subject, object = &f.subject, &f.object
+		subject, object = f.subject, &f.object
 	}
 	known = true
 	for _, part := range [...]struct {
@@ -271,10 +271,10 @@ func (w *indexWriter) create(t Term) ID {
 // listed, nil for one that has none.
 func literalKindKey(t Term) []byte {
 	switch {
-	case t.lang != "":
-		return keys.Language(t.lang)
-	case t.datatype != "":
-		return keys.Datatype(t.datatype)
+	case t.lang() != "":
+		return keys.Language(t.lang())
+	case t.datatype() != "":
+		return keys.Datatype(t.datatype())
 	}
 	return nil
 }

@@ -138,13 +138,13 @@ var lexical = map[string]*regexp.Regexp{
 // FitsDatatype tells whether the lexical form is one of its datatype. A
 // datatype that the store does not know is taken at its word.
 func (t Term) FitsDatatype() bool {
-	form := lexical[t.datatype]
+	form := lexical[t.datatype()]
 	return form == nil || form.MatchString(t.value)
 }
 
 func checked(t Term) (Term, error) {
 	if !t.FitsDatatype() {
-		return Term{}, misfit(t.value, t.datatype)
+		return Term{}, misfit(t.value, t.datatype())
 	}
 	return t, nil
 }

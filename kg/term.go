@@ -52,10 +52,32 @@ const MaxLiteralKindBytes = 1 << 10
 // serve as map keys. Two literals are the same term only when lexical form,
 // datatype and language tag are the same.
 type Term struct {
-	kind     Kind
-	value    string
-	datatype string // literals only; "" stands for xsd:string, or rdf:langString with a language
-	lang     string // lower case (RDF 1.1 Concepts, section 3.3)
+	kind  Kind
+	value string
+	// of is what literal it is: its datatype, or '@' and its language tag in lower
+	// case (RDF 1.1 Concepts, section 3.3), "" for xsd:string. It is one text because
+	// terms are many, and copied all the time.
+	of string
+}
+
+// taggedWith is what a literal is that has a language tag.
+const taggedWith = "@"
+
+// lang is the language tag of a literal, or "".
+func (t Term) lang() string {
+	if strings.HasPrefix(t.of, taggedWith) {
+		return t.of[len(taggedWith):]
+	}
+	return ""
+}
+
+// datatype is the datatype of a literal that has one of its own: "" stands for
+// xsd:string, or for rdf:langString where there is a language tag.
+func (t Term) datatype() string {
+	if strings.HasPrefix(t.of, taggedWith) {
+		return ""
+	}
+	return t.of
 }
 
 // DefaultGraph names the graph that has no name.
@@ -73,7 +95,7 @@ func String(text string) Term { return Term{kind: KindLiteral, value: text} }
 
 // LangString is a literal with a language tag (BCP 47), stored in lower case.
 func LangString(text, lang string) Term {
-	return Term{kind: KindLiteral, value: text, lang: strings.ToLower(lang)}
+	return Term{kind: KindLiteral, value: text, of: tagged(strings.ToLower(lang))}
 }
 
 // Typed is a literal with this lexical form and datatype IRI.
@@ -81,7 +103,18 @@ func Typed(lexical, datatype string) Term {
 	if datatype == XSDString {
 		datatype = ""
 	}
-	return Term{kind: KindLiteral, value: lexical, datatype: datatype}
+	if strings.HasPrefix(datatype, taggedWith) {
+		datatype = "<" + datatype + ">" // which is no IRI either
+	}
+	return Term{kind: KindLiteral, value: lexical, of: datatype}
+}
+
+// tagged is what a literal with a language tag is; without one it is a plain text.
+func tagged(lang string) string {
+	if lang == "" {
+		return ""
+	}
+	return taggedWith + lang
 }
 
 // Integer is an xsd:integer literal.
@@ -112,19 +145,19 @@ func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 func (t Term) Value() string { return t.value }
 
 // Lang is the language tag of a literal, or "".
-func (t Term) Lang() string { return t.lang }
+func (t Term) Lang() string { return t.lang() }
 
 // Datatype is the datatype IRI of a literal, and "" for any other term.
 func (t Term) Datatype() string {
 	switch {
 	case t.kind != KindLiteral:
 		return ""
-	case t.lang != "":
+	case t.lang() != "":
 		return RDFLangString
-	case t.datatype == "":
+	case t.datatype() == "":
 		return XSDString
 	}
-	return t.datatype
+	return t.datatype()
 }
 
 // Name is the text by which people and protocols refer to a resource: the
@@ -147,11 +180,11 @@ func (t Term) String() string {
 		return "_:" + t.value
 	case KindLiteral:
 		s := quote(t.value)
-		if t.lang != "" {
-			return s + "@" + t.lang
+		if t.lang() != "" {
+			return s + "@" + t.lang()
 		}
-		if t.datatype != "" {
-			return s + "^^<" + t.datatype + ">"
+		if t.datatype() != "" {
+			return s + "^^<" + t.datatype() + ">"
 		}
 		return s
 	case KindDefaultGraph:
@@ -169,14 +202,14 @@ func (t Term) Compare(u Term) int {
 	if c := cmp.Compare(t.value, u.value); c != 0 {
 		return c
 	}
-	if c := cmp.Compare(t.datatype, u.datatype); c != 0 {
+	if c := cmp.Compare(t.datatype(), u.datatype()); c != 0 {
 		return c
 	}
-	return cmp.Compare(t.lang, u.lang)
+	return cmp.Compare(t.lang(), u.lang())
 }
 
 // textBytes is the length of all that is written of a term.
-func (t Term) textBytes() int { return len(t.value) + len(t.datatype) + len(t.lang) }
+func (t Term) textBytes() int { return len(t.value) + len(t.of) }
 
 // Valid reports what is wrong with a term as a part of a statement, or nil.
 func (t Term) Valid() error {
@@ -192,17 +225,17 @@ func (t Term) Valid() error {
 	case KindBlank:
 		return validBlankLabel(t.value)
 	case KindLiteral:
-		if n := max(len(t.lang), len(t.datatype)); n > MaxLiteralKindBytes {
+		if n := max(len(t.lang()), len(t.datatype())); n > MaxLiteralKindBytes {
 			return Errorf(CodeLimitExceeded, "a datatype or language tag of %d bytes is longer than the %d that are stored", n, MaxLiteralKindBytes)
 		}
-		if t.lang != "" {
-			return validLang(t.lang)
+		if t.lang() != "" {
+			return validLang(t.lang())
 		}
-		if t.datatype == RDFLangString {
+		if t.datatype() == RDFLangString {
 			return Errorf(CodeInvalid, "rdf:langString needs a language tag")
 		}
-		if t.datatype != "" {
-			return validIRI(t.datatype)
+		if t.datatype() != "" {
+			return validIRI(t.datatype())
 		}
 	}
 	return nil

@@ -39,3 +39,17 @@ func TestKindsOfLiteralsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestDatatypeIsNoLanguage: a datatype that looks like a language tag is none, and no
+// datatype either.
+func TestDatatypeIsNoLanguage(t *testing.T) {
+	for _, datatype := range []string{"@en", "@", "@urn:x"} {
+		term := kg.Typed("chat", datatype)
+		if term.Lang() != "" || term == kg.LangString("chat", "en") || term.Valid() == nil {
+			t.Errorf("the datatype %s makes %v, %v", datatype, term, term.Valid())
+		}
+	}
+	if term := kg.LangString("chat", ""); term != kg.String("chat") {
+		t.Errorf("a literal without a language is %v", term)
+	}
+}
