@@ -65,7 +65,7 @@ func (p *publishing) publish(tx *kg.Tx, proposal string) (replayed bool, err err
 		p.done, p.replayed = first, true
 		return true, nil
 	}
-	n, err := tx.CountOwn(m.Channel.MessagesGraph(), kg.Sequence)
+	n, err := tx.CountOwn(p.graph(), kg.Sequence)
 	if err != nil {
 		return false, err
 	}
@@ -101,7 +101,7 @@ func (p *publishing) before(tx *kg.Tx, e *entry, m *Message) (*Message, error) {
 // write writes the message, which has its number, its time and its recipients. request
 // is that which it answers, nil for none.
 func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) error {
-	graph := m.Channel.MessagesGraph()
+	graph := p.graph()
 	content := graph
 	if len(m.Recipients) > 0 && e.Kind != Direct { // both read all of a direct channel
 		m.Private = true

@@ -149,10 +149,13 @@ func (p *publishing) prepare() (err error) {
 // state makes a statement about the message part of it. It is checked here, not while
 // others wait for the committer.
 func (p *publishing) state(st statement) error {
-	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: p.message.ID.Entity(), Predicate: st.property, Object: st.object, Graph: p.message.Channel.MessagesGraph()}}
+	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Predicate: st.property, Object: st.object}}
 	var before *kg.Patch
 	if n := len(p.statements); n > 0 {
 		before = &p.statements[n-1]
+		patch.Quad.Subject, patch.Quad.Graph = before.Quad.Subject, before.Quad.Graph
+	} else {
+		patch.Quad.Subject, patch.Quad.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
 	}
 	if err := p.service.store.Foresee(&patch, p.author, before); err != nil {
 		return err
@@ -160,3 +163,6 @@ func (p *publishing) state(st statement) error {
 	p.statements = append(p.statements, patch)
 	return nil
 }
+
+// graph is that of the channel's messages.
+func (p *publishing) graph() kg.Term { return p.statements[0].Quad.Graph }
