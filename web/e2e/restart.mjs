@@ -110,7 +110,10 @@ async function goesOn(follow, assert, signal) {
   await shown('"position"');
   const before = await change(assert);
   await shown(before);
+  const stop = await executeButton('Stop').boundingBox();
   await away(signal);
+  const moved = await executeButton('Stop').boundingBox();
+  if (moved.x !== stop.x || moved.y !== stop.y) throw new Error(`Stop moved from ${stop.x}, ${stop.y} to ${moved.x}, ${moved.y} under the pointer`);
   await screenshot(`reconnecting-${signal}`);
   const missed = await back(assert);
   await shown(missed[1]);

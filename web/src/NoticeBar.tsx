@@ -1,4 +1,4 @@
-import { useNotice } from './notice';
+import { setNotice, useNotice } from './notice';
 
 /** Says why the server refused, and lets another key be entered where that helps. */
 export function NoticeBar({ onAskAgain }: { onAskAgain: () => void }) {
@@ -12,6 +12,9 @@ export function NoticeBar({ onAskAgain }: { onAskAgain: () => void }) {
           Enter a key
         </button>
       )}
+      <button type="button" className="koine-close" aria-label="Close notice" onClick={() => setNotice(undefined)}>
+        ×
+      </button>
     </div>
   );
 }
