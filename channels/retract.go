@@ -41,14 +41,17 @@ type RetractionReceipt struct {
 	// TakenBack is the proposal that the facts of the message waited in: it was, or would
 	// be, withdrawn with the message. "" where none waited.
 	TakenBack string
-	DryRun    bool
+	// Proposal is that in which the withdrawing waits for review, also where it was asked
+	// for before and waits still. "" where none does.
+	Proposal string
+	DryRun   bool
 }
 
 // Retract takes a message back: a message of its own says so, and the content of
 // the first one goes from the present. Its author may, and the channel's owners and
 // moderators. If its facts still wait in a proposal, that is withdrawn with it. To
 // retract again is to be told of the first time; WithdrawFacts then withdraws what
-// still stands.
+// still stands. Where that waits for review already, it is not proposed again.
 //
 // Errors: CodeNotFound for a message that is not in the channel;
 // CodePermissionDenied; CodeRevisionGone where facts are to be withdrawn of which
@@ -127,7 +130,7 @@ func (s *Service) retract(ctx context.Context, by Caller, r Retraction) (*Retrac
 	if err != nil {
 		return nil, err
 	}
-	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, TakenBack: t.takenBack, DryRun: r.DryRun}
+	out := &RetractionReceipt{Receipt: *pub.receipt(receipt), Withdrawn: t.withdrawn, Kept: t.kept, TakenBack: t.takenBack, Proposal: receipt.ProposalID, DryRun: r.DryRun}
 	if out.Replayed && len(t.withdrawn) > 0 {
 		out.Verdict = receipt.Verdict
 	}

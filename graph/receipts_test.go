@@ -243,8 +243,47 @@ func TestRetractHeld(t *testing.T) {
 		t.Errorf("held: %s", held)
 	}
 	c.want("they stand", c.told("ann", "%s", pay), `{"statements":{"totalCount":1}}`)
+	again := c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { replayed verificationStatus proposalId } }`, id, message)
+	c.want("again", again, `{"retractMessage":{"replayed":true,"verificationStatus":"Pending Review","proposalId":"`+proposal(held)+`"}}`)
+	c.want("one waits", c.told("ann", `{ proposals(status: PENDING) { nodes { id } } }`), `{"proposals":{"nodes":[{"id":"`+proposal(held)+`"}]}}`)
 	approve(proposal(held))
 	c.want("until it is approved", c.told("ann", "%s", pay), `{"statements":{"totalCount":0}}`)
+}
+
+// TestRetractHeldLater proves that facts that are to be withdrawn after their message
+// wait in one proposal, however often that is asked for, and in another one once that
+// was decided.
+func TestRetractHeldLater(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	id := c.lab("PRIVATE")
+	said := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { proposalId message { id } } }`, id)
+	message, proposal := strings.Split(said, `"id":"`)[1][:len(nowhere)], strings.Split(said, `"proposalId":"`)[1][:len(nowhere)]
+	review := func(proposal, decision string, who ...string) {
+		t.Helper()
+		for _, one := range who {
+			c.saidTo(one, reviewer, `mutation { reviewProposal(id: "`+proposal+`", decision: `+decision+`) { id } }`)
+		}
+	}
+	review(proposal, "APPROVE", "rob", "rae")
+	c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s"}) { success } }`, id, message)
+	withdraw := func() string {
+		t.Helper()
+		held := c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { replayed statementsAffected verificationStatus verificationDetails proposalId } }`, id, message)
+		_, rest, ok := strings.Cut(held, `"proposalId":"`)
+		if !ok || !strings.Contains(held, `"replayed":true,"statementsAffected":0,"verificationStatus":"Pending Review"`) {
+			t.Fatalf("held: %s", held)
+		}
+		return rest[:len(nowhere)]
+	}
+	first := withdraw()
+	head := c.store.Head()
+	if again := withdraw(); again != first || c.store.Head() != head {
+		t.Errorf("the second waits as %s, the first as %s", again, first)
+	}
+	review(first, "REJECT", "rob")
+	if later := withdraw(); later == first {
+		t.Errorf("what was rejected waits again as %s", later)
+	}
 }
 
 // TestRetractPending proves that facts that wait for review do not come after their

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -32,7 +33,7 @@ func retracted(receipt *channels.RetractionReceipt) *RetractMessagePayload {
 		Success: receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
 		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
-		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: shown.ProposalID,
+		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: cmp.Or(some(receipt.Proposal), shown.ProposalID),
 		WithdrawnProposalID: some(receipt.TakenBack),
 	}
 	for i := range receipt.Withdrawn {

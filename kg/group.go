@@ -323,7 +323,11 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	m := &tx.meta
 	if len(tx.changes) == 0 && m.IdempotencyKey == "" {
 		tx.undo()
-		return Receipt{Revision: g.revision, Position: g.position()}, nil
+		r := Receipt{Revision: g.revision, Position: g.position()}
+		if u.held != nil { // it is kept already
+			r.Verdict, r.ProposalID = u.held.Verdict, u.held.id
+		}
+		return r, nil
 	}
 	c := &Commit{
 		Revision: tx.revision, Time: tx.time, Principal: m.Principal.ID, Actor: m.Actor,

@@ -24,7 +24,8 @@ type HeldUpdate struct {
 type Holder interface {
 	// Hold writes, in a commit of its own and with Tx.ApplyOwn, what is kept of
 	// the update, and gives the id under which it is found. It is called under
-	// the committer, once for each held update. An error refuses the update.
+	// the committer, once for each held update. Where the same is kept already it
+	// may write nothing, and give that id. An error refuses the update.
 	Hold(tx *Tx, h *HeldUpdate) (id string, err error)
 }
 

@@ -12,8 +12,16 @@ import (
 
 // Hold makes a held update a proposal (kg.Holder). It fails with
 // CodeLimitExceeded when its author has too many that are open, or its patches
-// are too large.
+// are too large. What is asked for again with the message that it came with
+// (kg.Meta.WhenHeld) is the proposal in which it waits.
 func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
+	pieces, err := encodePatches(h.Patches)
+	if err != nil {
+		return "", err
+	}
+	if first, err := waits(tx, h, pieces); err != nil || first != "" {
+		return first, err
+	}
 	if err := s.sweep(tx); err != nil {
 		return "", err
 	}
@@ -22,10 +30,6 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 		e := kg.Errorf(kg.CodeLimitExceeded, "%d proposals of yours wait for review: that is the most that may", open)
 		e.Hint = "Wait until some are decided, or withdraw some."
 		return "", e
-	}
-	pieces, err := encodePatches(h.Patches)
-	if err != nil {
-		return "", err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -1,0 +1,51 @@
+package review
+
+import (
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// waits is the proposal in which the same patches of the same author wait already that
+// came with the same message, "" for none. Only who says what becomes of the message
+// where they are held (kg.Meta.WhenHeld) comes with it again.
+func waits(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err error) {
+	if h.Meta.MessageID == "" || h.Meta.WhenHeld == nil {
+		return "", nil
+	}
+	var with []string
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propMessage, Object: kg.String(h.Meta.MessageID)}) {
+		if err != nil {
+			return "", err
+		}
+		if one, ok := strings.CutPrefix(st.Subject.Value(), kg.ProposalGraphPrefix); ok && st.Subject == st.Graph {
+			with = append(with, one)
+		}
+	}
+	for _, one := range with {
+		p, err := read(tx.MatchOwn, one, false)
+		if err != nil {
+			return "", err
+		}
+		if p == nil || p.at(tx.Time()).Status != Pending || p.Author != h.Meta.Principal.ID || p.Actor != h.Meta.Actor {
+			continue
+		}
+		if same, err := asks(tx, one, pieces); err != nil || same {
+			return one, err
+		}
+	}
+	return "", nil
+}
+
+// asks tells whether the patches of the proposal are these.
+func asks(tx *kg.Tx, id string, pieces []string) (bool, error) {
+	var has []string
+	for st, err := range tx.MatchOwn(kg.Pattern{Subject: graphOf(id), Predicate: propPatches, Graph: graphOf(id)}) {
+		if err != nil {
+			return false, err
+		}
+		has = append(has, st.Object.Value())
+	}
+	return slices.Equal(slices.Sorted(slices.Values(has)), slices.Sorted(slices.Values(pieces))), nil
+}
