@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -78,11 +79,24 @@ func formatSum(epoch Epoch, secret []byte) string {
 	return fmt.Sprintf("%08x", crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), secret))
 }
 
+// ErrNoStore is wrapped by the error of opening a directory that is not that of a
+// store, and in which none is to be made: there is none with Options.MustExist, or
+// the files there are somebody else's. Its code is CodeFormatUnknown.
+var ErrNoStore = errors.New("not the directory of a koine store")
+
 // openDirectory locks the directory without waiting and reads its small files,
-// making them where there is no store yet.
-func openDirectory(path string) (*directory, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, err
+// making them where there is no store yet unless one must exist. A directory that it
+// refuses with ErrNoStore is left as it was.
+func openDirectory(path string, mustExist bool) (*directory, error) {
+	if !mustExist {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if !exists(filepath.Join(path, lockName)) { // else whoever has the lock may be making a store
+		if _, err := holdsStore(path, mustExist); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -95,7 +109,7 @@ func openDirectory(path string) (*directory, error) {
 		return nil, e
 	}
 	d := &directory{path: path, lock: lock}
-	if err := d.load(); err != nil {
+	if err := d.load(mustExist); err != nil {
 		_ = unlock(lock)
 		return nil, err
 	}
@@ -113,7 +127,53 @@ func unlock(lock *os.File) error {
 
 func (d *directory) join(name string) string { return filepath.Join(d.path, name) }
 
-func (d *directory) load() error {
+// holdsStore tells whether there is a store in the directory. It is an error if one
+// must exist and does not, or if the directory is not empty and no store.
+func holdsStore(path string, mustExist bool) (bool, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, Errorf(CodeFormatUnknown, "%s is %w: it is not there", path, ErrNoStore)
+	}
+	if errors.Is(err, unix.ENOTDIR) {
+		return false, Errorf(CodeFormatUnknown, "%s is %w: it is a file", path, ErrNoStore)
+	}
+	if err != nil {
+		return false, err
+	}
+	var foreign string
+	var log, secret bool
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == formatName, name == erasedName:
+			return true, nil
+		case name == secretName:
+			secret = true
+		case name != lockName && !strings.HasSuffix(name, ".tmp"):
+			foreign = cmp.Or(foreign, name)
+			log = log || name == logName
+		}
+	}
+	switch {
+	case log && secret: // a store that has lost it
+		e := Errorf(CodeFormatUnknown, "%s is missing: without it %s is %v", formatName, path, ErrNoStore)
+		e.Hint = smallFilesHint
+		return false, e
+	case foreign != "":
+		return false, Errorf(CodeFormatUnknown, "%s is %w: it holds %s and no %s", path, ErrNoStore, foreign, formatName)
+	case mustExist:
+		return false, Errorf(CodeFormatUnknown, "%s is %w: it holds no %s", path, ErrNoStore, formatName)
+	}
+	return false, nil
+}
+
+const smallFilesHint = "put both files back from a copy of the directory, or restore a backup"
+
+func (d *directory) load(mustExist bool) error {
+	if there, err := holdsStore(d.path, mustExist); err != nil {
+		return err
+	} else if !there {
+		return d.create()
+	}
 	if err := d.finishExchange(); err != nil {
 		return err
 	}
@@ -121,9 +181,6 @@ func (d *directory) load() error {
 		return err
 	}
 	raw, err := os.ReadFile(d.join(formatName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return d.create()
-	}
 	if err != nil {
 		return err
 	}
@@ -150,7 +207,7 @@ func (d *directory) load() error {
 	if err != nil {
 		e := AsError(err)
 		if e.Code == CodeFormatUnknown {
-			e.Hint = "put both files back from a copy of the directory, or restore a backup"
+			e.Hint = smallFilesHint
 			return e
 		}
 		return err
@@ -163,15 +220,6 @@ func (d *directory) load() error {
 
 // create makes a new store, in a directory that holds nothing else.
 func (d *directory) create() error {
-	entries, err := os.ReadDir(d.path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if name := e.Name(); name != lockName && name != secretName && !strings.HasSuffix(name, ".tmp") {
-			return Errorf(CodeFormatUnknown, "%s is not the directory of a koine store: it holds %s and no %s", d.path, name, formatName)
-		}
-	}
 	d.secret = make([]byte, secretBytes)
 	_, _ = rand.Read(d.secret) // never fails
 	_, _ = rand.Read(d.epoch[:])

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,113 @@ func TestUnknownFormat(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where there is no store, nothing is written that must not make one: not the
+// directory, not a lock. Somebody else's files are left alone by whoever would make one,
+// too.
+func TestNoStore(t *testing.T) {
+	whole, _ := small(t)
+	must := smallOptions()
+	must.MustExist = true
+	open := func(o kg.Options) func(string) error {
+		return func(dir string) error {
+			s, err := kg.Open(dir, o)
+			if err == nil {
+				err = s.Close()
+			}
+			return err
+		}
+	}
+	ways := map[string]func(dir string) error{
+		"MustExist": open(must),
+		"making":    open(smallOptions()),
+		"Repair": func(dir string) error {
+			_, err := kg.Repair(t.Context(), dir, smallOptions(), kg.CheckOptions{})
+			return err
+		},
+		"Erase": func(dir string) error {
+			_, err := kg.Erase(t.Context(), dir, kg.EraseOptions{Source: "agent://x"})
+			return err
+		},
+	}
+	for name, c := range map[string]struct {
+		make func(dir string)
+		says string
+		made bool // by whoever may make one
+	}{
+		"absent":          {func(string) {}, "not there", true},
+		"empty":           {func(dir string) { mkdir(t, dir) }, "no koine.json", true},
+		"with a lock":     {func(dir string) { mkdir(t, dir); write(t, dir, "LOCK", "") }, "no koine.json", true},
+		"somebody's":      {func(dir string) { mkdir(t, dir); mkdir(t, dir+"/erasing"); write(t, dir, "thesis.txt", "one") }, "it holds erasing", false},
+		"with an old one": {func(dir string) { mkdir(t, dir); mkdir(t, dir+"/erasing"); write(t, dir, "LOCK", "") }, "it holds erasing", false},
+	} {
+		for how, way := range ways {
+			if how == "making" && c.made {
+				continue
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				at := t.TempDir()
+				dir := filepath.Join(at, "dir")
+				c.make(dir)
+				before := namesIn(t, at)
+				err := way(dir)
+				if !errors.Is(err, kg.ErrNoStore) || kg.CodeOf(err) != kg.CodeFormatUnknown || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v, want ErrNoStore and %q", err, c.says)
+				}
+				if after := namesIn(t, at); !slices.Equal(before, after) {
+					t.Errorf("there is %q now, and was %q", after, before)
+				}
+			})
+		}
+	}
+	t.Run("a store", func(t *testing.T) {
+		if err := ways["MustExist"](whole); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a file", func(t *testing.T) {
+		write(t, whole, "file", "")
+		if err := ways["MustExist"](filepath.Join(whole, "file")); !errors.Is(err, kg.ErrNoStore) {
+			t.Errorf("%v, want ErrNoStore", err)
+		}
+	})
+	// One that has lost the file that says so is damaged, not somebody else's.
+	t.Run("a damaged store", func(t *testing.T) {
+		remove(t, whole, "koine.json")
+		if err := ways["MustExist"](whole); kg.CodeOf(err) != kg.CodeFormatUnknown || errors.Is(err, kg.ErrNoStore) || kg.AsError(err).Hint == "" {
+			t.Errorf("%v, want FORMAT_UNKNOWN with a hint", err)
+		}
+	})
+	// Who is making one just now has it.
+	t.Run("a locked one", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "busy")
+		defer mustClose(t, openStore(t, dir, smallOptions()))
+		remove(t, dir, "koine.json")
+		if err := ways["MustExist"](dir); kg.CodeOf(err) != kg.CodeDataDirInUse {
+			t.Errorf("%v, want DATA_DIR_IN_USE", err)
+		}
+	})
+}
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namesIn is everything below a directory.
+func namesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 func swap(name, old, new string) func(*testing.T, string) {

@@ -70,7 +70,7 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 	if err := sound(dir, o.Logger); err != nil {
 		return r, err
 	}
-	d, err := openDirectory(dir)
+	d, err := openDirectory(dir, true)
 	if err != nil {
 		return r, err
 	}
@@ -95,7 +95,7 @@ func Erase(ctx context.Context, dir string, o EraseOptions) (r EraseReport, err 
 // sound opens the store once, which compares its index with its log: of a log that
 // lost its end nothing would tell any more afterwards.
 func sound(dir string, log *slog.Logger) error {
-	s, err := Open(dir, Options{Logger: log})
+	s, err := Open(dir, Options{Logger: log, MustExist: true})
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ type Options struct {
 	RingBytes   int
 	MaxWatchers int
 
+	// MustExist makes Open fail, and leave the directory as it was, where there is no
+	// store: with CodeFormatUnknown and ErrNoStore.
+	MustExist bool
 	// Rebuild throws the index away when opening and builds it anew from the
 	// newest checkpoint and the log.
 	Rebuild bool

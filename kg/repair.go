@@ -19,6 +19,7 @@ type RepairReport struct {
 // be made again. A log that is damaged is CodeLogDamaged: that takes a backup.
 func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r RepairReport, err error) {
 	c.Checkpoints = false // they are looked at below
+	o.MustExist = true
 	s, err := Open(dir, o)
 	if err != nil {
 		return r, err

@@ -95,15 +95,16 @@ type head struct {
 	hash       [32]byte // of the log entry
 }
 
-// Open opens the store in dir, making one where there is none. It fails with
-// CodeDataDirInUse and CodeFormatUnknown. A store whose log is damaged opens
+// Open opens the store in dir, making one where there is none, unless o.MustExist
+// forbids it. It fails with CodeDataDirInUse and CodeFormatUnknown, which wraps
+// ErrNoStore where the directory is not one of koine's. A store whose log is damaged opens
 // for reading only: see Ready.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
-	d, err := openDirectory(dir)
+	d, err := openDirectory(dir, o.MustExist)
 	if err != nil {
 		return nil, err
 	}

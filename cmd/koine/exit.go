@@ -15,7 +15,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailure     = 1   // something went wrong that none of the others says
-	exitUsage       = 2   // the command line or the configuration
+	exitUsage       = 2   // the command line or the configuration; no store in the directory
 	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
 	exitDamaged     = 4   // the store: a check found faults, the log is damaged
 	exitUnreachable = 5   // the server does not answer, the data directory is in use
@@ -49,7 +49,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, kg.ErrNoStore): // not a damaged one: another directory was meant
 		return exitUsage
 	case errors.As(err, &own):
 		return own.code

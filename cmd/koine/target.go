@@ -43,14 +43,14 @@ func (t *target) offline(command *kong.Context) (bool, error) {
 // server is the running server that it is.
 func (t *target) server() *onServer { return &onServer{URL: t.URL, as: t.as} }
 
-// open opens the data directory. Unless create is set it must be there.
+// open opens the data directory. Unless create is set there must be a store in it.
 func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {
 	if !create {
 		if err := t.there(); err != nil {
 			return nil, err
 		}
 	}
-	o.Logger = log
+	o.Logger, o.MustExist = log, !create
 	store, err := kg.Open(t.Data, o)
 	return store, inUse(err)
 }
