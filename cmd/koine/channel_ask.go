@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"koine/channels"
 	"koine/client"
 	"koine/kg"
 )
@@ -22,7 +23,7 @@ type askInChannel struct {
 
 // Help is shown by --help.
 func (askInChannel) Help() string {
-	return `It prints the first response. An agent that the server knows nothing of is told of at once, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
+	return `It prints the first response. An agent that the server knows nothing of is told of once the request is out, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
 
 Examples:
   koine channel ask --to bob 'Was it dry?'
@@ -53,6 +54,10 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 		p.IdempotencyKey = uuid.NewString() // to wait on with
 	}
 	if whom := cmp.Or(c.Recipient, c.To); unknownAgent(ctx, server, whom) {
+		p.Type = "request" // which is asked with the same key below
+		if _, err := server.Publish(ctx, p); err != nil {
+			return err
+		}
 		t.sayf("Nothing is known here of %s: no agent of the name is on record, and none has written anything. It may still come, or only listen; waiting for %s.", kg.CanonicalAgent(whom), c.Wait)
 	}
 	m, err := server.Ask(ctx, p, c.Wait)
@@ -72,7 +77,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 // as far as one may see: where callers are names only they have no record. It is false where
 // that cannot be told, and of a role, which stands for agents with a record.
 func unknownAgent(ctx context.Context, server *client.Client, whom string) bool {
-	if strings.HasPrefix(whom, "role:") {
+	if whom == string(channels.Everyone) || strings.HasPrefix(whom, "role:") {
 		return false
 	}
 	var answer struct {

@@ -41,6 +41,8 @@ func refusal(e *client.Error, command *kong.Context) string {
 		text += "\n  " + errs[i].Error() + bracketed(errs[i].Reason())
 	}
 	switch {
+	case e.Hint == "" && e.Reason == client.NotMember && strings.HasSuffix(e.Field, "recipient"):
+		text += "\nkoine channel add takes an agent in, or gives it another role; koine channel invite lets it join."
 	case e.Hint == "":
 	case e.Reason == client.Unauthenticated && strings.Contains(e.Hint, "Authorization"):
 		text += "\nPut a key or a token into KOINE_KEY." // which becomes that header

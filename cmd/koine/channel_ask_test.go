@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// An agent of which nothing is known is told of once the request is out, and not where it
+// is refused: then it is said how the agent gets in.
+func TestAskTellsOfAStrangerOnceAsked(t *testing.T) {
+	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
+	const noRecord, noDeeds = `{"data": {"agent": null}}`, `{"data": {"audit": {"nodes": []}}}`
+	const refused = `{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no", "data": {"reason": "NOT_MEMBER", "field": "recipient", "detail": "agent://zoe is no member of the channel"}}}`
+	const published = `{"jsonrpc": "2.0", "id": 1, "result": {"event": {"id": "m", "channelId": "c", "sequence": 3}}}`
+	const answered = "data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 4, \"messageType\": \"response\", \"correlationId\": \"m\"}}}\n\n"
+	ask := func(answers ...string) (code int, text string) {
+		var out, said strings.Builder
+		args := []string{"channel", "ask", "0192f1c0-0000-7000-8000-000000000000", "Well?", "--recipient", "zoe", "--url", acting(t, card, answers...)}
+		code = execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		return code, said.String()
+	}
+	code, said := ask(noRecord, noDeeds, refused)
+	if code != exitRefused || strings.Contains(said, "Nothing is known") || !strings.Contains(said, "koine channel add") || !strings.Contains(said, "koine channel invite") {
+		t.Errorf("refused: ends with %d and says %q", code, said)
+	}
+	code, said = ask(noRecord, noDeeds, published, published, answered)
+	if code != exitOK || !strings.Contains(said, "Nothing is known here of agent://zoe") {
+		t.Errorf("out: ends with %d and says %q", code, said)
+	}
+}
