@@ -95,6 +95,8 @@ func (c *retractMessage) tell(t terminal, raw json.RawMessage) error {
 		return nil
 	case became.Replayed:
 		t.sayf("It was taken back before.")
+	case c.DryRun && !c.Facts:
+		t.sayf("It would be taken back.")
 	}
 	if became.WithdrawnProposalID != "" {
 		t.sayf("%s", became.waited(c.DryRun))

@@ -5,6 +5,23 @@ import (
 	"testing"
 )
 
+// A retraction that is only tried says what would become of the message.
+func TestWhatWouldBecomeOfARetraction(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "It would be taken back.\n",
+		`{"success": true, "dryRun": true, "replayed": true, "verificationStatus": "Verified"}`:           "It was taken back before.\n",
+		`{"success": true, "dryRun": true, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`: "It would be taken back.\nfacts: they wait as proposal p, which would be withdrawn with the message; none stands\n",
+	} {
+		var out, said strings.Builder
+		url := acting(t, actingCard, `{"data": {"retractMessage": `+answer+`}}`)
+		args := []string{"channel", "retract", "0192f1c0-0000-7000-8000-000000000000", "m", "--dry-run", "--url", url}
+		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if code != exitOK || out.String() != "" || said.String() != want {
+			t.Errorf("%s: ends with %d, prints %q and says %q", answer, code, out.String(), said.String())
+		}
+	}
+}
+
 // What became of a retraction is told, also where it is not what was asked for.
 func TestWhatBecameOfARetraction(t *testing.T) {
 	for name, c := range map[string]struct {
