@@ -57,7 +57,7 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 		}
 		var page inboxPage
 		if err := server.GraphQL(ctx, inboxMessages, ask, &page); err != nil {
-			return err
+			return c.refused(err)
 		}
 		for _, m := range page.Inbox.Nodes {
 			if err := c.print(ctx, t, server, m); err != nil {
@@ -71,6 +71,17 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 			return nil
 		}
 	}
+}
+
+// refused says of a position that the server does not know what one is.
+func (c *channelInbox) refused(err error) error {
+	var e *client.Error
+	if c.From == "" || !errors.As(err, &e) || e.Reason != client.PositionGone {
+		return err
+	}
+	told := *e
+	told.Hint = "--from takes what the last line of koine channel inbox said; without it the whole inbox is printed."
+	return &told
 }
 
 func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, from *graphQLMessage) error {

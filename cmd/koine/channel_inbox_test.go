@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+// A position that there is not is refused with what is one.
+func TestInboxFromNowhere(t *testing.T) {
+	var out, said strings.Builder
+	url := acting(t, actingCard, `{"errors": [{"message": "the position is not of this log", "extensions": {"code": "POSITION_GONE", "hint": "start from a snapshot"}}]}`)
+	code := execute(t.Context(), []string{"channel", "inbox", "--from", "rubbish", "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+	if code != exitRefused || !strings.Contains(said.String(), "--from takes what the last line of koine channel inbox said") || strings.Contains(said.String(), "snapshot") {
+		t.Errorf("ends with %d and says %q", code, said.String())
+	}
+}
+
 // An inbox is read page by page, an empty one included, until there is no more or enough
 // was seen; then it says where that is.
 func TestInboxIsReadPageByPage(t *testing.T) {

@@ -46,7 +46,7 @@ func find(ctx context.Context, server *client.Client, scope, text string, open b
 	}
 	switch len(found) {
 	case 0:
-		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q", text), exitRefused}
+		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q\nkoine channel list shows those that there are", text), exitRefused}
 	case 1:
 		return found[0].ID, nil
 	}

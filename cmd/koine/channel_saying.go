@@ -11,8 +11,8 @@ import (
 
 // saying is something to be said, and where.
 type saying struct {
-	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	Text    string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
+	Channel *string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
+	Text    *string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
 	onServer
 	Scope     string   `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
 	To        string   `help:"Say it to this agent, in the channel of the two of you." placeholder:"AGENT"`
@@ -28,23 +28,37 @@ type saying struct {
 // check refuses flags that do not go together.
 func (c *saying) check() error {
 	switch {
-	case c.To != "" && c.Text != "":
+	case c.To != "" && c.Text != nil:
 		return errors.New("--to says where: leave the channel out, and put the text into quotes")
 	case c.To != "" && c.Scope != "":
 		return errors.New("the channel of two agents is in no scope: leave --scope or --to out")
-	case c.To == "" && c.Channel == "":
+	case c.To == "" && (c.Channel == nil || *c.Channel == ""):
 		return errors.New("say where: a channel, or --to an agent")
+	}
+	if text := c.text(); text != nil && *text == "" && len(c.Data) == 0 {
+		return errors.New("the text is empty: say something, or leave it out to read standard input")
 	}
 	return nil
 }
 
+// text is what was given to say, nil if nothing was.
+func (c *saying) text() *string {
+	if c.To != "" {
+		return c.Channel // the first argument, where no channel is one
+	}
+	return c.Text
+}
+
 func (c *saying) publication(ctx context.Context, t terminal, server *client.Client) (p client.Publication, err error) {
 	p = client.Publication{To: c.To, Recipient: c.Recipient, IdempotencyKey: c.Once, ThreadID: c.Thread, Tags: c.Tag, Justification: c.Why}
-	text := c.Text
-	if c.To != "" {
-		text = c.Channel // the first argument, where no channel is one
-	} else if p.Channel, err = find(ctx, server, c.Scope, c.Channel, openOnes); err != nil {
-		return p, err
+	if c.To == "" {
+		if p.Channel, err = find(ctx, server, c.Scope, *c.Channel, openOnes); err != nil {
+			return p, err
+		}
+	}
+	text := ""
+	if given := c.text(); given != nil {
+		text = *given
 	}
 	p.Parts, err = c.parts(t, text)
 	return p, err

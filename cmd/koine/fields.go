@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ var saidBy = map[string][]string{
 	"after":                    {"from"},
 	"authorIds":                {"author"},
 	"beforeSequence":           {"before"},
-	"channelId":                {"channel", "to"},
+	"channelId":                {"to", "channel"},
 	"correlationId":            {"answers"},
 	"idempotencyKey":           {"once"},
 	"justification":            {"why"},
@@ -83,6 +84,9 @@ func writtenAs(command *kong.Context, name string) (said string, given bool) {
 	}
 	for _, argument := range command.Selected().Positional {
 		if argument.Name == name {
+			if name == "channel" && argument.Set { // it is short
+				return printable(reflect.Indirect(argument.Target).String()), true
+			}
 			return "<" + name + ">", argument.Set
 		}
 	}

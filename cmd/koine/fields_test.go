@@ -28,7 +28,7 @@ func TestFieldsAreToldAsFlags(t *testing.T) {
 		{[]string{"update", "apply"}, "mutations[0].statement.subject.id", "no: mutations[0].statement.subject.id: wrong"},
 		{[]string{"channel", "create", "n", "--another"}, "members[3].principalId", "--member: wrong"},
 		{[]string{"channel", "history", id}, "authorIds[0]", "--author: wrong"},
-		{[]string{"channel", "history", id}, "channelId", "<channel>: wrong"},
+		{[]string{"channel", "history", id}, "channelId", id + ": wrong"},
 		{[]string{"channel", "publish", id, "x"}, "idempotencyKey", "--once: wrong"},
 		{[]string{"channel", "publish", id, "x"}, "patches[0].op", "no: patches[0].op: wrong"},
 	} {

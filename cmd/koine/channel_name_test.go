@@ -1,0 +1,17 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A channel that there is not is told with where to look for one.
+func TestNoSuchChannel(t *testing.T) {
+	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
+	var out, said strings.Builder
+	url := acting(t, card, `{"jsonrpc": "2.0", "id": 1, "result": {"channels": []}}`, `{"data": {"scopes": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}`)
+	code := execute(t.Context(), []string{"channel", "history", "lab", "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+	if code != exitRefused || !strings.Contains(said.String(), "koine channel list") {
+		t.Errorf("ends with %d and says %q", code, said.String())
+	}
+}
