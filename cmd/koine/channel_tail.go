@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"koine/client"
+	"koine/kg"
 )
 
 // tailChannel prints what is said, as it is said.
@@ -19,7 +20,7 @@ type tailChannel struct {
 
 // Help is shown by --help.
 func (tailChannel) Help() string {
-	return `A line is as in koine channel history. When a connection is lost that worked, it is made again and goes on where it was: no message is missed or seen twice. End it with Ctrl-C; the last line tells where to go on with --since.
+	return `A line is as in koine channel history. When a connection is lost that worked, it is made again and goes on where it was: no message is missed or seen twice. It ends where the channel is closed. End it with Ctrl-C; the last line tells where to go on with --since.
 
 Examples:
   koine channel tail lab
@@ -60,6 +61,10 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 }
 
 func (c *tailChannel) ended(ctx context.Context, t terminal, last int64, err error) error {
+	if errors.Is(err, client.Reason(kg.CodeChannelClosed)) {
+		t.sayf("The channel is closed: nothing more is said there.")
+		return nil
+	}
 	if since, ok := goOn(last, err); ok {
 		t.sayf("Go on with --since %d", since)
 	}

@@ -25,3 +25,15 @@ func TestTailTellsWhereToGoOn(t *testing.T) {
 		}
 	}
 }
+
+// The end of a channel is no failure of who follows it.
+func TestTailEndsWithItsChannel(t *testing.T) {
+	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"messaging": {"channels": {"version": "0.1"}}}}`
+	answer := "data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 2}}}\n\ndata: {\"error\": {\"code\": -31108, \"message\": \"the channel is closed\", \"data\": {\"reason\": \"CHANNEL_CLOSED\"}}}\n\n"
+	var out, said strings.Builder
+	args := []string{"channel", "tail", "0192f1c0-0000-7000-8000-000000000000", "--since", "1", "--url", acting(t, card, answer)}
+	code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+	if code != exitOK || !strings.HasPrefix(out.String(), "2  ") || said.String() != "The channel is closed: nothing more is said there.\n" {
+		t.Errorf("ends with %d, prints %q and says %q", code, out.String(), said.String())
+	}
+}
