@@ -151,5 +151,8 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
+	if !c.JSON {
+		sayClosed(ctx, t, server, id)
+	}
 	return nil
 }
