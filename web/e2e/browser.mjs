@@ -189,8 +189,8 @@ export async function run(tab, mayBeEmpty = false) {
   return answer.data;
 }
 
-/** Runs a subscription tab, makes a change by POST from within the page with the headers, and waits to see it. */
-export async function follow(tab, mutation, headers) {
+/** Runs a subscription tab, makes a change by POST from within the page with the headers and variables, and waits to see it. */
+export async function follow(tab, mutation, headers, variables) {
   await open(tab);
   const [stream] = await Promise.all([
     page.waitForResponse((r) => isStream(r.request())),
@@ -203,7 +203,7 @@ export async function follow(tab, mutation, headers) {
   await shown('"position"');
   const now = Date.now();
   const comment = `Seen at ${now}`;
-  await change(mutation, { comment, text: comment, humidity: now }, headers);
+  await change(mutation, { comment, text: comment, humidity: now, ...variables }, headers);
   await shown(comment);
   await screenshot(tab.title);
   await executeButton('Stop').click();

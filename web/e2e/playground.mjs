@@ -11,10 +11,10 @@ const agent = { 'x-agent-id': 'agent://playground' };
 await take(async () => {
   await load();
   const tabs = await readTabs();
-  await channels(tabs);
-  for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab);
-  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, counterpart(tab, tabs), agent);
-  for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab);
+  const channelId = await channels(tabs);
+  for (const tab of tabs.filter((t) => t.operation === 'query')) await run(tab, tab.title === 'Channels'); // not each message has facts
+  for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, counterpart(tab, tabs), agent, { channelId });
+  for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab, tab.title === 'Publish'); // which says nothing new
   await tabBar();
   await keptHeaders();
   await licences();
@@ -48,14 +48,18 @@ async function load() {
 
 /**
  * Where nobody has said anything yet, the tabs about channels run without an error, and
- * do what their comments say.
+ * do what their comments say: in their order they are one story, without an id being
+ * copied by hand. Returns the channel that was made last.
  */
 async function channels(tabs) {
-  const [list, make, publish, messages] = ['Channels', 'OpenChannel', 'Publish', 'Messages'].map((title) => {
-    const found = tabs.find((t) => t.title === title);
-    if (!found) throw new Error(`no example tab ${title}`);
-    return found;
-  });
+  const titles = ['OpenChannel', 'Publish', 'Channels', 'Messages'];
+  const story = tabs.filter((t) => titles.includes(t.title));
+  if (story.map((t) => t.title).join() !== titles.join()) throw new Error(`example tabs: ${tabs.map((t) => t.title)}`);
+  for (const { title, query } of story) {
+    const long = query.split('\n').find((line) => line.length > 49);
+    if (long) throw new Error(`${title}: too long for the editor in a window of 1280 px: ${long}`);
+  }
+  const [make, publish, list, messages] = story;
   const { channels: none } = await run(list, true);
   if (none.nodes.length > 0) throw new Error(`there are channels: ${JSON.stringify(none.nodes)}`);
   if (!list.query.includes(`Run ${make.title} first`)) throw new Error('the list does not say how to come to a channel');
@@ -63,15 +67,48 @@ async function channels(tabs) {
   const [stream] = await Promise.all([page.waitForResponse((r) => isStream(r.request())), executeButton('Execute').click()]);
   if (stream.status() !== 200) throw new Error(`${messages.title}: ${stream.status()}`);
   const text = `First said at ${Date.now()}`;
-  await change(publish, { text, humidity: 39 }, agent);
+  await change(publish, { to: 'chen', text, humidity: 39 }, agent);
   await shown(text);
   await executeButton('Stop').click();
   await executeButton('Execute').waitFor();
-  const { createChannel: made } = await run(make);
-  await change(publish, { channelId: made.id, to: null, text: 'Said in the lab', humidity: 40 }, agent);
-  await run(list);
-  await shown('Said in the lab');
-  console.log('channels: listed once there are some, spoken in, followed');
+  let channel;
+  for (const round of ['first', 'second']) {
+    const { createChannel: made } = await run(make);
+    await shown(made.id); // the page has read the answer
+    if (made.id === channel) throw new Error(`${make.title} makes no other channel the ${round} time`);
+    channel = made.id;
+    for (const [sequence, facts] of [[1, round === 'first' ? 1 : 0], [2, 0]]) {
+      const { publishMessage: said } = await run(publish, true);
+      const got = { channel: said.message.channelId, sequence: said.message.sequence, facts: said.message.facts.length, affected: said.statementsAffected };
+      const want = { channel, sequence, facts, affected: facts };
+      if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${round} story: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+    }
+    const { channels: listed } = await run(list, true);
+    const said = listed.nodes.find((n) => n.id === channel)?.messages.nodes.map((m) => m.facts.length);
+    if (String(said) !== (round === 'first' ? '0,1' : '0,0')) throw new Error(`${round} story: the list tells of messages with ${said} facts`);
+    await open(messages);
+    await executeButton('Execute').click();
+    await shown(channel);
+    await executeButton('Stop').click();
+    await executeButton('Execute').waitFor();
+  }
+  await change(publish, { channelId: channel, humidity: 42 }, agent); // as the comment says: a new fact
+  await otherWindow(publish, channel);
+  console.log('channels: made, spoken in, listed, followed, twice');
+  return channel;
+}
+
+/** A window that is opened later speaks in the same channel. */
+async function otherWindow(publish, channel) {
+  const other = await page.context().newPage();
+  try {
+    await other.goto(options.url, { waitUntil: 'load' });
+    await other.locator('.graphiql-tab-button').nth(publish.index).click();
+    await other.waitForFunction((channel) =>
+      globalThis.__MONACO?.editor.getEditors().some((e) => e.getValue().includes(channel)), channel);
+  } finally {
+    await other.close();
+  }
 }
 
 /** All tabs can be reached in a wide and in a narrow window, and the active one is in sight. */

@@ -4,6 +4,7 @@ import { createLocalStorage } from '@graphiql/toolkit';
 import { credential, forget } from './credential';
 import { Header } from './Header';
 import { KeyForm } from './KeyForm';
+import { NewestChannel } from './NewestChannel';
 import { NoticeBar } from './NoticeBar';
 import { SystemTheme } from './SystemTheme';
 import { TabArrows } from './TabArrows';
@@ -64,6 +65,7 @@ export function Playground({ known }: { known: boolean }) {
               <TabArrows />
             </GraphiQL.Logo>
             <SystemTheme />
+            <NewestChannel />
           </GraphiQL>
         )}
       </main>

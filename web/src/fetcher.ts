@@ -1,6 +1,7 @@
 import type { Fetcher, FetcherParams } from '@graphiql/toolkit';
 import { Kind, parse, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
 import { answer, type Headers, type Request } from './answer';
+import { keepMade } from './channel';
 import { withCredential } from './credential';
 import { follow, type Sink } from './follow';
 import { graphqlURL } from './server';
@@ -42,7 +43,9 @@ async function post(request: Request, headers: Headers): Promise<ExecutionResult
       },
       body: JSON.stringify(request),
     });
-    return await answer(response);
+    const result = await answer(response);
+    keepMade(result.data);
+    return result;
   } catch (reason) {
     return noAnswer(reason);
   }
