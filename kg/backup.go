@@ -201,21 +201,28 @@ func (b *backup) openCheckpoint(first Revision) error {
 
 // hold keeps the log from being cut before the backup's first entry.
 func (b *backup) hold() {
-	s, first := b.s, b.info.First
+	release, let := b.release, b.s.holdLog(b.info.First)
+	b.release = func() {
+		let()
+		release()
+	}
+}
+
+// holdLog keeps the log from being cut before an entry, until the function that it gives
+// is called. checkpointing is held, so that it is not cut just now.
+func (s *Store) holdLog(first Revision) (let func()) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	n, _ := s.holds.Get(first)
 	s.holds.Set(first, n+1)
-	s.mu.Unlock()
-	release := b.release
-	b.release = func() {
+	return func() {
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		if n, _ := s.holds.Get(first); n > 1 {
 			s.holds.Set(first, n-1)
 		} else {
 			s.holds.Delete(first)
 		}
-		s.mu.Unlock()
-		release()
 	}
 }
 

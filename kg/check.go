@@ -60,13 +60,15 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
 	setDefault(&o.counted, maxCounted)
+	floor, let := s.holdPast()
+	defer let()
 	p, err := s.pin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.unpin(p)
 	c := &checker{
-		ctx: ctx, s: s, kv: p.kv, pinned: p, head: p.head, floor: s.floor(), options: o,
+		ctx: ctx, s: s, kv: p.kv, pinned: p, head: p.head, floor: floor, options: o,
 		report: &CheckReport{Revision: p.head.revision},
 		seed:   maphash.MakeSeed(),
 	}
@@ -362,18 +364,40 @@ func (c *checker) order(part string, o keys.Order, want keySum, stray func(q IDQ
 	if err != nil || sound && got == want {
 		return got.n, err
 	}
-	return got.n, c.walk(part, []byte{byte(o)}, func(cur cursor) error {
+	named := false
+	err = c.walk(part, []byte{byte(o)}, func(cur cursor) error {
 		key, q, ok := twinOf(twin[:0], o, cur.key())
 		if ok {
 			var err error
 			ok, err = c.kv.get(key, func([]byte) error { return nil })
-			ok = ok && err == nil // that it cannot be read was told of
+			ok = ok && err == nil && o.Holds(q) // that it cannot be read was told of
 		}
 		if !ok {
+			named = true
 			stray(q, cur.key())
 		}
 		return nil
 	})
+	if err == nil && !named && got.n == want.n {
+		c.problem("order %x: its keys are not those of the statements", byte(o))
+	}
+	return got.n, err
+}
+
+// holdPast keeps what may be read of the past, and the log, as they are until the
+// function that it gives is called. floor is the oldest readable revision.
+func (s *Store) holdPast() (floor Revision, let func()) {
+	s.checkpointing.Lock()
+	defer s.checkpointing.Unlock()
+	log := s.holdLog(Revision(s.wal.First()))
+	for {
+		floor = s.floor()
+		past := s.reading(floor)
+		if s.floor() == floor { // noted before the floor was looked at
+			return floor, func() { past(); log() }
+		}
+		past()
+	}
 }
 
 // sequences makes sure that the entries of each journal have the numbers 1, 2, 3 …,

@@ -17,6 +17,14 @@ type dictionary struct {
 	// missed are the terms that were looked for last and are not there; nil for
 	// readers.
 	missed *missedTerms
+	// from is the first number that no term of the view has, 0 where that needs no
+	// asking: the cache may have terms which the log has and readers do not see yet.
+	from uint64
+}
+
+// has tells whether the view has the term with an id that the cache gave.
+func (d dictionary) has(id ID) bool {
+	return d.from == 0 || !id.IsNumbered() || id.Number() < d.from
 }
 
 // missedTerms keeps of terms that are about to get a number what they were looked
@@ -134,7 +142,7 @@ func (d dictionary) id(t Term) (ID, bool, error) {
 			return id, true, nil
 		}
 	}
-	if id, ok := d.cache.id(t); ok {
+	if id, ok := d.cache.id(t); ok && d.has(id) {
 		return id, true, nil
 	}
 	return d.find(t, keyOf(t))

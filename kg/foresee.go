@@ -2,6 +2,7 @@ package kg
 
 // foreseen is what was looked up of a patch's terms before the committer has it.
 type foreseen struct {
+	cache   *termCache // of the store that it holds for
 	subject *foreseenTerm
 	object  foreseenTerm
 }
@@ -22,8 +23,8 @@ func (s *Store) Foresee(p *Patch, source AgentID, before *Patch) error {
 	if err := p.Normalise(source); err != nil {
 		return err
 	}
-	f := &foreseen{object: s.cache.foresee(p.Quad.Object)}
-	if before != nil && before.foreseen != nil && before.foreseen.subject.term == p.Quad.Subject {
+	f := &foreseen{cache: s.cache, object: s.cache.foresee(p.Quad.Object)}
+	if before != nil && before.foreseen != nil && before.foreseen.cache == s.cache && before.foreseen.subject.term == p.Quad.Subject {
 		f.subject = before.foreseen.subject
 	} else {
 		subject := s.cache.foresee(p.Quad.Subject)
@@ -48,7 +49,7 @@ func (c *termCache) foresee(t Term) foreseenTerm {
 // another term.
 func (d dictionary) foreseen(t Term, f *foreseenTerm) (ID, bool, error) {
 	switch {
-	case f == nil || f.term != t:
+	case f == nil || f.term != t || !d.has(f.id):
 		return d.id(t)
 	case !f.id.IsZero():
 		return f.id, true, nil // a term keeps its id

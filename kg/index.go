@@ -160,7 +160,7 @@ func quadParts(q *Quad, ids *IDQuad) [4]struct {
 // zero, and known is false: there is no such statement either.
 func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
 	q, subject, object := &p.Quad, (*foreseenTerm)(nil), (*foreseenTerm)(nil)
-	if f := p.foreseen; f != nil {
+	if f := p.foreseen; f != nil && f.cache == w.dict.cache {
 		subject, object = f.subject, &f.object
 	}
 	known = true

@@ -62,7 +62,9 @@ func (s *Store) newTrial(h *head, base kv) *group {
 	const farAhead = 1 << 62 // of any number that the dictionary gives
 	trial := *h
 	trial.nextNumber = farAhead
-	return s.startGroup(&trial, base)
+	g := s.startGroup(&trial, base)
+	g.w.dict.from = h.nextNumber
+	return g
 }
 
 // judge asks the verifier, if there is one and the update has an effect.
@@ -74,6 +76,7 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	if len(changes) == 0 {
 		return v, nil
 	}
+	g.w.o.settle() // verifiers may read with several goroutines
 	err = call(func(*Tx) (err error) {
 		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{
 			Meta: u.meta, Changes: changes,

@@ -145,6 +145,14 @@ func (o *overlay) tree() *memTree {
 	return o.written
 }
 
+// settle leaves nothing unread, here and in the layers below, so that many may read.
+func (o *overlay) settle() {
+	o.tree()
+	if below, ok := o.base.(*overlay); ok {
+		below.settle()
+	}
+}
+
 // into writes to a tree, over which nothing else was written. It gives what the tree
 // had, nil for nothing, and by how many bytes it grew.
 func (w keyWrite) into(t *memTree) (old *memValue, grown int) {
