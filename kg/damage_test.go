@@ -150,20 +150,12 @@ func TestSignsBesideTheIndex(t *testing.T) {
 // spoilIndex takes a fifth of the rows out of an index, which does not notice.
 func spoilIndex(t *testing.T, dir string) {
 	t.Helper()
-	s := openStore(t, dir, tinyLog())
-	rows, err := s.IndexRows()
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := s.Head().Revision
-	mustClose(t, s)
-	var gone []string
-	for i := 0; i < len(rows); i += 5 {
-		gone = append(gone, rows[i])
-	}
-	if err := kg.ApplyRows(dir, tinyLog(), nil, gone, head); err != nil {
-		t.Fatal(err)
-	}
+	editRows(func(rows []string) (_, gone []string) {
+		for i := 0; i < len(rows); i += 5 {
+			gone = append(gone, rows[i])
+		}
+		return nil, gone
+	})(t, dir)
 }
 
 func tableOf(t *testing.T, dir string) string {

@@ -155,6 +155,7 @@ func (g *group) make(updates []*update) {
 			u.receipt, u.err = g.execute(u)
 		}
 	}
+	g.w.o.mark() // nothing of it is taken back any more, whoever reads it from here on
 	if s.scratch.undo = g.w.o.undo; cap(s.scratch.undo) > maxUndoKept {
 		s.scratch.undo = nil
 	}
