@@ -154,7 +154,7 @@ func (p *publishing) write(tx *kg.Tx, e *entry, m *Message, request *Message) er
 			return err
 		}
 	}
-	if err := write(statement{propSent, kg.DateTime(m.Time)}); err != nil {
+	if err := write(statement{propSent, tx.TimeTerm()}); err != nil {
 		return err
 	}
 	return write(statement{kg.Sequence, kg.Integer(m.Sequence)})

@@ -101,7 +101,8 @@ func (s *Store) endFlush(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.flushed, s.layers.frozen = s.layers.frozenAt.revision, nil
+	s.showFlushed(s.layers.frozenAt.revision)
+	s.layers.frozen = nil
 	s.discardOld()
 }
 

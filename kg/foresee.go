@@ -1,5 +1,11 @@
 package kg
 
+import (
+	"errors"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
 // foreseen is what was looked up of a patch's terms before the committer has it.
 type foreseen struct {
 	cache   *termCache // of the store that it holds for
@@ -10,9 +16,35 @@ type foreseen struct {
 // foreseenTerm is a term with its id, or with the key under which the index has that:
 // the term may be new. The zero one says nothing.
 type foreseenTerm struct {
-	term Term
-	id   ID
-	key  *termKey
+	term  Term
+	id    ID
+	key   *termKey
+	lacks *flushedKeys // what was seen not to have the key; nil where nobody looked
+}
+
+// flushedKeys are those that Badger has since the memory was last written there. The
+// next time makes others of them: whoever has the same ones knows what they lack.
+type flushedKeys struct{ txn *badger.Txn }
+
+// showFlushed lets callers see what Badger has up to a revision. Only the committer
+// calls it, and Open.
+func (s *Store) showFlushed(at Revision) {
+	s.layers.flushed = at
+	s.flushedKeys.Store(&flushedKeys{s.db.NewTransactionAt(uint64(at), false)})
+}
+
+// lacking gives what Badger has if a key is surely not among it, otherwise nil.
+func (s *Store) lacking(key []byte) *flushedKeys {
+	s.door.RLock() // Badger is not closed meanwhile
+	defer s.door.RUnlock()
+	if s.closed {
+		return nil
+	}
+	f := s.flushedKeys.Load()
+	if _, err := f.txn.Get(key); !errors.Is(err, badger.ErrKeyNotFound) {
+		return nil
+	}
+	return f
 }
 
 // Foresee does ahead of Tx.Apply what can be done of a patch while others have the
@@ -23,26 +55,26 @@ func (s *Store) Foresee(p *Patch, source AgentID, before *Patch) error {
 	if err := p.Normalise(source); err != nil {
 		return err
 	}
-	f := &foreseen{cache: s.cache, object: s.cache.foresee(p.Quad.Object)}
+	f := &foreseen{cache: s.cache, object: s.foreseeTerm(p.Quad.Object)}
 	if before != nil && before.foreseen != nil && before.foreseen.cache == s.cache && before.foreseen.subject.term == p.Quad.Subject {
 		f.subject = before.foreseen.subject
 	} else {
-		subject := s.cache.foresee(p.Quad.Subject)
+		subject := s.foreseeTerm(p.Quad.Subject)
 		f.subject = &subject
 	}
 	p.foreseen = f
 	return nil
 }
 
-func (c *termCache) foresee(t Term) foreseenTerm {
+func (s *Store) foreseeTerm(t Term) foreseenTerm {
 	if id, ok := inlineID(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
-	if id, ok := c.id(t); ok {
+	if id, ok := s.cache.id(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
 	key := keyOf(t)
-	return foreseenTerm{term: t, key: &key}
+	return foreseenTerm{term: t, key: &key, lacks: s.lacking(key.key)}
 }
 
 // foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of
@@ -58,6 +90,9 @@ func (d dictionary) foreseen(t Term, f *foreseenTerm) (ID, bool, error) {
 		if id, ok := d.fresh.id(t); ok {
 			return id, true, nil
 		}
+	}
+	if f.lacks != nil && f.lacks == d.flushed {
+		d.kv = inMemory{d.kv} // what is there came since
 	}
 	return d.find(t, *f.key)
 }

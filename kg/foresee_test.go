@@ -2,6 +2,7 @@ package kg_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -182,6 +183,68 @@ func TestNewSubjectIsReadAgain(t *testing.T) {
 		}
 		if got := stands(t, s, kg.Pattern{Subject: kg.IRI("urn:new")}); got != n-1 {
 			t.Errorf("%d statements stand, want %d", got, n-1)
+		}
+	}
+}
+
+// TestForeseeOfClosed foresees patches while a store closes, and after, with terms that
+// are in tables of the index and in no cache.
+func TestForeseeOfClosed(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, kg.Options{})
+	patch := func(i int) kg.Patch {
+		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.IRI("urn:p"), Object: kg.IRI(fmt.Sprint("urn:o", i))}}
+	}
+	_, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+		for i := -1; i < 8000; i += 2 {
+			if err := tx.Apply(patch(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, kg.Options{})
+	var wg sync.WaitGroup
+	foresee := func(i int) {
+		p := patch(i)
+		if err := s.Foresee(&p, "agent://a", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 2000 {
+				foresee(i*2000 + j)
+			}
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	foresee(-1)
+}
+
+// TestForeseenOnDisk foresees, in a store that was opened again, what it has already.
+func TestForeseenOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.IRI("urn:o")}}
+	for want := range 2 {
+		s := openStore(t, dir, kg.Options{})
+		p := patch
+		if err := s.Foresee(&p, "agent://tester", nil); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p}))
+		if err != nil || r.Affected != 1-want {
+			t.Errorf("opened %d times before: %d changes, %v", want, r.Affected, err)
+		}
+		mustCheck(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

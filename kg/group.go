@@ -57,6 +57,7 @@ func (s *Store) newGroup() *group {
 		g = s.startGroup(s.head.Load(), committed)
 	}
 	g.snapshot, g.began = snapshot, began
+	g.w.dict.flushed = s.flushedKeys.Load()
 	g.scratch, g.w.met = &s.scratch, &s.met
 	g.w.o.undo = s.scratch.undo[:0]
 	g.w.o.unread = make([]keyWrite, 0, s.scratch.writes)

@@ -35,6 +35,7 @@ type indexWriter struct {
 	// come one after the other.
 	subject, graph resolved
 	met            *metTerms // the committer's, nil without
+	moment         moment    // that was asked for last
 	keys           quadKeys  // of the quad at hand
 	scratch        []byte
 	room           []byte // for short values, which are kept
@@ -182,11 +183,31 @@ func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
 	return ids, known, nil
 }
 
+// moment is a time with the term and the id that say it: commits of one group mostly have
+// the same.
+type moment struct {
+	time time.Time
+	resolved
+}
+
+// momentOf is the term of a time.
+func (w *indexWriter) momentOf(t time.Time) Term {
+	if !w.moment.time.Equal(t) {
+		term := DateTime(t)
+		id, _ := inlineID(term) // none for a time that the index numbers like other terms
+		w.moment = moment{t, resolved{term, id}}
+	}
+	return w.moment.term
+}
+
 // resolveTerm gives the id of a term. last, if any, is that of its kind that was
 // resolved last, f what was foreseen of it.
 func (w *indexWriter) resolveTerm(t *Term, last *resolved, f *foreseenTerm) (id ID, known bool, err error) {
 	if last != nil && last.term == *t {
 		return last.id, true, nil
+	}
+	if *t == w.moment.term && !w.moment.id.IsZero() {
+		return w.moment.id, true, nil
 	}
 	met := w.met.of(t)
 	if met != nil && met.term == *t {

@@ -192,12 +192,29 @@ func (o *overlay) mergeInto(t *memTree) (grown int) {
 
 func (o *overlay) get(key []byte, fn func([]byte) error) (bool, error) {
 	if v, ok := o.tree().Get(string(key)); ok {
-		if v.value == nil {
-			return false, nil
-		}
-		return true, fn(v.value)
+		return v.read(fn)
 	}
 	return o.base.get(key, fn)
+}
+
+// read is what kv.get answers where a layer has the key.
+func (v *memValue) read(fn func([]byte) error) (bool, error) {
+	if v.value == nil {
+		return false, nil
+	}
+	return true, fn(v.value)
+}
+
+// inMemory finds the keys that the layers in memory have, whatever is below these.
+type inMemory struct{ kv }
+
+func (m inMemory) get(key []byte, fn func([]byte) error) (bool, error) {
+	for o, ok := m.kv.(*overlay); ok; o, ok = o.base.(*overlay) {
+		if v, has := o.tree().Get(string(key)); has {
+			return v.read(fn)
+		}
+	}
+	return false, nil
 }
 
 // getWritten is get of what was written here.

@@ -144,3 +144,36 @@ func TestOverlayWalkGoesOn(t *testing.T) {
 		t.Errorf("the walk came to %v, want ka and kb", got)
 	}
 }
+
+// lowestKV is a layer that is not in memory.
+type lowestKV struct{ kv }
+
+// TestInMemory has a layer that is being written to Badger and a newest one: what is
+// found in memory is what both say over nothing.
+func TestInMemory(t *testing.T) {
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		tree := func() *memTree {
+			m := new(memTree)
+			for range rnd.IntN(12) {
+				v := deletedKey
+				if rnd.IntN(3) > 0 {
+					v = &memValue{value: fmt.Append(nil, rnd.Int())}
+				}
+				m.Set(fmt.Sprintf("k%02d", rnd.IntN(16)), v)
+			}
+			return m
+		}
+		l := layers{frozen: tree(), mem: tree()}
+		whole, alone := l.over(lowestKV{baseOf(tree())}, l.mem), l.over(noKV{}, l.mem)
+		for i := range 16 {
+			var got, want string
+			key := fmt.Appendf(nil, "k%02d", i)
+			found, err := inMemory{whole}.get(key, func(v []byte) error { got = string(v); return nil })
+			is, _ := alone.get(key, func(v []byte) error { want = string(v); return nil })
+			if found != is || got != want || err != nil {
+				t.Fatalf("seed %d, %s: %v %q %v, want %v %q", seed, key, found, got, err, is, want)
+			}
+		}
+	}
+}

@@ -41,7 +41,7 @@ func (s *Store) unpin(p pinned) {
 func (s *Store) publish(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.flushed = h.revision
+	s.showFlushed(h.revision)
 	s.discardOld()
 	s.showHead(h)
 }

@@ -165,7 +165,8 @@ func (s *Store) serveIndex(m marker) error {
 		return err
 	}
 	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1), m.hash})
-	s.layers = layers{flushed: m.revision, mem: new(memTree)}
+	s.layers = layers{mem: new(memTree)}
+	s.showFlushed(m.revision)
 	s.db.SetDiscardTs(uint64(m.revision))
 	return nil
 }

@@ -81,9 +81,11 @@ type Store struct {
 	counted   bool
 	overShare counter // updates that were refused for Options.MaxBacked
 
-	layers   layers // changed by the committer alone, under mu
-	replayed uint64 // commits that opening had to apply again
-	rebuilt  string // why opening had to make the index anew; "" when it did not
+	layers layers // changed by the committer alone, under mu
+	// flushedKeys are those that the lowest of the layers has.
+	flushedKeys atomic.Pointer[flushedKeys]
+	replayed    uint64 // commits that opening had to apply again
+	rebuilt     string // why opening had to make the index anew; "" when it did not
 }
 
 // head is the newest revision as readers see it.

@@ -18,6 +18,7 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/agentapi"
 	"koine/internal/dialect/rdfdata"
+	"koine/internal/garbage"
 	"koine/internal/httpd"
 	"koine/internal/policy"
 	"koine/internal/sse"
@@ -81,6 +82,7 @@ Examples:
 // Run serves until the context ends. It reads from top to bottom as the server
 // is put together: the store, the engine over it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
+	garbage.Allow()
 	if _, err := c.registry(); err != nil {
 		return err
 	}

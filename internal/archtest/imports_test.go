@@ -68,6 +68,8 @@ var law = []layer{
 		"reading and writing RDF needs terms, not a server"},
 	{"koine/internal/backoff", []string{}, []string{},
 		"whatever tries again waits the same way"},
+	{"koine/internal/garbage", []string{}, []string{"github.com/KimMachineGun/automemlimit"},
+		"how a process collects its garbage has nothing to do with what it does"},
 	{"koine/internal/sse", []string{"koine/internal/backoff"}, []string{"github.com/r3labs/sse/v2", "gopkg.in/cenkalti/backoff.v1"},
 		"streams move bytes; what the events mean is their dialect's business"},
 	{"koine/internal/shapes", []string{"koine/kg", "koine/internal/rdf", "koine/internal/records"}, []string{},
