@@ -20,6 +20,7 @@ type publishing struct {
 	make       *Channel   // that is to be made with the message; nil for one that is there
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []kg.Patch // that the message is stored as, but for those of its place
+	foresight  *kg.Foresight
 	hash       string     // of the content, where there is a key
 	salt       string     // for the event of the scope, the same in each try; "" until there is one
 	dry        bool       // it is only tried
@@ -123,13 +124,13 @@ func (p *publishing) prepare() (err error) {
 		}
 		statements = append(statements, statement{propContent, kg.String(p.hash)})
 	}
+	p.foresight = p.service.store.Foresight(p.author, len(statements)+len(p.patches))
 	p.statements = make([]kg.Patch, 0, len(statements))
 	for _, st := range statements {
 		if err := p.state(st); err != nil {
 			return err
 		}
 	}
-	var before *kg.Patch
 	for i := range p.patches {
 		q := &p.patches[i].Quad
 		if q.Graph.IsZero() {
@@ -138,10 +139,9 @@ func (p *publishing) prepare() (err error) {
 				q.Graph = p.message.Channel.FactsGraph()
 			}
 		}
-		if err := p.service.store.Foresee(&p.patches[i], p.author, before); err != nil {
+		if err := p.foresight.See(&p.patches[i]); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("patches[%d]", i))
 		}
-		before = &p.patches[i]
 	}
 	return nil
 }
@@ -149,19 +149,14 @@ func (p *publishing) prepare() (err error) {
 // state makes a statement about the message part of it. It is checked here, not while
 // others wait for the committer.
 func (p *publishing) state(st statement) error {
-	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Predicate: st.property, Object: st.object}}
-	var before *kg.Patch
-	if n := len(p.statements); n > 0 {
-		before = &p.statements[n-1]
-		patch.Quad.Subject, patch.Quad.Graph = before.Quad.Subject, before.Quad.Graph
+	q := kg.Quad{Predicate: st.property, Object: st.object}
+	if len(p.statements) > 0 {
+		q.Subject, q.Graph = p.statements[0].Quad.Subject, p.graph()
 	} else {
-		patch.Quad.Subject, patch.Quad.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
+		q.Subject, q.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
 	}
-	if err := p.service.store.Foresee(&patch, p.author, before); err != nil {
-		return err
-	}
-	p.statements = append(p.statements, patch)
-	return nil
+	p.statements = append(p.statements, kg.Patch{Op: kg.Add, Quad: q})
+	return p.foresight.See(&p.statements[len(p.statements)-1])
 }
 
 // graph is that of the channel's messages.

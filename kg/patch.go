@@ -45,7 +45,7 @@ type Patch struct {
 	Provenance []byte // JSON, or nil
 
 	normal   bool      // Normalise has passed it
-	foreseen *foreseen // by Store.Foresee, nil without
+	foreseen *foreseen // by Foresight.See, nil without
 }
 
 // Bounds of one commit.

@@ -405,11 +405,11 @@ func (tx *Tx) MatchOwn(p Pattern) iter.Seq2[Statement, error] { return tx.match(
 // CountOwn is how many statements with the predicate stand in the graph, those of
 // this update included: MatchOwn counts as many. It reads none of them.
 func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
-	g, known, err := tx.w.dict.id(graph)
+	g, known, err := tx.w.resolveTerm(&graph, &tx.w.graph, nil)
 	if !known || err != nil {
 		return 0, err
 	}
-	p, known, err := tx.w.dict.id(predicate)
+	p, known, err := tx.w.resolveTerm(&predicate, nil, nil)
 	if !known || err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ type Request struct {
 
 // Store is the write door (kg.Store).
 type Store interface {
-	Foresee(p *kg.Patch, source kg.AgentID, before *kg.Patch) error
+	Foresight(source kg.AgentID, patches int) *kg.Foresight
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
@@ -57,13 +57,11 @@ func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
 	if err != nil {
 		return kg.Receipt{}, err
 	}
-	var before *kg.Patch
+	foresight := store.Foresight(source, len(steps))
 	for i := range steps {
-		p := &steps[i].Patch
-		if err := store.Foresee(p, source, before); err != nil {
+		if err := foresight.See(&steps[i].Patch); err != nil {
 			return kg.Receipt{}, at(err, steps[i].mutation)
 		}
-		before = p
 	}
 	r.Meta.ContentHash = contentHash(steps)
 	return store.Update(ctx, r.Meta, func(tx *kg.Tx) error {

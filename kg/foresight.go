@@ -47,22 +47,37 @@ func (s *Store) lacking(key []byte) *flushedKeys {
 	return f
 }
 
-// Foresee does ahead of Tx.Apply what can be done of a patch while others have the
-// committer: it checks it (Normalise) and looks up what it is about. before, if not nil,
-// is a patch that was foreseen: its subject is not looked up again, and most patches of
-// an update are about the same.
-func (s *Store) Foresee(p *Patch, source AgentID, before *Patch) error {
-	if err := p.Normalise(source); err != nil {
+// Foresight does ahead of Tx.Apply what can be done of an update's patches while others
+// have the committer. It belongs to one goroutine.
+type Foresight struct {
+	store  *Store
+	source AgentID
+	last   *foreseenTerm // subject of the patch before
+	room   []foreseen
+}
+
+// Foresight is that of an update with about so many patches. source makes the assertions
+// of those that name none.
+func (s *Store) Foresight(source AgentID, patches int) *Foresight {
+	return &Foresight{store: s, source: source, room: make([]foreseen, 0, patches)}
+}
+
+// See checks a patch (Patch.Normalise) and looks up what it is about. Most patches of an
+// update are about the same subject, which is not looked up again.
+func (f *Foresight) See(p *Patch) error {
+	if err := p.Normalise(f.source); err != nil {
 		return err
 	}
-	f := &foreseen{cache: s.cache, object: s.foreseeTerm(p.Quad.Object)}
-	if before != nil && before.foreseen != nil && before.foreseen.cache == s.cache && before.foreseen.subject.term == p.Quad.Subject {
-		f.subject = before.foreseen.subject
-	} else {
+	s := f.store
+	if f.last == nil || f.last.term != p.Quad.Subject {
 		subject := s.foreseeTerm(p.Quad.Subject)
-		f.subject = &subject
+		f.last = &subject
 	}
-	p.foreseen = f
+	if len(f.room) == cap(f.room) {
+		f.room = make([]foreseen, 0, max(cap(f.room), 1))
+	}
+	f.room = append(f.room, foreseen{cache: s.cache, subject: f.last, object: s.foreseeTerm(p.Quad.Object)})
+	p.foreseen = &f.room[len(f.room)-1]
 	return nil
 }
 

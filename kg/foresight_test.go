@@ -13,9 +13,9 @@ import (
 )
 
 // foreseen is the patch as a caller hands it to Tx.Apply that did first what it could.
-func foreseen(t *testing.T, s *kgtest.Store, p kg.Patch, before *kg.Patch) kg.Patch {
+func foreseen(t *testing.T, f *kg.Foresight, p kg.Patch) kg.Patch {
 	t.Helper()
-	if err := s.Foresee(&p, "agent://a", before); err != nil {
+	if err := f.See(&p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -47,7 +47,7 @@ func TestForeseenTermComesMeanwhile(t *testing.T) {
 				s := kgtest.Disk(t, kg.Options{})
 				text := kg.String(strings.Repeat("x", size))
 				patch := func(i int) kg.Patch {
-					return foreseen(t, s, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: text}}, nil)
+					return foreseen(t, s.Foresight("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: text}})
 				}
 				early, late := patch(1), patch(2)
 				for _, p := range []kg.Patch{early, patch(3), late} {
@@ -76,11 +76,12 @@ func TestForeseenTogether(t *testing.T) {
 		for i := range callers {
 			wg.Go(func() {
 				first := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", round)), Predicate: kg.IRI(fmt.Sprint("urn:p", i)), Object: kg.String(fmt.Sprint(round, " ", strings.Repeat("text ", 20)))}}
-				err := s.Foresee(&first, "agent://a", nil)
+				together := s.Foresight("agent://a", 2)
+				err := together.See(&first)
 				second := first
 				second.Quad.Predicate = kg.IRI("urn:q")
 				if err == nil {
-					err = s.Foresee(&second, "agent://a", &first)
+					err = together.See(&second)
 				}
 				if err == nil {
 					_, err = s.Update(ctx, kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
@@ -115,8 +116,9 @@ func TestForeseenAndChanged(t *testing.T) {
 		}
 	}
 	commit(kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")})
-	known := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")}, nil)
-	unknown := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: q("urn:x", "urn:y")}, &known)
+	together := s.Foresight("agent://a", 1) // which are more
+	known := foreseen(t, together, kg.Patch{Op: kg.Add, Quad: q("urn:a", "urn:b")})
+	unknown := foreseen(t, together, kg.Patch{Op: kg.Add, Quad: q("urn:x", "urn:y")})
 	known.Quad, unknown.Quad = q("urn:c", "urn:d"), q("urn:a", "urn:e")
 	commit(known)
 	commit(unknown)
@@ -135,14 +137,14 @@ func TestForeseenAndChanged(t *testing.T) {
 	}
 }
 
-// TestForeseeRefuses what Apply would refuse, and With what is not in order.
-func TestForeseeRefuses(t *testing.T) {
+// TestForesightRefuses what Apply would refuse, and With what is not in order.
+func TestForesightRefuses(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	bad := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.String("no subject"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
-	if err := s.Foresee(&bad, "agent://a", nil); kg.AsError(err).Field != "subject" {
+	if err := s.Foresight("agent://a", 1).See(&bad); kg.AsError(err).Field != "subject" {
 		t.Errorf("a literal as subject: %v", err)
 	}
-	good := foreseen(t, s, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}, nil)
+	good := foreseen(t, s.Foresight("agent://a", 1), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}})
 	for field, with := range map[string][2]kg.Term{
 		"predicate": {kg.String("p"), kg.Integer(1)},
 		"object":    {kg.IRI("urn:p"), {}},
@@ -187,9 +189,9 @@ func TestNewSubjectIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestForeseeOfClosed foresees patches while a store closes, and after, with terms that
+// TestForesightOfClosed foresees patches while a store closes, and after, with terms that
 // are in tables of the index and in no cache.
-func TestForeseeOfClosed(t *testing.T) {
+func TestForesightOfClosed(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, kg.Options{})
 	patch := func(i int) kg.Patch {
@@ -210,7 +212,7 @@ func TestForeseeOfClosed(t *testing.T) {
 	var wg sync.WaitGroup
 	foresee := func(i int) {
 		p := patch(i)
-		if err := s.Foresee(&p, "agent://a", nil); err != nil {
+		if err := s.Foresight("agent://a", 1).See(&p); err != nil {
 			t.Error(err)
 		}
 	}
@@ -235,7 +237,7 @@ func TestForeseenOnDisk(t *testing.T) {
 	for want := range 2 {
 		s := openStore(t, dir, kg.Options{})
 		p := patch
-		if err := s.Foresee(&p, "agent://tester", nil); err != nil {
+		if err := s.Foresight("agent://tester", 1).See(&p); err != nil {
 			t.Fatal(err)
 		}
 		r, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p}))
