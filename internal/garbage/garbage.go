@@ -34,13 +34,24 @@ var Allow = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	memory, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
-	if err != nil {
+	memory := least(memlimit.FromCgroup, memlimit.FromSystem)
+	if memory == 0 {
 		return
 	}
 	p := &pacer{allowed: allowed(memory), percent: goDefault}
 	p.pace()
 })
+
+// least is the least of what the providers give, 0 if none gives anything. A group
+// without a limit may be said to have one beyond all that the machine has.
+func least(of ...memlimit.Provider) (memory uint64) {
+	for _, provider := range of {
+		if m, err := provider(); err == nil && (m < memory || memory == 0) {
+			memory = m
+		}
+	}
+	return memory
+}
 
 // allowed is how much garbage may gather on a machine with so many bytes of memory.
 func allowed(memory uint64) uint64 { return min(Allowed, memory/share) }
@@ -66,7 +77,7 @@ type pacer struct {
 // runs when one has found its object unreachable.
 func (p *pacer) pace() {
 	to := percent(live(), p.allowed)
-	if to != goDefault && 10*to > 9*p.percent && 9*to < 10*p.percent {
+	if 10*to > 9*p.percent && 9*to < 10*p.percent {
 		to = p.percent
 	}
 	if to != p.percent {

@@ -8,6 +8,8 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 func TestAllowed(t *testing.T) {
@@ -20,6 +22,24 @@ func TestAllowed(t *testing.T) {
 	} {
 		if got := allowed(memory); got != want {
 			t.Errorf("with %d bytes of memory %d of garbage, want %d", memory, got, want)
+		}
+	}
+}
+
+func TestLeast(t *testing.T) {
+	none := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
+	for i, c := range []struct {
+		of   []memlimit.Provider
+		want uint64
+	}{
+		{[]memlimit.Provider{none, memlimit.Limit(2)}, 2},
+		{[]memlimit.Provider{memlimit.Limit(1), none}, 1},
+		{[]memlimit.Provider{memlimit.Limit(1 << 63), memlimit.Limit(2)}, 2},
+		{[]memlimit.Provider{memlimit.Limit(1), memlimit.Limit(2)}, 1},
+		{[]memlimit.Provider{none, none}, 0},
+	} {
+		if got := least(c.of...); got != c.want {
+			t.Errorf("%d: %d, want %d", i, got, c.want)
 		}
 	}
 }
