@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"koine/kg"
@@ -26,12 +27,13 @@ type Question struct {
 // Answer is what became of a Question.
 type Answer struct {
 	Receipt
-	// Responses are those to the request, in the order of their sequences.
+	// Responses are those to the request that stand, in the order of their sequences.
 	Responses []*Message
 }
 
-// Ask publishes a request and waits for the first response to it. The same question
-// with the same key waits for the response to the first one.
+// Ask publishes a request and waits for the first response to it. One that was retracted
+// is none: another is waited for. The same question with the same key waits for the
+// response to the first one.
 //
 // Errors: CodeTimeout when none came in time, those who were asked
 // are gone or the request was retracted, and CodeChannelClosed when none can come any more, with an Answer that has the request;
@@ -47,7 +49,8 @@ func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, erro
 }
 
 // AskAll publishes a request and collects the responses to it until the time is up,
-// the channel closes, or each recipient has responded. That there is none is no error.
+// the channel closes, or each recipient has responded. A response that is retracted
+// meanwhile does not count. That there is none is no error.
 func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, error) {
 	a, err := s.ask(ctx, by, q, func(a *Answer) bool {
 		from := map[kg.AgentID]bool{}
@@ -110,7 +113,10 @@ func (s *Service) ask(ctx context.Context, by Caller, q Question, enough func(*A
 			if err = failed; err != nil {
 				break
 			}
-			if m.Interaction == Response && m.Correlation == receipt.Message.ID {
+			if m.Retracts != "" {
+				a.Responses = slices.DeleteFunc(a.Responses, func(r *Message) bool { return r.ID == m.Retracts })
+			}
+			if m.Interaction == Response && m.Correlation == receipt.Message.ID && m.Withheld != Retracted {
 				if a.Responses = append(a.Responses, m); enough(a) {
 					return a, nil
 				}

@@ -77,6 +77,49 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// A response that was retracted is none: the same question again waits for another one.
+func TestAskPassesOverTheRetracted(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob", "cleo")
+	s.role(t, "critic", "bob", "cleo")
+	q := question(c.ID, "bob", time.Millisecond)
+	q.IdempotencyKey = "k"
+	first, err := s.Ask(within(t), as("ann"), q)
+	wantCode(t, "before it is answered", err, kg.CodeTimeout)
+	respond := func(who string, to channels.MessageID) *channels.Message {
+		t.Helper()
+		return s.mustSend(t, who, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: to})
+	}
+	retract := func(who string, m channels.MessageID) {
+		t.Helper()
+		_, err := s.Retract(within(t), as(who), channels.Retraction{Channel: c.ID, Message: m})
+		wantCode(t, "retracted", err, "")
+	}
+	retract("bob", respond("bob", first.Message.ID).ID)
+	again, err := s.Ask(within(t), as("ann"), q)
+	wantCode(t, "what is retracted", err, kg.CodeTimeout)
+	if again == nil || !again.Replayed || len(again.Responses) != 0 {
+		t.Errorf("again: %+v", again)
+	}
+	stands := respond("bob", first.Message.ID)
+	q.Wait = time.Minute
+	if again, err = s.Ask(within(t), as("ann"), q); err != nil || again.Responses[0].ID != stands.ID {
+		t.Errorf("at last: %+v, %v", again, err)
+	}
+	// Of all those who were asked, one takes back what it said before the other does.
+	all := s.askAll(t, c.ID, func(asked channels.MessageID) {
+		if m, err := s.Message(within(t), as("ann"), asked); err != nil || !slices.Contains(m.Recipients, "agent://cleo") {
+			t.Fatal(m, err)
+		}
+		retract("bob", respond("bob", asked).ID)
+		respond("cleo", asked)
+		respond("bob", asked)
+	})
+	if len(all.Responses) != 2 || all.Responses[0].Author != "agent://cleo" {
+		t.Errorf("all: %v", sequences(all.Responses))
+	}
+}
+
 // Nobody waits for longer than it said, nor when it gave up, and only so many do.
 func TestAskEnds(t *testing.T) {
 	s := serve(t, channels.Options{MaxAsking: 1}, kg.Options{})

@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,5 +87,40 @@ func TestAskIsForTheRecipient(t *testing.T) {
 	}
 	if read != 2 {
 		t.Errorf("there are %d messages", read)
+	}
+}
+
+// A response that was retracted is none: it is told of, and another is waited for.
+func TestAskPassesOverTheRetracted(t *testing.T) {
+	s := start(t)
+	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")
+	question := client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}, IdempotencyKey: "wet"}
+	asked, err := ann.Publish(ctx, client.Publication{To: "bob", Type: "request", Parts: question.Parts, IdempotencyKey: "wet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	respond := func(text string) *client.Message {
+		t.Helper()
+		out, err := bob.Respond(ctx, asked.Message, client.TextPart(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Message
+	}
+	const retract = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) { success } }`
+	input := map[string]any{"channelId": asked.Message.ChannelID, "messageId": respond("no").ID}
+	if err := bob.GraphQL(ctx, retract, map[string]any{"input": input}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for wait, told := time.Second, false; !told; wait *= 2 { // long enough to read it
+		m, err := ann.Ask(ctx, question, wait)
+		if !errors.Is(err, client.Unanswered) {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		told = strings.Contains(err.Error(), "was retracted, and no other came")
+	}
+	respond("yes")
+	if m, err := ann.Ask(ctx, question, patience); err != nil || m.Text() != "yes" {
+		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -147,7 +147,8 @@ const DefaultAskTime = 30 * time.Second
 // A question needs a Recipient, an agent or role:NAME, or whom it is said To. In a
 // channel of more nobody but the recipient and the author reads it, and the same is
 // true of the response. One that nobody answered in time stands: it may be answered
-// later, by which time Ask has given up on it.
+// later, by which time Ask has given up on it. A response that was retracted by the time
+// it is read is none: another is waited for.
 //
 // With an idempotency key the same question waits for the response to the first one,
 // also after a restart of the program.
@@ -159,26 +160,34 @@ func (c *Client) Ask(ctx context.Context, p Publication, wait time.Duration) (*M
 	unanswered := &Error{Reason: Unanswered, Message: "nobody responded within " + wait.String()}
 	bounded, cancel := context.WithTimeoutCause(ctx, wait, unanswered)
 	defer cancel()
-	m, err := c.ask(bounded, p)
+	m, retracted, err := c.ask(bounded, p)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		if retracted {
+			return nil, &Error{Reason: Unanswered, Message: "the response was retracted, and no other came within " + wait.String()}
+		}
 		return nil, unanswered
 	}
 	return m, err
 }
 
-func (c *Client) ask(ctx context.Context, p Publication) (*Message, error) {
+// ask is Ask without a bound. It also tells whether a response was passed over because it
+// was retracted.
+func (c *Client) ask(ctx context.Context, p Publication) (m *Message, retracted bool, err error) {
 	asked, err := c.Publish(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	request := asked.Message
 	for m, err := range c.Stream(ctx, request.ChannelID, StreamOptions{Since: request.Sequence}) {
 		switch {
 		case err != nil:
-			return nil, err
-		case m.Type == "response" && m.CorrelationID == request.ID:
-			return m, nil
+			return nil, retracted, err
+		case m.Type != "response" || m.CorrelationID != request.ID:
+		case m.Withheld == "retracted":
+			retracted = true
+		default:
+			return m, retracted, nil
 		}
 	}
-	return nil, ctx.Err() // not reached: a stream ends with an error
+	return nil, retracted, ctx.Err() // not reached: a stream ends with an error
 }

@@ -23,7 +23,7 @@ type askInChannel struct {
 
 // Help is shown by --help.
 func (askInChannel) Help() string {
-	return `It prints the first response. An agent that the server knows nothing of is told of once the request is out, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
+	return `It prints the first response that was not retracted. An agent that the server knows nothing of is told of once the request is out, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
 
 Examples:
   koine channel ask --to bob 'Was it dry?'
