@@ -21,9 +21,9 @@ type publishing struct {
 	direct     kg.AgentID // the other one of a direct channel that may have to be made
 	statements []kg.Patch // that the message is stored as, but for those of its place
 	foresight  *kg.Foresight
-	hash       string     // of the content, where there is a key
-	salt       string     // for the event of the scope, the same in each try; "" until there is one
-	dry        bool       // it is only tried
+	hash       string // of the content, where there is a key
+	salt       string // for the event of the scope, the same in each try; "" until there is one
+	dry        bool   // it is only tried
 
 	// also, if set, writes what else is koine's own in the commit of the message. Where
 	// that is done already it gives the message that came with it.
