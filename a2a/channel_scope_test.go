@@ -48,7 +48,7 @@ func TestChannelsOfScope(t *testing.T) {
 		t.Errorf("a member alone is to find it: %s", got)
 	}
 
-	// A channel that is closed says since when; the others do not say it.
+	// A channel that is closed says since when, and why if that was said; the others do not.
 	id := channels.ChannelID(s.channel(t, `{"name":"lab"}`))
 	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); strings.Contains(got, "closedAt") || strings.Contains(got, "scopeId") {
 		t.Errorf("an open one: %s", got)
@@ -58,5 +58,12 @@ func TestChannelsOfScope(t *testing.T) {
 	}
 	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); !strings.Contains(got, `"kind":"channel","closedAt":1767323045000}`) {
 		t.Errorf("a closed one: %s", got)
+	}
+	id = channels.ChannelID(s.channel(t, `{"name":"lab"}`))
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, id, "All is said"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); !strings.Contains(got, `"kind":"channel","closedAt":1767323045000,"closedReason":"All is said"}`) {
+		t.Errorf("one closed for a reason: %s", got)
 	}
 }

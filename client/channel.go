@@ -19,6 +19,8 @@ type Channel struct {
 	Version    int64           `json:"version"`
 	Scope      string          `json:"scopeId"`  // that it is in, if it is in one
 	ClosedAt   int64           `json:"closedAt"` // 0 while it is open
+	// ClosedReason is why it was closed, "" where nothing was said.
+	ClosedReason string `json:"closedReason"`
 	// Raw is all that the server sent.
 	Raw json.RawMessage `json:"-"`
 }

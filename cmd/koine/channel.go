@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -157,14 +158,33 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	return channelTable(t.out, found)
 }
 
-// channelTable prints a line for each, below a head.
+// channelTable prints a line for each, below a head. Why channels were closed has a
+// column where it was said of any.
 func channelTable(w io.Writer, list []*client.Channel) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME")
-	for _, c := range list {
-		fmt.Fprintln(table, channelRow(c))
+	why := slices.ContainsFunc(list, func(c *client.Channel) bool { return c.ClosedReason != "" })
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	head := "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME"
+	if why {
+		head += "\tWHY CLOSED"
 	}
-	return table.Flush()
+	fmt.Fprintln(table, head)
+	for _, c := range list {
+		row := channelRow(c)
+		if why {
+			row += "\t" + onLine(c.ClosedReason)
+		}
+		fmt.Fprintln(table, row)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func channelRow(c *client.Channel) string {
@@ -172,7 +192,7 @@ func channelRow(c *client.Channel) string {
 	if n := len(c.Members); n > 0 {
 		members = strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c), members, atMilli(c.CreatedAt), printable(c.Name))
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c), members, atMilli(c.CreatedAt), onLine(c.Name))
 }
 
 func channelStatus(c *client.Channel) string {

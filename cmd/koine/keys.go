@@ -135,7 +135,7 @@ func (c *listKeys) print(t terminal, list []wireKey) error {
 		if k.ExpiresAt != nil {
 			expires = k.ExpiresAt.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, strings.ToLower(k.Mode), strings.ToLower(k.State), k.Agent, strings.Join(k.Roles, ","), expires, k.Name)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, strings.ToLower(k.Mode), strings.ToLower(k.State), k.Agent, strings.Join(k.Roles, ","), expires, onLine(k.Name))
 	}
 	return w.Flush()
 }

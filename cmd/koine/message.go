@@ -25,7 +25,7 @@ func messageLine(m *client.Message, notes ...string) string {
 		fmt.Fprintf(&b, "  to %s", m.Recipient)
 	}
 	if m.Retracts != "" {
-		fmt.Fprintf(&b, "  retracts %s", printable(m.Retracts))
+		fmt.Fprintf(&b, "  retracts %s", onLine(m.Retracts))
 	}
 	if m.Withheld != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Withheld)
@@ -72,6 +72,17 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// onLine is such a text where it has to stay on its line, and in its column.
+func onLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '\n', '\t', '\u2028', '\u2029':
+			return unicode.ReplacementChar
+		}
+		return r
+	}, printable(text))
 }
 
 // printMessage prints a message as people, or as programs read it.

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"koine/client"
+)
+
+// What others wrote stays on its line and in its column of a table.
+func TestChannelTableKeepsItsLines(t *testing.T) {
+	var out strings.Builder
+	err := channelTable(&out, []*client.Channel{
+		{ID: "a", Visibility: "public", Name: "lab\nb\tpublic\u2028\x1b[31m"},
+		{ID: "c", Visibility: "private", Name: "attic", ClosedAt: 1, ClosedReason: "All\r\nis said"},
+	})
+	want := "" +
+		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME                WHY CLOSED\n" +
+		"a   public      open    -        1970-01-01 00:00:00  lab�b�public��[31m\n" +
+		"c   private     closed  -        1970-01-01 00:00:00  attic               All��is said\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s, want\n%s", err, out.String(), want)
+	}
+}
+
+// Nothing follows the name where no channel was closed for a reason.
+func TestChannelTableWithoutReasons(t *testing.T) {
+	var out strings.Builder
+	err := channelTable(&out, []*client.Channel{{ID: "a", Visibility: "public", Name: "lab", ClosedAt: 1}})
+	want := "" +
+		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME\n" +
+		"a   public      closed  -        1970-01-01 00:00:00  lab\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s, want\n%s", err, out.String(), want)
+	}
+}
