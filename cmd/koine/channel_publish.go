@@ -108,11 +108,11 @@ func factsLine(p *client.Published) string {
 func factsIn(file string) (patches []client.Patch, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, usageError{fmt.Errorf("--facts: %w", err)}
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, usageError{fmt.Errorf("%s is no JSON array of patches: %w", file, err)}
+		return nil, exitError{fmt.Errorf("--facts: %s is no JSON array of patches: %w", file, err), exitRefused}
 	}
 	for _, raw := range list {
 		patches = append(patches, client.RawPatch(raw))

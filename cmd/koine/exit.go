@@ -15,7 +15,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailure     = 1   // something went wrong that none of the others says
-	exitUsage       = 2   // the command line or the configuration; no store in the directory
+	exitUsage       = 2   // the command line or the configuration; no store in the directory, no such file
 	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
 	exitDamaged     = 4   // the store: a check found faults, the log is damaged
 	exitUnreachable = 5   // the server does not answer, the data directory is in use

@@ -158,10 +158,10 @@ func (c *loadCommand) sources(t terminal) (out []*source, err error) {
 		}
 		info, err := os.Stat(s.path)
 		if err != nil {
-			return out, err
+			return out, usageError{err}
 		}
 		if info.IsDir() {
-			return out, fmt.Errorf("%s is a directory; name the files in it", s.path)
+			return out, usageError{fmt.Errorf("%s is a directory; name the files in it", s.path)}
 		}
 		s.size = info.Size()
 	}

@@ -92,7 +92,10 @@ func textOf(t terminal, argument, file string) (string, error) {
 		return "", usageError{errors.New("a file and an argument exclude each other")}
 	case file != "" && file != "-":
 		text, err := os.ReadFile(file)
-		return string(text), err
+		if err != nil {
+			return "", usageError{err}
+		}
+		return string(text), nil
 	case argument != "" && argument != "-":
 		return argument, nil
 	}

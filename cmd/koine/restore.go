@@ -36,7 +36,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	for _, path := range c.Backups {
 		f, err := os.Open(path)
 		if err != nil {
-			return err
+			return usageError{err}
 		}
 		defer f.Close()
 		st, err := f.Stat()
