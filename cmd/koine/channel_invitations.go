@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"koine/client"
 )
 
 // inviteMember lets an agent become a member.
 type inviteMember struct {
-	oneChannel
+	changedChannel
 	Member string `arg:"" name:"agent" help:"Who may join."`
 }
 
@@ -18,23 +17,17 @@ func (inviteMember) Help() string {
 	return `Who is invited finds the channel and is in it once it says koine channel join. Owners invite, and where everybody may join, members.`
 }
 
-// Run prints the id of the channel.
+// Run prints the channel.
 func (c *inviteMember) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.find(ctx, openOnes)
 	if err != nil {
 		return err
 	}
-	const mutation = `mutation($input: InvitationInput!) { inviteMember(input: $input) { id } }`
-	input := map[string]any{"channelId": id, "principalId": c.Member}
-	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.change(ctx, t, server, "inviteMember", "InvitationInput", map[string]any{"channelId": id, "principalId": c.Member})
 }
 
 // joinChannel makes the caller a member.
-type joinChannel struct{ oneChannel }
+type joinChannel struct{ changedChannel }
 
 // Help is shown by --help.
 func (joinChannel) Help() string {
@@ -42,7 +35,7 @@ func (joinChannel) Help() string {
   koine query '{ channels(invited: true) { nodes { id name invitations { by at } } } }'`
 }
 
-// Run prints the id.
+// Run prints the channel.
 func (c *joinChannel) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
@@ -57,13 +50,7 @@ func (c *joinChannel) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	const mutation = `mutation($input: JoinChannelInput!) { joinChannel(input: $input) { id } }`
-	input := map[string]any{"channelId": id}
-	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.change(ctx, t, server, "joinChannel", "JoinChannelInput", map[string]any{"channelId": id})
 }
 
 // invitedTo is the channel of this name that the caller is invited to, "" where there is

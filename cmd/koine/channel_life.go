@@ -23,14 +23,29 @@ func (c *oneChannel) find(ctx context.Context, open bool) (server *client.Client
 	return server, id, err
 }
 
+// changedChannel names a channel that is there when the command is done.
+type changedChannel struct {
+	oneChannel
+	JSON bool `help:"Print the channel as JSON, as channels/get has it."`
+}
+
+// print prints its id, or all that it is now.
+func (c *changedChannel) print(t terminal, is *client.Channel) error {
+	if c.JSON {
+		return printJSON(t.out, fmt.Appendf(nil, `{"channel":%s}`, is.Raw), true)
+	}
+	_, err := fmt.Fprintln(t.out, is.ID)
+	return err
+}
+
 // renameChannel gives a channel another name.
 type renameChannel struct {
-	oneChannel
+	changedChannel
 	Name    string `arg:"" help:"Its new name."`
 	Another bool   `help:"Also where one that is open and listed has the name; only their ids tell them apart then."`
 }
 
-// Run prints the id.
+// Run prints the channel.
 func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 	if c.Name == "" {
 		return usageError{errors.New("a channel needs a name")}
@@ -48,20 +63,19 @@ func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	if _, err := server.UpdateChannel(ctx, id, client.ChannelChange{ExpectedVersion: is.Version, Name: c.Name}); err != nil {
+	if is, err = server.UpdateChannel(ctx, id, client.ChannelChange{ExpectedVersion: is.Version, Name: c.Name}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.print(t, is)
 }
 
 // closeChannel ends the talk in a channel.
 type closeChannel struct {
-	oneChannel
+	changedChannel
 	Reason string `help:"Why, for those who read it later." placeholder:"TEXT"`
 }
 
-// Run prints the id.
+// Run prints the channel.
 func (c *closeChannel) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.find(ctx, openOnes)
 	if err != nil {
@@ -71,12 +85,7 @@ func (c *closeChannel) Run(ctx context.Context, t terminal) error {
 	if c.Reason != "" {
 		input["reason"] = c.Reason
 	}
-	const mutation = `mutation($input: CloseChannelInput!) { closeChannel(input: $input) { id } }`
-	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, nil); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.change(ctx, t, server, "closeChannel", "CloseChannelInput", input)
 }
 
 // deleteChannel takes a channel away.

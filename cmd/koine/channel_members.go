@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 )
 
 // addMember takes an agent into a channel.
 type addMember struct {
-	oneChannel
+	changedChannel
 	Member string `arg:"" name:"agent[=role]" help:"Who is to be in it, with a role (owner, moderator, member, observer) if not a member."`
 }
 
@@ -21,23 +20,23 @@ Examples:
   koine channel add lab chen=moderator`
 }
 
-// Run prints the id of the channel.
+// Run prints the channel.
 func (c *addMember) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.find(ctx, openOnes)
 	if err != nil {
 		return err
 	}
 	agent, role, _ := strings.Cut(c.Member, "=")
-	if _, err := server.AddMember(ctx, id, agent, role); err != nil {
+	is, err := server.AddMember(ctx, id, agent, role)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.print(t, is)
 }
 
 // removeMember takes an agent out of a channel.
 type removeMember struct {
-	oneChannel
+	changedChannel
 	Member string `arg:"" name:"agent" help:"Who is to be in it no more."`
 }
 
@@ -46,15 +45,15 @@ func (removeMember) Help() string {
 	return `Its owners may, and each member itself; the last owner stays.`
 }
 
-// Run prints the id of the channel.
+// Run prints the channel.
 func (c *removeMember) Run(ctx context.Context, t terminal) error {
 	server, id, err := c.find(ctx, openOnes)
 	if err != nil {
 		return err
 	}
-	if _, err := server.RemoveMember(ctx, id, c.Member); err != nil {
+	is, err := server.RemoveMember(ctx, id, c.Member)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return c.print(t, is)
 }
