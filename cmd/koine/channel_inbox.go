@@ -59,10 +59,8 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 		if err := server.GraphQL(ctx, inboxMessages, ask, &page); err != nil {
 			return c.refused(err)
 		}
-		for _, m := range page.Inbox.Nodes {
-			if err := c.print(ctx, t, server, m); err != nil {
-				return err
-			}
+		if err := c.print(ctx, t, server, page.Inbox.Nodes); err != nil {
+			return err
 		}
 		seen += len(page.Inbox.Nodes)
 		ask["after"] = page.Inbox.Position
@@ -84,23 +82,39 @@ func (c *channelInbox) refused(err error) error {
 	return &told
 }
 
-func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, from *graphQLMessage) error {
-	m, err := from.message()
-	if err != nil {
-		return err
+func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Client, nodes []*graphQLMessage) error {
+	list := make([]*client.Message, len(nodes))
+	var held []*client.Message // of the others all is known
+	for i, from := range nodes {
+		var err error
+		if list[i], err = from.message(); err != nil {
+			return err
+		}
+		if hasFate(list[i]) && !c.JSON {
+			held = append(held, list[i])
+		}
 	}
-	if c.JSON {
-		return printJSON(t.out, m.Raw, true)
+	known := fatesOf(ctx, server, held)
+	for i, m := range list {
+		if c.JSON {
+			if err := printJSON(t.out, m.Raw, true); err != nil {
+				return err
+			}
+			continue
+		}
+		from := nodes[i]
+		if m.Retracts != "" {
+			m.Retracts = fmt.Sprint(from.Retracts.Sequence)
+		}
+		read := ""
+		if from.ReceiptStatus == "READ" {
+			read = "read"
+		}
+		if _, err := fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(m, requestNote(from), read, factsNote(m, known))); err != nil {
+			return err
+		}
 	}
-	if m.Retracts != "" {
-		m.Retracts = fmt.Sprint(from.Retracts.Sequence)
-	}
-	read := ""
-	if from.ReceiptStatus == "READ" {
-		read = "read"
-	}
-	_, err = fmt.Fprintf(t.out, "%s  %s\n", m.ChannelID, messageLine(m, requestNote(from), read, factsNote(ctx, server, m)))
-	return err
+	return nil
 }
 
 // requestNote says whether a request waits for a response, where its line does not yet;

@@ -78,17 +78,6 @@ func direct(ctx context.Context, server *client.Client, other string) (id string
 	return string(channels.DirectID(self, kg.CanonicalAgent(other))), nil
 }
 
-// sequenceOf tells which message of its channel the id names: its sequence, or the
-// id where it cannot be read.
-func sequenceOf(ctx context.Context, server *client.Client, id string) string {
-	var answer struct{ Message struct{ Sequence int64 } }
-	err := server.GraphQL(ctx, `query($id: ID!) { message(id: $id) { sequence } }`, map[string]any{"id": id}, &answer)
-	if err != nil || answer.Message.Sequence == 0 {
-		return id
-	}
-	return fmt.Sprint(answer.Message.Sequence)
-}
-
 // sequenceAt is the sequence of the message of the channel that has the id.
 func sequenceAt(ctx context.Context, server *client.Client, channel, id string) (int64, error) {
 	var answer struct {

@@ -87,14 +87,31 @@ func onLine(text string) string {
 
 // printMessage prints a message as people, or as programs read it.
 func printMessage(ctx context.Context, t terminal, server *client.Client, m *client.Message, asJSON bool) error {
-	if asJSON {
-		return printJSON(t.out, m.Raw, true)
+	return printMessages(ctx, t, server, []*client.Message{m}, asJSON)
+}
+
+// printMessages is printMessage of several: what their lines tell beside them is asked for
+// together.
+func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, asJSON bool) error {
+	var known fates
+	if !asJSON {
+		known = fatesOf(ctx, server, list)
 	}
-	if m.Retracts != "" {
-		m.Retracts = sequenceOf(ctx, server, m.Retracts)
+	for _, m := range list {
+		if asJSON {
+			if err := printJSON(t.out, m.Raw, true); err != nil {
+				return err
+			}
+			continue
+		}
+		if n := known[m.ID].Retracts.Sequence; n > 0 {
+			m.Retracts = fmt.Sprint(n)
+		}
+		if _, err := fmt.Fprintln(t.out, messageLine(m, factsNote(m, known))); err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintln(t.out, messageLine(m, factsNote(ctx, server, m)))
-	return err
+	return nil
 }
 
 // channelHistory prints what was said.
@@ -141,26 +158,34 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if most > 0 {
 		filter.PageSize = min(most, channelPage)
 	}
-	var last []*client.Message // of --last, the newest first
+	var list []*client.Message // not printed yet: a page, or all of --last, the newest first
 	seen := 0
-	for m, err := range server.History(ctx, id, filter) {
-		if err == nil && c.Last == 0 {
-			err = printMessage(ctx, t, server, m, c.JSON)
+	for m, failed := range server.History(ctx, id, filter) {
+		if err = failed; err != nil {
+			break
 		}
-		if err != nil {
-			return err
-		}
-		if c.Last > 0 {
-			last = append(last, m)
-		}
+		list = append(list, m)
 		if seen++; seen == most {
 			break
 		}
+		if c.Last == 0 && len(list) == filter.PageSize {
+			if err := printMessages(ctx, t, server, list, c.JSON); err != nil {
+				return err
+			}
+			list = nil
+		}
 	}
-	for _, m := range slices.Backward(last) {
-		if err := printMessage(ctx, t, server, m, c.JSON); err != nil {
+	if c.Last > 0 {
+		if err != nil {
 			return err
 		}
+		slices.Reverse(list)
+	}
+	if failed := printMessages(ctx, t, server, list, c.JSON); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
 	}
 	if !c.JSON {
 		sayClosed(ctx, t, server, id)

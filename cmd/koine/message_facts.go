@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -11,13 +10,15 @@ import (
 // factsNoteHelp says what factsNote says.
 const factsNoteHelp = `[2 facts] came with it, [2 facts proposed] wait for review; those of a message that was retracted stand or were withdrawn with it ([2 facts, none stands]), as far as you may read them.`
 
-// maxFactsCounted bounds how many of a message's facts are looked at for whether they
-// stand: it is the most that a server gives.
-const maxFactsCounted = 1000
+// hasFate tells whether the facts of a message may not stand as they were said: they were
+// held for review, or it was retracted.
+func hasFate(m *client.Message) bool {
+	return m.ProposalID != "" || m.FactCount > 0 && m.Withheld == "retracted"
+}
 
 // factsNote says that a message came with facts, and what is of them where that is not as
 // one expects; "" if it came with none.
-func factsNote(ctx context.Context, server *client.Client, m *client.Message) string {
+func factsNote(m *client.Message, known fates) string {
 	if m.FactCount == 0 && m.ProposalID == "" {
 		return ""
 	}
@@ -28,21 +29,12 @@ func factsNote(ctx context.Context, server *client.Client, m *client.Message) st
 	case m.FactCount > 1:
 		note = fmt.Sprintf("%d facts", m.FactCount)
 	}
-	if m.ProposalID == "" && m.Withheld != "retracted" {
+	now, ok := known[m.ID]
+	if !ok || !hasFate(m) {
 		return note
 	}
-	var answer struct {
-		Message struct {
-			Facts    []struct{}
-			Proposal struct{ Status string }
-		}
-	}
-	const query = `query($id: ID!, $first: Int) { message(id: $id) { facts(first: $first) { __typename } proposal { status } } }`
-	err := server.GraphQL(ctx, query, map[string]any{"id": m.ID, "first": maxFactsCounted}, &answer)
-	status, stand := answer.Message.Proposal.Status, len(answer.Message.Facts)
+	status, stand := now.Proposal.Status, len(now.Facts)
 	switch {
-	case err != nil:
-		return note
 	case status == "PENDING":
 		return note + " proposed"
 	case status != "" && status != "APPLIED":
