@@ -39,6 +39,20 @@ type feed struct {
 	close    func()
 }
 
+// tellStart lets the stream begin with its position, if that can be told: a client that
+// is cut off before the first event has another start when it comes back.
+func (f *feed) tellStart() {
+	if f.start == "" {
+		return
+	}
+	results := f.results
+	f.results = func(yield func(result, error) bool) {
+		if yield(result{position: f.start}, nil) {
+			results(yield)
+		}
+	}
+}
+
 // result is one element of a stream.
 type result struct {
 	value    any    // nil: nothing but the position is told

@@ -26,6 +26,7 @@ func TestSubscribeBlocks(t *testing.T) {
 	s := newTestServer(t)
 	plain := s.subscribeTo(t, `subscription { statementChanged { __typename } }`, `{}`)
 	ids := s.subscribeTo(t, `subscription { statementChanged { __typename } }`, `{}`, "Last-Event-ID: ")
+	var back *subscriber
 	post := func(params string) {
 		t.Helper()
 		resp := s.send(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":`+params+`}`), nil)
@@ -80,6 +81,14 @@ func TestSubscribeBlocks(t *testing.T) {
 		}},
 	} {
 		post(step.params)
+		if back == nil {
+			// In front of all is where it begins: who is cut off there comes back to it.
+			start := ids.block()
+			if got := tokens.ReplaceAllString(start, "id: <position>"); got != "id: <position>\n\n" {
+				t.Fatalf("begins with %s", got)
+			}
+			back = s.subscribeTo(t, `subscription { statementChanged { __typename } }`, `{}`, "Last-Event-ID: "+strings.TrimSpace(strings.TrimPrefix(start, "id: ")))
+		}
 		for _, want := range step.want {
 			want = `data: {"jsonrpc":"2.0","id":"sub 1","result":` + want + "\n\n"
 			if got := mask(plain.block()); got != want {
@@ -87,6 +96,9 @@ func TestSubscribeBlocks(t *testing.T) {
 			}
 			if got := mask(tokens.ReplaceAllString(ids.block(), "id: <position>")); got != "id: <position>\n"+want {
 				t.Errorf("%s, with ids:\ngot  %swant %s", step.name, got, want)
+			}
+			if got := mask(tokens.ReplaceAllString(back.block(), "id: <position>")); got != "id: <position>\n"+want {
+				t.Errorf("%s, to one who came back:\ngot  %swant %s", step.name, got, want)
 			}
 		}
 	}

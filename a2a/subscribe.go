@@ -36,7 +36,11 @@ func (h *Handler) subscribe(_ context.Context, c *call) (*opening, error) {
 		if err != nil {
 			return nil, subscribeError(err)
 		}
-		return newChangeFeed(h.store, sub), nil
+		feed := newChangeFeed(h.store, sub)
+		if _, asked := c.header[lastEventID]; asked && resume.Start <= operation.Latest {
+			feed.tellStart()
+		}
+		return feed, nil
 	}}, nil
 }
 

@@ -20,15 +20,15 @@ type event struct {
 	connection int
 }
 
-// follow calls a method whose answer is a stream. There may have been one already that
-// this one goes on with.
-func (c *Client) follow(ctx context.Context, method string, params any, before bool) iter.Seq2[event, error] {
+// follow calls a method whose answer is a stream. It goes on behind the id of an event, if
+// that is not "". There may have been a stream already that this one goes on with.
+func (c *Client) follow(ctx context.Context, method string, params any, behind string, before bool) iter.Seq2[event, error] {
 	body, err := request(method, params)
 	if err != nil {
 		return func(yield func(event, error) bool) { yield(event{}, err) }
 	}
 	// With Last-Event-ID, even an empty one, events have ids.
-	header := http.Header{"Content-Type": {"application/json"}, "Last-Event-Id": {""}}
+	header := http.Header{"Content-Type": {"application/json"}, "Last-Event-Id": {behind}}
 	connect := sse.NewRequest(http.MethodPost, c.rpc, header, body)
 	read := func(e sse.Event) (json.RawMessage, error) {
 		if len(e.Data) == 0 {

@@ -81,7 +81,7 @@ func (c *Client) Stream(ctx context.Context, channel string, o StreamOptions) it
 
 // messages reads one stream from behind last, which it keeps up to date.
 func (c *Client) messages(ctx context.Context, channel string, last *int64, before bool, tell func(*Message) bool) (stopped bool, err error) {
-	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, before) {
+	for e, err := range c.follow(ctx, "channels/stream", map[string]any{"channelId": channel, "sinceSequence": *last}, "", before) {
 		if err != nil {
 			return false, err
 		}

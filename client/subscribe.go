@@ -24,7 +24,8 @@ type Subscription struct {
 	Operation string
 	Variables map[string]any
 	// From is Latest, Earliest, Snapshot, or the position of a change, a query or
-	// an update: it begins behind that. "" is Latest.
+	// an update: it begins behind that, whatever the query says. "" is where the query
+	// itself says that it begins (sinceSequence, resume), or else Latest.
 	From string
 	// Moved, if set, is told what From would be to go on here: behind each change, when
 	// the loop comes back for the next one, and now and then while nothing changes.
@@ -95,19 +96,6 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Chang
 			return
 		}
 		f := &following{client: c, subscription: s, from: s.From, yield: yield}
-		if f.from == "" || f.from == Latest {
-			// From a position of its own it can also go on if the connection is
-			// lost before the first change.
-			var at struct {
-				Metadata QueryMetadata `json:"queryMetadata"`
-			}
-			if err := c.callAgain(ctx, "knowledge/query", map[string]any{"query": "{ __typename }"}, &at); err != nil {
-				yield(nil, err)
-				return
-			}
-			f.from = at.Metadata.Position
-			f.moved(f.from)
-		}
 		for {
 			err := f.run(ctx)
 			if err == nil {
@@ -143,14 +131,15 @@ type following struct {
 	from         string
 	yield        func(*Change, error) bool
 
-	told     bool // something was told, or a position was had: it is established
+	told     bool // something was told, or a position: it is established
 	snapshot int  // the connection that tells a snapshot which has not ended; 0 for none
 	failed   int  // streams in a row that told nothing new
 }
 
 // run reads one stream. It returns nil when the caller stops.
 func (f *following) run(ctx context.Context) error {
-	for e, err := range f.client.follow(ctx, "knowledge/subscribe", f.params(), f.told) {
+	params, behind := f.params()
+	for e, err := range f.client.follow(ctx, "knowledge/subscribe", params, behind, f.told) {
 		if err != nil {
 			return err
 		}
@@ -194,9 +183,11 @@ func (f *following) cutShort(change *Change, connection int) bool {
 	return cut
 }
 
-func (f *following) params() map[string]any {
+// params are those of the request, which goes on behind a position, if that is not "". Who
+// has one comes back: it is newer than a start that the query says, and no second one.
+func (f *following) params() (p map[string]any, behind string) {
 	s := &f.subscription
-	p := map[string]any{"subscriptionQuery": s.Query}
+	p = map[string]any{"subscriptionQuery": s.Query}
 	set(p, "operationName", s.Operation)
 	set(p, "taskId", s.TaskID)
 	set(p, "sessionId", s.SessionID)
@@ -204,8 +195,14 @@ func (f *following) params() map[string]any {
 	if len(s.Variables) > 0 {
 		p["variables"] = s.Variables
 	}
-	control(p, map[string]any{"resume": f.from})
-	return p
+	switch f.from {
+	case "":
+	case Latest, Earliest, Snapshot:
+		control(p, map[string]any{"resume": f.from})
+	default:
+		behind = f.from
+	}
+	return p, behind
 }
 
 func readChange(result json.RawMessage) (*Change, error) {

@@ -14,6 +14,7 @@ import (
 // saidBy are the flags and arguments that say a field of the wire, where they have
 // another name than the field.
 var saidBy = map[string][]string{
+	"Last-Event-ID":            {"from"},
 	"X-Agent-ID":               {"as"},
 	"after":                    {"from"},
 	"authorIds":                {"author"},

@@ -89,7 +89,6 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		url := acting(t, actingCard,
-			`{"result": {"data": {}, "queryMetadata": {"position": "now"}}}`,
 			event("p1", change("1", `, "position": "p1"`))+event("p1", `"error": {"code": -32012, "message": "what you may see has changed", "data": {"reason": "RESYNC"}}`),
 			event("p2", change("2", `, "position": "p2", "snapshot": true, "snapshotEnd": true`))+event("p3", change("3", `, "position": "p3"`)),
 			"403 "+`{"error": {"code": -32012, "message": "no more", "data": {"reason": "PERMISSION_DENIED"}}}`,

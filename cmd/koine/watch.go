@@ -15,7 +15,7 @@ import (
 type watchCommand struct {
 	Subscription string `arg:"" optional:"" help:"A GraphQL subscription. Without one: all changes, or those that the flags select."`
 	onServer
-	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position." default:"latest"`
+	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position. Without it where the subscription says, or with what comes."`
 	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
 	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
 	Entity    string            `help:"The statements of this entity, told commit by commit." placeholder:"IRI"`

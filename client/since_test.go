@@ -1,0 +1,106 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"koine/client"
+)
+
+// A subscription to messages that says a sequence begins behind that, and tells each
+// message once although the server is killed, also to a program that is ended and goes on
+// from where it was.
+func TestSubscribeSinceSequence(t *testing.T) {
+	s := start(t)
+	ctx, ann := bounded(t), open(t, s.URL, "ann")
+	channel, err := ann.CreateChannel(ctx, client.NewChannel{Name: "lab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	say := func(n int) {
+		t.Helper()
+		for range n {
+			said++
+			if _, err := ann.Publish(ctx, client.Publication{Channel: channel.ID, Parts: []any{client.TextPart(fmt.Sprint(said))}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	query := func(args string) string {
+		return `subscription { messagePublished(channelId: "` + channel.ID + `"` + args + `) { __typename } }`
+	}
+	say(4)
+	at := ""
+	subscription := client.Subscription{Query: query(", sinceSequence: 2"), Moved: func(from string) { at = from }}
+	// follow tells the messages from one to the last, which are said once the first is told
+	// and the server is another one.
+	follow := func(first, last int) {
+		t.Helper()
+		next := first
+		for change, err := range ann.Subscribe(ctx, subscription) {
+			if err != nil {
+				t.Fatalf("ends in front of message %d: %v", next, err)
+			}
+			if got := numberOf(change.Statement.Object.Value); got != next {
+				t.Fatalf("message %d, want %d", got, next)
+			}
+			if next == first {
+				s.Restart()
+				say(last - said)
+			}
+			if next++; next > last {
+				return
+			}
+		}
+	}
+	follow(3, 7)
+	if at == "" {
+		t.Fatal("no position to go on from")
+	}
+	// The program did not come back for more behind the last: it is told again.
+	subscription.From = at
+	follow(7, 9)
+	// A start of the caller's own that is another one is refused.
+	for _, err := range ann.Subscribe(ctx, client.Subscription{Query: query(", sinceSequence: 2"), From: client.Earliest}) {
+		if !errors.Is(err, client.Invalid) {
+			t.Error(err)
+		}
+		break
+	}
+}
+
+// A subscription to what comes tells at once from where, so that one that is cut off in
+// front of the first message misses none.
+func TestSubscribeCutOffAtOnce(t *testing.T) {
+	s := start(t)
+	ctx, dora := bounded(t), open(t, s.URL, "dora")
+	moved, seen := make(chan string, 1), make(chan *client.Change, 1)
+	done := following(t, dora.Subscribe(ctx, client.Subscription{
+		Query: `subscription { statementChanged(where: {predicate: {eq: "lab:seen"}}) { __typename } }`,
+		Moved: func(from string) {
+			select {
+			case moved <- from:
+			default: // it was told
+			}
+		},
+	}), 1, seen)
+	select {
+	case <-moved:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	s.Restart()
+	if _, err := open(t, s.URL, "eve").Update(ctx, client.Update{Patches: []client.Patch{client.Add("finding:1", "lab:seen", client.Value(7))}}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case change := <-seen:
+		if got := numberOf(change.Statement.Object.Value); got != 7 {
+			t.Errorf("told %d", got)
+		}
+	case err := <-done:
+		t.Fatal(err)
+	}
+}
