@@ -127,12 +127,19 @@ type listChannels struct {
 	Visibility string `help:"Only the private, or only the public ones." enum:"private,public," default:"" placeholder:"private|public"`
 	Member     string `help:"Only those that this agent is a member of." placeholder:"AGENT"`
 	Scope      string `help:"Those of this scope that you may find." placeholder:"ID"`
+	Invited    bool   `help:"Only those that you are invited to, with who invited you."`
 	JSON       bool   `help:"Print each channel as JSON on a line."`
 }
 
 // Help is shown by --help.
 func (listChannels) Help() string {
-	return `Not listed are the channels of a scope that one takes part in without being a member: see --scope. Channels of two agents are in no list: see --to of publish, history and tail.`
+	return `Not listed are the channels of a scope that one takes part in without being a member: see --scope. Channels of two agents are in no list: see --to of publish, history and tail.
+
+What one is invited to is accepted with koine channel join. With --invited and --json a line has id, name, visibility, scopeId, closedAt, invitedBy and invitedAt.
+
+Examples:
+  koine channel list --visibility public
+  koine channel list --invited`
 }
 
 // Run prints a line for each.
@@ -140,6 +147,9 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
 		return err
+	}
+	if c.Invited {
+		return c.invited(ctx, t, server)
 	}
 	var found []*client.Channel
 	filter := client.ChannelFilter{Visibility: c.Visibility, Member: c.Member, Scope: c.Scope, PageSize: channelPage}
@@ -192,11 +202,11 @@ func channelRow(c *client.Channel) string {
 	if n := len(c.Members); n > 0 {
 		members = strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c), members, atMilli(c.CreatedAt), onLine(c.Name))
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c.ClosedAt), members, atMilli(c.CreatedAt), onLine(c.Name))
 }
 
-func channelStatus(c *client.Channel) string {
-	if c.ClosedAt != 0 {
+func channelStatus(closedAt int64) string {
+	if closedAt != 0 {
 		return "closed"
 	}
 	return "open"

@@ -31,8 +31,11 @@ type joinChannel struct{ changedChannel }
 
 // Help is shown by --help.
 func (joinChannel) Help() string {
-	return `It is a channel that one is invited to, or that everybody may join. What one is invited to:
-  koine query '{ channels(invited: true) { nodes { id name invitations { by at } } } }'`
+	return `It is a channel that one is invited to, or that everybody may join.
+
+Examples:
+  koine channel list --invited
+  koine channel join lab`
 }
 
 // Run prints the channel.

@@ -85,7 +85,7 @@ func listed(list []*client.Channel) string {
 			fmt.Fprintf(&b, "\n  and %d more", len(list)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c), atMilli(c.CreatedAt), onLine(c.CreatedBy))
+		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c.ClosedAt), atMilli(c.CreatedAt), onLine(c.CreatedBy))
 	}
 	return b.String()
 }

@@ -71,11 +71,15 @@ func direct(ctx context.Context, server *client.Client, other string) (id string
 	if err := server.GraphQL(ctx, `{ me { actingFor } }`, nil, &answer); err != nil {
 		return "", err
 	}
-	self := kg.CanonicalAgent(answer.Me.ActingFor)
-	if self == "" {
-		self = kg.Anonymous
+	return string(channels.DirectID(actingFor(answer.Me.ActingFor), kg.CanonicalAgent(other))), nil
+}
+
+// actingFor is the agent that me.actingFor names.
+func actingFor(name string) kg.AgentID {
+	if self := kg.CanonicalAgent(name); self != "" {
+		return self
 	}
-	return string(channels.DirectID(self, kg.CanonicalAgent(other))), nil
+	return kg.Anonymous
 }
 
 // sequenceAt is the sequence of the message of the channel that has the id.

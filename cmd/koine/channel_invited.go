@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"koine/client"
+	"koine/kg"
+)
+
+// invitedChannel is a channel that the caller is invited to, as it is printed as JSON.
+// Its names are those of channels/get, which does not know invitations.
+type invitedChannel struct {
+	ID         string `json:"id"`
+	Name       string `json:"name,omitempty"`
+	Visibility string `json:"visibility"`
+	ScopeID    string `json:"scopeId,omitempty"`
+	ClosedAt   int64  `json:"closedAt,omitempty"` // it can be joined yet, and read
+	InvitedBy  string `json:"invitedBy"`
+	InvitedAt  int64  `json:"invitedAt"`
+}
+
+const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: ChannelVisibility, $member: String, $scope: ID) {
+  me { actingFor }
+  channels(invited: true, first: $first, after: $after, visibility: $visibility, member: $member, scopeId: $scope) {
+    nodes { id name visibility scopeId closed: closedAt invitations { agent by at } } pageInfo { hasNextPage endCursor } } }`
+
+// invitedPage is what is read at once.
+type invitedPage struct {
+	Me       struct{ ActingFor string }
+	Channels struct {
+		Nodes []struct {
+			invitedChannel
+			Closed      time.Time
+			Invitations []struct {
+				Agent string
+				By    string
+				At    time.Time
+			}
+		}
+		PageInfo struct {
+			HasNextPage bool
+			EndCursor   string
+		}
+	}
+}
+
+// found are the channels of the page, each with the invitation of the caller: others may
+// be invited to it too.
+func (p *invitedPage) found() (list []invitedChannel) {
+	self := actingFor(p.Me.ActingFor)
+	for _, node := range p.Channels.Nodes {
+		one := node.invitedChannel
+		one.Visibility, one.ClosedAt = strings.ToLower(one.Visibility), milliOf(node.Closed)
+		for _, i := range node.Invitations {
+			if kg.CanonicalAgent(i.Agent) == self {
+				one.InvitedBy, one.InvitedAt = i.By, milliOf(i.At)
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// invited prints a line for each channel that the caller is invited to.
+func (c *listChannels) invited(ctx context.Context, t terminal, server *client.Client) error {
+	ask := map[string]any{"first": channelPage}
+	for name, value := range map[string]string{"visibility": strings.ToUpper(c.Visibility), "member": c.Member, "scope": c.Scope} {
+		if value != "" {
+			ask[name] = value
+		}
+	}
+	var list []invitedChannel
+	for more := true; more; {
+		var page invitedPage
+		if err := server.GraphQL(ctx, channelsInvitedTo, ask, &page); err != nil {
+			return err
+		}
+		list = append(list, page.found()...)
+		ask["after"] = page.Channels.PageInfo.EndCursor
+		more = page.Channels.PageInfo.HasNextPage
+	}
+	if c.JSON {
+		for _, one := range list {
+			text, err := jsonOf(one)
+			if err == nil {
+				err = printJSON(t.out, text, true)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tINVITED\tBY\tNAME")
+	for _, one := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, channelStatus(one.ClosedAt), atMilli(one.InvitedAt), onLine(one.InvitedBy), onLine(one.Name))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		t.sayf("Accept with koine channel join ID")
+	}
+	return nil
+}
