@@ -22,7 +22,8 @@ type Retraction struct {
 	Reason  string
 	// WithdrawFacts also withdraws the assertions that were made with the message, as
 	// far as they stand as they were made: from the channel's own facts, and from where
-	// else the caller may write.
+	// else the caller may write. That is so also where another message said the same of
+	// the same source later: it asserted nothing, and the store knows of no such thing.
 	WithdrawFacts bool
 	// DryRun tells what would be withdrawn, and changes nothing.
 	DryRun bool

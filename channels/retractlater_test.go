@@ -56,6 +56,37 @@ func TestRetractFactsLater(t *testing.T) {
 	}
 }
 
+// What the same source said again belongs to the message that said it first: nothing is
+// stored of what changed nothing. With that message it goes, and said anew it stands.
+func TestRetractWhatWasSaidTwice(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	c := s.make(t, channels.Private, "bob")
+	said := 0
+	say := func(affected int) channels.MessageID {
+		t.Helper()
+		said++
+		fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
+		r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see %d", said), Patches: []kg.Patch{fact}})
+		if err != nil || r.Affected != affected || r.Message.FactCount != 1 {
+			t.Fatalf("published: %+v, %v", r, err)
+		}
+		return r.Message.ID
+	}
+	retract := func(m channels.MessageID, dry bool, withdrawn int) {
+		t.Helper()
+		out, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: m, WithdrawFacts: true, DryRun: dry})
+		if err != nil || len(out.Withdrawn) != withdrawn || out.Kept != 0 {
+			t.Errorf("withdrawn: %+v, %v; want %d", out, err, withdrawn)
+		}
+	}
+	first, second := say(1), say(0)
+	retract(second, true, 0)
+	retract(first, true, 1)
+	retract(first, false, 1)
+	retract(second, false, 0)
+	retract(say(1), false, 1)
+}
+
 // closable lets nobody write in a graph while it is shut.
 type closable struct {
 	kg.AllowAll

@@ -4257,7 +4257,7 @@ input RetractMessageInput {
   messageId: ID!
   "Why: 1024 characters at the most. The message that says so shows it."
   reason: String
-  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted: from the channel's own facts, and from where else you may write. That is judged as by ` + "`" + `applyPatches` + "`" + `."
+  "Whether what it asserted is withdrawn as well, as far as that stands as it was asserted: from the channel's own facts, and from where else you may write. That is judged as by ` + "`" + `applyPatches` + "`" + `. What its author said again in a later message goes with it: that message asserted nothing."
   withdrawFacts: Boolean
   "Only tell what would be withdrawn."
   dryRun: Boolean

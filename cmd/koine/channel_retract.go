@@ -23,7 +23,7 @@ type retractMessage struct {
 func (retractMessage) Help() string {
 	return `A message of its own says that the message is taken back; its sequence and id are printed. The content of the other is not shown from then on. Its author may do so, and owners and moderators of the channel.
 
-Facts of it that still wait for review go with it, with --facts or without: their proposal is withdrawn. With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON.
+Facts of it that still wait for review go with it, with --facts or without: their proposal is withdrawn. With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON. A fact belongs to the message that said it first: what the same author said again in another one goes with the first, and is published once more if it is to stand. What another author said stays.
 
 With --json the message is the event, in the form that it has in koine channel history --json; the rest of the answer is as GraphQL has it (RetractMessagePayload).
 
