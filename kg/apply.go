@@ -50,6 +50,7 @@ func (s *Store) apply(g *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layers.memBytes += g.w.o.mergeInto(s.layers.mem)
+	s.scratch.takeList(g.w.o)
 	s.layers.shared = nil
 	h := g.head()
 	h.hash = g.hash

@@ -60,7 +60,7 @@ func (s *Store) newGroup() *group {
 	g.w.dict.flushed = s.flushedKeys.Load()
 	g.scratch, g.w.met = &s.scratch, &s.met
 	g.w.o.undo = s.scratch.undo[:0]
-	g.w.o.unread = make([]keyWrite, 0, s.scratch.writes)
+	g.w.o.unread = s.scratch.list()
 	g.w.dict.fresh.expect(s.scratch.terms)
 	return g
 }
@@ -71,24 +71,50 @@ type scratch struct {
 	// array that these share.
 	room []Change
 	last int // how many the commit before had
-	// undo is the place for what an update has to take back; writes and terms are how
-	// many keys the last group left unread and how many terms it brought.
-	undo   []undoStep
-	writes int
-	terms  int
+	// undo is the place for what an update has to take back; terms is how many the last
+	// group brought.
+	undo  []undoStep
+	terms int
+	// lists are the places for keys that groups write: of the one ahead, and of the next.
+	lists [][]keyWrite
 }
 
 // roomAtOnce is for how many changes an array for them has place, maxShared up to how
 // many bytes in the log the changes of a commit may come to that share one: whoever
 // keeps a commit keeps all that are in its array. maxUndoKept is up to how many steps
 // the place for what an update has to take back is kept, which is cleared with each
-// group.
+// group; maxKeysKept is the same of the keys that a group writes, and maxLists how many
+// such places are kept.
 const (
 	roomAtOnce  = 64
 	maxShared   = 16 << 10
 	maxUndoKept = 1 << 10
-	maxExpected = 1 << 13
+	maxKeysKept = 1 << 13
+	maxLists    = 2
 )
+
+// list is a place for keys.
+func (s *scratch) list() []keyWrite {
+	n := len(s.lists)
+	if n == 0 {
+		return nil
+	}
+	list := s.lists[n-1]
+	s.lists = s.lists[:n-1]
+	return list
+}
+
+// takeList keeps the place of a group's keys for the next group, once they are in the
+// layer below.
+func (s *scratch) takeList(o *overlay) {
+	list := o.unread
+	o.unread, o.marked = nil, 0
+	if cap(list) > maxKeysKept || len(s.lists) == maxLists {
+		return
+	}
+	clear(list)
+	s.lists = append(s.lists, list[:0])
+}
 
 // changes is an empty list for those of the next update.
 func (s *scratch) changes() []Change {
@@ -162,7 +188,6 @@ func (g *group) make(updates []*update) {
 	}
 	clear(s.scratch.undo[:cap(s.scratch.undo)])
 	g.w.o.undo, s.scratch.terms = nil, len(g.w.dict.fresh.order)
-	s.scratch.writes = min(len(g.w.o.unread), maxExpected)
 	g.executed = time.Now()
 	s.tempo.executed(len(g.updates), g.executed.Sub(g.began))
 }
@@ -179,12 +204,13 @@ func (g *group) append() error {
 		return nil
 	}
 	s := g.s
+	s.frames.Clear()
 	for i := range g.entries {
 		if g.entries[i].Bytes() > 0 {
 			continue
 		}
 		var err error
-		if g.entries[i], err = wal.Prepare(s.entry.write(g.commits[i])); err != nil {
+		if g.entries[i], err = s.frames.Prepare(s.entry.write(g.commits[i])); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,9 @@
 package kg
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestScratchBounds proves which commits share an array for their changes: those that
 // may come to maxShared bytes, and whose changes had room.
@@ -34,5 +37,41 @@ func TestScratchBounds(t *testing.T) {
 		if got := shares(c.n, c.bytes); got != c.want {
 			t.Errorf("%d changes of %d bytes share an array: %v, want %v", c.n, c.bytes, got, c.want)
 		}
+	}
+}
+
+// TestScratchLists proves which places for keys the next groups get: of up to maxKeysKept
+// keys, maxLists of them, with nothing left in them.
+func TestScratchLists(t *testing.T) {
+	var s scratch
+	give := func(keys int) {
+		o := &overlay{}
+		for range keys {
+			o.unread = append(o.unread, keyWrite{"k", plainKey})
+		}
+		o.unread = slices.Clip(o.unread)
+		s.takeList(o)
+		if o.unread != nil {
+			t.Error("the overlay still has what the next group writes to")
+		}
+	}
+	for _, c := range []struct{ keys, kept int }{{maxKeysKept + 1, 0}, {maxKeysKept, 1}, {1, 2}, {1, maxLists}} {
+		if give(c.keys); len(s.lists) != c.kept {
+			t.Errorf("with one of %d keys there are %d places, want %d", c.keys, len(s.lists), c.kept)
+		}
+	}
+	for range maxLists {
+		list := s.list()
+		if len(list) != 0 || cap(list) == 0 {
+			t.Fatalf("%d keys in a place for %d", len(list), cap(list))
+		}
+		for _, w := range list[:cap(list)] {
+			if w != (keyWrite{}) {
+				t.Fatal("a key is left in the place")
+			}
+		}
+	}
+	if list := s.list(); list != nil {
+		t.Errorf("a place for %d keys out of nothing", cap(list))
 	}
 }

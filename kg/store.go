@@ -57,6 +57,7 @@ type Store struct {
 	tempo    tempo
 	ahead    *group       // executed, and on its way to the log; nil for none
 	entry    *entryWriter // of the append under way
+	frames   wal.Frames   // its entries
 	measures measures     // observed by the committer, read by Stats
 
 	// door is held to queue an update, and taken whole to close the store, so that

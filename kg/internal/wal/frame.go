@@ -77,10 +77,15 @@ func Prepare(payload []byte) (Prepared, error) {
 	if len(b) > MaxEntryBytes {
 		return Prepared{}, fmt.Errorf("%w: frame of %d bytes, at most %d", ErrTooLarge, len(b), MaxEntryBytes)
 	}
+	return prepared(b, len(payload), flags), nil
+}
+
+// prepared notes in a frame what is known before the append.
+func prepared(b []byte, payload int, flags byte) Prepared {
 	b[0], b[1], b[2], b[3] = magic0, magic1, FormatVersion, flags
-	binary.BigEndian.PutUint32(b[56:], uint32(len(payload)))
+	binary.BigEndian.PutUint32(b[56:], uint32(payload))
 	binary.BigEndian.PutUint32(b[60:], uint32(len(b)-headerBytes))
-	return Prepared{frame: b}, nil
+	return Prepared{frame: b}
 }
 
 // Bytes is the size of the frame: what the entry will take in the log, but for
