@@ -17,6 +17,7 @@ await take(async () => {
   for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab, tab.title === 'Publish'); // which says nothing new
   await tabBar();
   await keptHeaders();
+  await ownTabs();
   await licences();
   await darkTheme();
   faults.check();
@@ -188,9 +189,37 @@ async function keptHeaders() {
   });
   await reload();
   await settings((button) => isActive(button('Off')));
-  const left = await page.evaluate(() => JSON.stringify({ ...localStorage }));
+  const left = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
   if (left.includes('agent://keeper')) throw new Error('headers are kept that were not to be kept');
   console.log('headers: kept as chosen, and the choice is shown');
+}
+
+/** A new window has the tabs that were last; from then on each has its own, also when it is loaded again. */
+async function ownTabs() {
+  const tabs = (window) => window.locator('.graphiql-tab').count();
+  const kept = (window, n) => window.waitForFunction((n) => JSON.parse(sessionStorage.getItem('koine:graphiql:tabState') ?? '{}').tabs?.length === n, n);
+  const atRest = async (window, n) => {
+    await window.getByRole('button', { name: 'Execute' }).waitFor();
+    await window.waitForLoadState('networkidle');
+    const now = await tabs(window);
+    if (now !== n) throw new Error(`${now} tabs in a window, want ${n}`);
+  };
+  const reload = async (window, n) => {
+    await window.waitForLoadState('networkidle'); // as in keptHeaders
+    await window.reload({ waitUntil: 'load' });
+    await atRest(window, n);
+  };
+  const count = await tabs(page);
+  const other = await page.context().newPage();
+  await other.goto(options.url, { waitUntil: 'load' });
+  await atRest(other, count);
+  await other.getByRole('button', { name: 'New tab' }).click();
+  await kept(other, count + 1);
+  await reload(page, count);
+  await reload(other, count + 1);
+  await other.close();
+  faults.checkAllBut(/net::ERR_ABORTED/); // what the old page was still loading
+  console.log('two windows: each has its own tabs');
 }
 
 async function licences() {

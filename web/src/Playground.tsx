@@ -11,12 +11,9 @@ import { TabArrows } from './TabArrows';
 import { defaultHeaders, exampleTabs } from './examples';
 import { fetcher } from './fetcher';
 import { setNotice } from './notice';
-import { withoutHeaders } from './storage';
+import { tabKeys, withOwnTabs, withoutHeaders } from './storage';
 
-const storage = withoutHeaders(createLocalStorage({ namespace: 'koine' }));
-
-/** What GraphiQL keeps of the open tabs, as opposed to history and settings. */
-const tabKeys = ['tabState', 'query', 'variables', 'headers'];
+const storage = withoutHeaders(withOwnTabs(createLocalStorage({ namespace: 'koine' })));
 
 /**
  * Whether headers are to be kept, as chosen in the settings. GraphiQL keeps the choice, and
@@ -26,7 +23,7 @@ const keepsHeaders = () => storage.getItem('graphiql:shouldPersistHeaders') === 
 
 function restoreExamples() {
   if (!confirm('Close all tabs and open the examples again?')) return;
-  for (const key of tabKeys) storage.removeItem(`graphiql:${key}`);
+  for (const key of tabKeys) storage.removeItem(key);
   location.reload();
 }
 
