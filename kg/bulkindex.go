@@ -18,6 +18,7 @@ import (
 // drops. The marker is among them, so that a stop right afterwards finds the
 // index done.
 func (b *bulk) stream(m marker) error {
+	b.s.hideFlushed() // readers are out already
 	sw := b.s.db.NewStreamWriter()
 	if err := sw.Prepare(); err != nil {
 		return err

@@ -20,8 +20,8 @@ type dictionary struct {
 	// from is the first number that no term of the view has, 0 where that needs no
 	// asking: the cache may have terms which the log has and readers do not see yet.
 	from uint64
-	// flushed is what Badger has below the view; nil for all but the committer.
-	flushed *flushedKeys
+	// below is what Badger has below the view; nil for all but the committer.
+	below *flushedKeys
 }
 
 // has tells whether the view has the term with an id that the cache gave.

@@ -1,11 +1,5 @@
 package kg
 
-import (
-	"errors"
-
-	"github.com/dgraph-io/badger/v4"
-)
-
 // foreseen is what was looked up of a patch's terms before the committer has it.
 type foreseen struct {
 	cache   *termCache // of the store that it holds for
@@ -24,27 +18,21 @@ type foreseenTerm struct {
 
 // flushedKeys are those that Badger has since the memory was last written there. The
 // next time makes others of them: whoever has the same ones knows what they lack.
-type flushedKeys struct{ txn *badger.Txn }
+type flushedKeys struct{ kv *badgerKV }
 
 // showFlushed lets callers see what Badger has up to a revision. Only the committer
-// calls it, and Open.
+// calls it, with mu held, and Open.
 func (s *Store) showFlushed(at Revision) {
 	s.layers.flushed = at
-	s.flushedKeys.Store(&flushedKeys{s.db.NewTransactionAt(uint64(at), false)})
+	s.flushedKeys.Store(&flushedKeys{newBadgerKV(s.db, at)})
 }
 
-// lacking gives what Badger has if a key is surely not among it, otherwise nil.
-func (s *Store) lacking(key []byte) *flushedKeys {
-	s.door.RLock() // Badger is not closed meanwhile
-	defer s.door.RUnlock()
-	if s.closed {
-		return nil
-	}
-	f := s.flushedKeys.Load()
-	if _, err := f.txn.Get(key); !errors.Is(err, badger.ErrKeyNotFound) {
-		return nil
-	}
-	return f
+// hideFlushed keeps callers from Badger whose files are about to go, and waits for those
+// that read them.
+func (s *Store) hideFlushed() {
+	s.door.Lock()
+	s.flushedKeys.Store(nil)
+	s.door.Unlock()
 }
 
 // Foresight does ahead of Tx.Apply what can be done of an update's patches while others
@@ -74,7 +62,7 @@ func (f *Foresight) See(p *Patch) error {
 		f.last = &subject
 	}
 	if len(f.room) == cap(f.room) {
-		f.room = make([]foreseen, 0, max(cap(f.room), 1))
+		f.room = make([]foreseen, 0, 4)
 	}
 	f.room = append(f.room, foreseen{cache: s.cache, subject: f.last, object: s.foreseeTerm(p.Quad.Object)})
 	p.foreseen = &f.room[len(f.room)-1]
@@ -88,8 +76,31 @@ func (s *Store) foreseeTerm(t Term) foreseenTerm {
 	if id, ok := s.cache.id(t); ok {
 		return foreseenTerm{term: t, id: id}
 	}
+	f := foreseenTerm{term: t}
 	key := keyOf(t)
-	return foreseenTerm{term: t, key: &key, lacks: s.lacking(key.key)}
+	if f.id, f.lacks = s.flushedID(t, key); f.id.IsZero() {
+		f.key = &key
+	}
+	return f
+}
+
+// flushedID is the id that Badger has for a term, or else what surely has none; neither
+// where that cannot be told now.
+func (s *Store) flushedID(t Term, key termKey) (ID, *flushedKeys) {
+	s.door.RLock()
+	defer s.door.RUnlock()
+	f := s.flushedKeys.Load()
+	if s.closed || f == nil {
+		return ID{}, nil
+	}
+	id, found, err := dictionary{kv: f.kv, cache: s.cache}.find(t, key)
+	switch {
+	case err != nil:
+		return ID{}, nil // the committer will see it too
+	case found:
+		return id, nil
+	}
+	return ID{}, f
 }
 
 // foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of
@@ -106,7 +117,7 @@ func (d dictionary) foreseen(t Term, f *foreseenTerm) (ID, bool, error) {
 			return id, true, nil
 		}
 	}
-	if f.lacks != nil && f.lacks == d.flushed {
+	if f.lacks != nil && f.lacks == d.below {
 		d.kv = inMemory{d.kv} // what is there came since
 	}
 	return d.find(t, *f.key)

@@ -250,3 +250,30 @@ func TestForeseenOnDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestForeseenBeforeLoad foresees what then comes with a bulk load, with and without a
+// reader that keeps the load from writing the index in one piece.
+func TestForeseenBeforeLoad(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		s := openStore(t, t.TempDir(), kg.Options{})
+		p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:loaded:1"), Predicate: kg.IRI("urn:p0"), Object: kg.Integer(5)}}
+		if err := s.Foresight("agent://tester", 1).See(&p); err != nil {
+			t.Fatal(err)
+		}
+		if read {
+			snap, err := s.View(within(t), kg.View{Principal: tester})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer snap.Close()
+		}
+		if r, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(5000), kg.LoadOptions{}); err != nil || !r.Bulk {
+			t.Fatal(r, err)
+		}
+		r, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{p}))
+		if err != nil || r.Affected != 0 {
+			t.Errorf("with a reader %v: %d changes, %v", read, r.Affected, err)
+		}
+		mustCheck(t, s)
+	}
+}

@@ -35,7 +35,7 @@ type indexWriter struct {
 	// come one after the other.
 	subject, graph resolved
 	met            *metTerms // the committer's, nil without
-	moment         moment    // that was asked for last
+	said           timeTerm  // that was asked for last
 	keys           quadKeys  // of the quad at hand
 	scratch        []byte
 	room           []byte // for short values, which are kept
@@ -183,21 +183,22 @@ func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
 	return ids, known, nil
 }
 
-// moment is a time with the term and the id that say it: commits of one group mostly have
-// the same.
-type moment struct {
+// timeTerm is a time with the term and the id that say it: commits of one group mostly
+// have the same.
+type timeTerm struct {
 	time time.Time
 	resolved
 }
 
-// momentOf is the term of a time.
-func (w *indexWriter) momentOf(t time.Time) Term {
-	if !w.moment.time.Equal(t) {
-		term := DateTime(t)
-		id, _ := inlineID(term) // none for a time that the index numbers like other terms
-		w.moment = moment{t, resolved{term, id}}
+// termOf is the term of a time.
+func (w *indexWriter) termOf(t time.Time) Term {
+	if w.said.term.IsZero() || !w.said.time.Equal(t) {
+		w.said = timeTerm{time: t, resolved: resolved{term: DateTime(t)}}
+		if id, ok := inlineID(w.said.term); ok {
+			w.said.id = id // else the index numbers it like other terms
+		}
 	}
-	return w.moment.term
+	return w.said.term
 }
 
 // resolveTerm gives the id of a term. last, if any, is that of its kind that was
@@ -206,8 +207,8 @@ func (w *indexWriter) resolveTerm(t *Term, last *resolved, f *foreseenTerm) (id 
 	if last != nil && last.term == *t {
 		return last.id, true, nil
 	}
-	if *t == w.moment.term && !w.moment.id.IsZero() {
-		return w.moment.id, true, nil
+	if *t == w.said.term && !w.said.id.IsZero() {
+		return w.said.id, true, nil
 	}
 	met := w.met.of(t)
 	if met != nil && met.term == *t {

@@ -60,8 +60,9 @@ type Store struct {
 	frames   wal.Frames   // its entries
 	measures measures     // observed by the committer, read by Stats
 
-	// door is held to queue an update, and taken whole to close the store, so that
-	// nothing is queued behind the committer's last look. It is not mu: who asks for
+	// door is held to queue an update and to foresee one, and taken whole to close the
+	// store, so that nothing is queued behind the committer's last look and Badger is
+	// not read any more. It is not mu: who asks for
 	// an update does not wait for a group that is being applied.
 	door sync.RWMutex
 

@@ -61,7 +61,7 @@ func (tx *Tx) Revision() Revision { return tx.revision }
 func (tx *Tx) Time() time.Time { return tx.time }
 
 // TimeTerm is the commit's time as a literal.
-func (tx *Tx) TimeTerm() Term { return tx.w.momentOf(tx.time) }
+func (tx *Tx) TimeTerm() Term { return tx.w.termOf(tx.time) }
 
 // Apply does what a patch of the caller's asks for. An error undoes the whole
 // update and comes back from it, unless the update's function returns another. A

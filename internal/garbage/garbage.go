@@ -2,11 +2,12 @@
 //
 // Go collects when there is as much garbage as there is that lives. A server with a small
 // heap that writes much is then always collecting: a store that was just opened, where
-// 30 MiB live, did so after every 1,500 messages. So garbage may come to a fixed amount in
-// any case. Where more than that lives, it is collected as Go does by itself.
+// 30 MiB live, did so after every 1,500 messages. So garbage may come to a fixed amount
+// where less than that lives, and is collected as Go does by itself where more does.
 package garbage
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,12 +17,13 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// Allowed is about how many bytes of garbage may gather however little lives, where the
-// machine has enough: never more than one part in share of its memory, or of what the
-// process's control group may take of that.
+// Allowed is about how many bytes of garbage may gather, where the machine has enough:
+// never more than one part in share of its memory, or of what the process's control group
+// may take of that. It is never less than what lives, nor more than most percent of it.
 const (
 	Allowed = 256 << 20
 	share   = 8
+	most    = 800
 )
 
 // goDefault is the percentage that Go begins with: as much garbage as there is that lives.
@@ -34,19 +36,21 @@ var Allow = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	memory := least(memlimit.FromCgroup, memlimit.FromSystem)
-	if memory == 0 {
-		return
+	if memory := least(memlimit.FromCgroup, memlimit.FromSystem); memory > 0 {
+		pace(allowed(memory))
 	}
-	p := &pacer{allowed: allowed(memory), percent: goDefault}
-	p.pace()
 })
 
-// least is the least of what the providers give, 0 if none gives anything. A group
-// without a limit may be said to have one beyond all that the machine has.
+// least is the least of what the providers give: a group without a limit may be said to
+// have one beyond all that the machine has. It is 0 where one of them fails, which may
+// know of less.
 func least(of ...memlimit.Provider) (memory uint64) {
 	for _, provider := range of {
-		if m, err := provider(); err == nil && (m < memory || memory == 0) {
+		switch m, err := provider(); {
+		case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
+		case err != nil:
+			return 0
+		case m < memory || memory == 0:
 			memory = m
 		}
 	}
@@ -56,40 +60,26 @@ func least(of ...memlimit.Provider) (memory uint64) {
 // allowed is how much garbage may gather on a machine with so many bytes of memory.
 func allowed(memory uint64) uint64 { return min(Allowed, memory/share) }
 
-// leastHeap is what Go takes a heap for that is smaller: runtime/debug does not say so,
-// the runtime's heapMinimum does.
-const leastHeap = 4 << 20
-
-// percent is what part of so many bytes that live comes to what is allowed, but never
-// less than Go's.
+// percent is what part of so many bytes that live comes to what is allowed.
 func percent(live, allowed uint64) int {
-	return int(max(goDefault, goDefault*allowed/max(live, leastHeap)))
+	return int(min(max(goDefault, goDefault*allowed/max(live, 1)), most))
 }
 
-// pacer sets the percentage anew after each collection, which finds how much lives.
-type pacer struct {
-	allowed uint64
-	percent int
+// pace sets the percentage by what the last collection found to live, and has itself
+// called again after the next one: a finalizer runs when a collection has found its object
+// unreachable. Until it runs the percentage is the old one, which is why that is bounded.
+func pace(allowed uint64) {
+	debug.SetGCPercent(percent(live(), allowed))
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { pace(allowed) })
 }
 
-// pace sets the percentage if it is off by more than a tenth, since to set it stops the
-// world for a moment, and has itself called again after the next collection: a finalizer
-// runs when one has found its object unreachable.
-func (p *pacer) pace() {
-	to := percent(live(), p.allowed)
-	if 10*to > 9*p.percent && 9*to < 10*p.percent {
-		to = p.percent
-	}
-	if to != p.percent {
-		p.percent = to
-		debug.SetGCPercent(to)
-	}
-	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { p.pace() })
-}
-
-// live is how many bytes the last collection found to live.
-func live() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+// live is how many bytes the percentage is of: what the last collection found to live on
+// the heap, and what it looks through besides.
+func live() (bytes uint64) {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(s)
-	return s[0].Value.Uint64()
+	for i := range s {
+		bytes += s[i].Value.Uint64()
+	}
+	return bytes
 }

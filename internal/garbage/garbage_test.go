@@ -1,11 +1,13 @@
 package garbage
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,16 +29,20 @@ func TestAllowed(t *testing.T) {
 }
 
 func TestLeast(t *testing.T) {
-	none := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
+	fails := func(err error) memlimit.Provider { return func() (uint64, error) { return 0, err } }
+	none, of := fails(memlimit.ErrNoLimit), func(p ...memlimit.Provider) []memlimit.Provider { return p }
 	for i, c := range []struct {
 		of   []memlimit.Provider
 		want uint64
 	}{
-		{[]memlimit.Provider{none, memlimit.Limit(2)}, 2},
-		{[]memlimit.Provider{memlimit.Limit(1), none}, 1},
-		{[]memlimit.Provider{memlimit.Limit(1 << 63), memlimit.Limit(2)}, 2},
-		{[]memlimit.Provider{memlimit.Limit(1), memlimit.Limit(2)}, 1},
-		{[]memlimit.Provider{none, none}, 0},
+		{of(none, memlimit.Limit(2)), 2},
+		{of(fails(memlimit.ErrNoCgroup), memlimit.Limit(2)), 2},
+		{of(fails(memlimit.ErrCgroupsNotSupported), memlimit.Limit(2)), 2},
+		{of(memlimit.Limit(1), none), 1},
+		{of(memlimit.Limit(1<<63), memlimit.Limit(2)), 2},
+		{of(memlimit.Limit(1), memlimit.Limit(2)), 1},
+		{of(none, none), 0},
+		{of(fails(errors.New("cannot be read")), memlimit.Limit(2)), 0},
 	} {
 		if got := least(c.of...); got != c.want {
 			t.Errorf("%d: %d, want %d", i, got, c.want)
@@ -49,10 +55,11 @@ func TestPercent(t *testing.T) {
 		live, allowed uint64
 		want          int
 	}{
-		{0, 256 << 20, 6400},
+		{0, 256 << 20, most},
+		{31 << 20, 256 << 20, most},
 		{32 << 20, 256 << 20, 800},
+		{64 << 20, 256 << 20, 400},
 		{255 << 20, 256 << 20, 100},
-		{128 << 20, 256 << 20, 200},
 		{256 << 20, 256 << 20, 100},
 		{4 << 30, 256 << 20, 100},
 		{32 << 20, 0, 100},
@@ -63,25 +70,50 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestAllow has little live, much, and little again, each in a process of its own: the
-// percentage is the process's.
-func TestAllow(t *testing.T) {
+// TestPace has little live, more, in stacks too, much, and little again, in a process of
+// its own: the percentage is the process's.
+func TestPace(t *testing.T) {
 	if os.Getenv("KOINE_GARBAGE") == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAllow$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPace$")
 		cmd.Env = append(os.Environ(), "KOINE_GARBAGE=1", "GOGC=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
-	Allow()
-	Allow() // a second time it is as it was
-	awaitGarbage(t, 200<<20, 400<<20)
+	pace(Allowed)
+	awaitGarbage(t, 0, 100<<20)
+	some := make([]byte, 40<<20)
+	awaitGarbage(t, 220<<20, 290<<20)
+	end := make(chan struct{})
+	var ready sync.WaitGroup
+	for range 20_000 {
+		ready.Add(1)
+		go deep(8, &ready, end)
+	}
+	ready.Wait()
+	awaitGarbage(t, 220<<20, 290<<20)
+	close(end)
 	much := make([]byte, 600<<20)
-	awaitGarbage(t, 550<<20, 800<<20) // as much as lives
+	awaitGarbage(t, 600<<20, 700<<20) // as much as lives
 	runtime.KeepAlive(much)
 	much = nil
-	awaitGarbage(t, 200<<20, 400<<20)
+	awaitGarbage(t, 220<<20, 290<<20)
+	runtime.KeepAlive(some)
+}
+
+// deep waits with a deep stack.
+//
+//go:noinline
+func deep(n int, ready *sync.WaitGroup, end <-chan struct{}) (sum byte) {
+	var b [512]byte
+	if n > 0 {
+		b[n] = deep(n-1, ready, end)
+		return b[n]
+	}
+	ready.Done()
+	<-end
+	return b[n]
 }
 
 // awaitGarbage collects until so much garbage may gather.
