@@ -20,8 +20,8 @@ type dictionary struct {
 	// from is the first number that no term of the view has, 0 where that needs no
 	// asking: the cache may have terms which the log has and readers do not see yet.
 	from uint64
-	// below is what Badger has below the view; nil for all but the committer.
-	below *flushedKeys
+	// below is Store.flushedKV as the view was begun; nil for all but the committer.
+	below *badgerKV
 }
 
 // has tells whether the view has the term with an id that the cache gave.

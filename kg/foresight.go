@@ -13,25 +13,21 @@ type foreseenTerm struct {
 	term  Term
 	id    ID
 	key   *termKey
-	lacks *flushedKeys // what was seen not to have the key; nil where nobody looked
+	lacks *badgerKV // Store.flushedKV that was seen not to have the key; nil where nobody looked
 }
-
-// flushedKeys are those that Badger has since the memory was last written there. The
-// next time makes others of them: whoever has the same ones knows what they lack.
-type flushedKeys struct{ kv *badgerKV }
 
 // showFlushed lets callers see what Badger has up to a revision. Only the committer
 // calls it, with mu held, and Open.
 func (s *Store) showFlushed(at Revision) {
 	s.layers.flushed = at
-	s.flushedKeys.Store(&flushedKeys{newBadgerKV(s.db, at)})
+	s.flushedKV.Store(newBadgerKV(s.db, at))
 }
 
 // hideFlushed keeps callers from Badger whose files are about to go, and waits for those
 // that read them.
 func (s *Store) hideFlushed() {
 	s.door.Lock()
-	s.flushedKeys.Store(nil)
+	s.flushedKV.Store(nil)
 	s.door.Unlock()
 }
 
@@ -86,21 +82,21 @@ func (s *Store) foreseeTerm(t Term) foreseenTerm {
 
 // flushedID is the id that Badger has for a term, or else what surely has none; neither
 // where that cannot be told now.
-func (s *Store) flushedID(t Term, key termKey) (ID, *flushedKeys) {
+func (s *Store) flushedID(t Term, key termKey) (ID, *badgerKV) {
 	s.door.RLock()
 	defer s.door.RUnlock()
-	f := s.flushedKeys.Load()
-	if s.closed || f == nil {
+	kv := s.flushedKV.Load()
+	if s.closed || kv == nil {
 		return ID{}, nil
 	}
-	id, found, err := dictionary{kv: f.kv, cache: s.cache}.find(t, key)
+	id, found, err := dictionary{kv: kv, cache: s.cache}.find(t, key)
 	switch {
 	case err != nil:
 		return ID{}, nil // the committer will see it too
 	case found:
 		return id, nil
 	}
-	return ID{}, f
+	return ID{}, kv
 }
 
 // foreseen gives the id of a term that was foreseen, as id does; f may be nil, or of

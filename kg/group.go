@@ -57,7 +57,7 @@ func (s *Store) newGroup() *group {
 		g = s.startGroup(s.head.Load(), committed)
 	}
 	g.snapshot, g.began = snapshot, began
-	g.w.dict.below = s.flushedKeys.Load()
+	g.w.dict.below = s.flushedKV.Load()
 	g.scratch, g.w.met = &s.scratch, &s.met
 	g.w.o.undo = s.scratch.undo[:0]
 	g.w.o.unread = s.scratch.list()

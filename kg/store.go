@@ -84,10 +84,12 @@ type Store struct {
 	overShare counter // updates that were refused for Options.MaxBacked
 
 	layers layers // changed by the committer alone, under mu
-	// flushedKeys are those that the lowest of the layers has.
-	flushedKeys atomic.Pointer[flushedKeys]
-	replayed    uint64 // commits that opening had to apply again
-	rebuilt     string // why opening had to make the index anew; "" when it did not
+	// flushedKV is what Badger has since the memory was last written there, for who does
+	// not wait for mu. The next time makes another one of it: whoever has the same one
+	// knows what it lacks.
+	flushedKV atomic.Pointer[badgerKV]
+	replayed  uint64 // commits that opening had to apply again
+	rebuilt   string // why opening had to make the index anew; "" when it did not
 }
 
 // head is the newest revision as readers see it.
