@@ -18,7 +18,7 @@ import (
 
 // A backup is one stream, the same over a connection as in a file:
 //
-//	magic, version(1), header (length, JSON: BackupInfo)
+//	magic, format(1), header (length, JSON: BackupInfo)
 //	records: kind(1), length, bytes
 //	  P  the kept prefixes, as JSON
 //	  C  a piece of a checkpoint: of a full backup whose log has lost its head
@@ -30,10 +30,9 @@ import (
 // or a checkpoint and the log behind it; an incremental one the log behind the
 // revision that another backup ends with. The entries carry their own chain of
 // hashes, which a restore keeps: so backups of one log fit together, and those of
-// another are recognised.
+// another are recognised. The format is that of the data directory, formatVersion.
 const (
-	backupMagic   = "koine backup\n"
-	backupVersion = 1
+	backupMagic = "koine backup\n"
 	// maxBackupHeader bounds the header, maxBackupRecord a record.
 	maxBackupHeader = 64 << 10
 	maxBackupRecord = wal.MaxEntryBytes
@@ -64,6 +63,18 @@ type BackupInfo struct {
 	// Floor is the oldest readable revision, 0 when all are.
 	Floor Revision  `json:"floor,omitempty"`
 	Time  time.Time `json:"time"` // of the newest commit
+	// Requires is the oldest version of koine that restores it; format 1 lacks it.
+	Requires string `json:"requires,omitempty"`
+
+	format int // of what is in it; written before the header
+}
+
+// upgradingFrom is the format that a restored directory is upgraded from, or 0.
+func (i BackupInfo) upgradingFrom() int {
+	if i.format == formatVersion {
+		return 0
+	}
+	return i.format
 }
 
 // Full tells whether the backup can be restored by itself.
@@ -150,7 +161,10 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 		e.Oldest, e.Hint = &oldest, "make a full backup"
 		return b, e
 	}
-	b.info = BackupInfo{Epoch: s.dir.epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.floor()}
+	b.info = BackupInfo{Epoch: s.dir.epoch.String(), From: o.Since, To: h.revision, First: max(first, o.Since+1), Time: h.time, Floor: s.floor(), format: s.dir.meaning()}
+	if b.info.format > oldestFormat {
+		b.info.Requires = formatRequires
+	}
 	if err := b.hashes(o.Follows); err != nil {
 		return b, err
 	}
@@ -316,7 +330,7 @@ func (w *backupWriter) header(info BackupInfo) error {
 	if err != nil {
 		return err
 	}
-	b := append([]byte(backupMagic), backupVersion)
+	b := append([]byte(backupMagic), byte(info.format))
 	b = binary.AppendUvarint(b, uint64(len(text)))
 	_, err = w.w.Write(append(b, text...))
 	return err

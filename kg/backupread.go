@@ -158,16 +158,18 @@ func (r *backupReader) header() (info BackupInfo, err error) {
 	if err := r.fill(magic); err != nil || string(magic[:len(backupMagic)]) != backupMagic {
 		return info, Errorf(CodeFormatUnknown, "this is no backup of a koine store")
 	}
-	if v := magic[len(backupMagic)]; v != backupVersion {
-		return info, Errorf(CodeFormatUnknown, "the backup has format %d, and this koine reads format %d", v, backupVersion)
-	}
+	format := int(magic[len(backupMagic)])
 	text, err := r.bytes(maxBackupHeader)
-	if err != nil {
-		return info, err
+	if err == nil {
+		err = json.Unmarshal(text, &info)
 	}
-	if err := json.Unmarshal(text, &info); err != nil {
+	if format < oldestFormat || format > formatVersion {
+		return info, errNewerFormat("backup", format, info.Requires)
+	}
+	if err != nil {
 		return info, errBackupDamaged("its header cannot be read: %w", err)
 	}
+	info.format = format
 	if info.To < info.From || info.First == 0 && info.To > 0 || info.First > info.To+1 || info.Full() && info.First > 1 && info.Checkpoint+1 < info.First {
 		return info, errBackupDamaged("its header makes no sense")
 	}

@@ -3,8 +3,6 @@ package kg
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -47,9 +45,6 @@ const (
 	checkpointName = "checkpoints"
 )
 
-// formatVersion of a data directory.
-const formatVersion = 1
-
 const secretBytes = 32
 
 // directory is a locked data directory.
@@ -60,18 +55,11 @@ type directory struct {
 	secret []byte
 	floor  Revision // the oldest readable revision when it was opened; 0 for all
 
+	// upgradingFrom is the older format that the contents still have, 0 for none.
+	upgradingFrom int
+
 	prefixing sync.Mutex // guards the prefixes and their file
 	prefixes  map[string]string
-}
-
-type formatFile struct {
-	Format string `json:"format"`
-	// Version goes up when an older koine could no longer read the directory.
-	Version int    `json:"version"`
-	Epoch   string `json:"epoch"`
-	// Checksum is the CRC-32C of the epoch and the secret, in hexadecimal. The
-	// first directories have none.
-	Checksum string `json:"checksum,omitempty"`
 }
 
 func formatSum(epoch Epoch, secret []byte) string {
@@ -184,15 +172,13 @@ func (d *directory) load(mustExist bool) error {
 	if err != nil {
 		return err
 	}
-	var f formatFile
-	if err := json.Unmarshal(raw, &f); err != nil || f.Format != "koine" {
-		return Errorf(CodeFormatUnknown, "%s is not the directory of a koine store", d.path)
+	f, err := readFormat(raw)
+	if err != nil {
+		return err
 	}
-	if f.Version != formatVersion {
-		return Errorf(CodeFormatUnknown, "the data directory has format %d, and this koine reads format %d", f.Version, formatVersion)
-	}
-	if n, err := hex.Decode(d.epoch[:], []byte(f.Epoch)); err != nil || n != len(d.epoch) {
-		return Errorf(CodeFormatUnknown, "the epoch in %s cannot be read", formatName)
+	d.upgradingFrom = f.UpgradingFrom
+	if err := f.readEpoch(&d.epoch); err != nil {
+		return err
 	}
 	d.secret, err = os.ReadFile(d.join(secretName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +212,7 @@ func (d *directory) create() error {
 	if err := writeFile(d.join(secretName), d.secret); err != nil {
 		return err
 	}
-	return writeFormat(d.join(formatName), d.epoch, d.secret)
+	return d.writeFormat(0)
 }
 
 // dropSorting removes what a check left that was killed before it took a file's name

@@ -246,7 +246,7 @@ func (e *erase) smallFiles(to string) error {
 			return err
 		}
 	}
-	return writeFormat(filepath.Join(to, formatName), e.epoch, secret)
+	return writeFormat(filepath.Join(to, formatName), e.epoch, secret, 0)
 }
 
 // check opens the new store, which builds its index, and compares everything in

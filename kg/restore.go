@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -205,7 +203,7 @@ func (r *restore) finish() error {
 	if err := writeFile(r.join(secretName), secret); err != nil {
 		return err
 	}
-	return writeFormat(r.join(formatName), r.epoch, secret)
+	return writeFormat(r.join(formatName), r.epoch, secret, r.info.upgradingFrom())
 }
 
 // undo empties the directory again.
@@ -218,15 +216,6 @@ func (r *restore) undo() error {
 		err = errors.Join(err, os.RemoveAll(r.join(e.Name())))
 	}
 	return err
-}
-
-// writeFormat writes the file that makes a store of a directory.
-func writeFormat(path string, epoch Epoch, secret []byte) error {
-	raw, err := json.Marshal(formatFile{"koine", formatVersion, hex.EncodeToString(epoch[:]), formatSum(epoch, secret)})
-	if err != nil {
-		return err
-	}
-	return writeFile(path, append(raw, '\n'))
 }
 
 // adoptCheckpoint checks a checkpoint, which must be of this revision, and writes

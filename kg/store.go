@@ -3,6 +3,7 @@ package kg
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -143,6 +144,9 @@ func Open(dir string, o Options) (*Store, error) {
 		go s.retainLoop()
 	}
 	s.awaitScrub()
+	if err := s.upgrade(); err != nil {
+		return nil, errors.Join(fmt.Errorf("upgrade the data directory: %w", err), s.Close())
+	}
 	return s, nil
 }
 

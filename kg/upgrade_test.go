@@ -1,0 +1,177 @@
+package kg
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func readFormatFile(t *testing.T, dir string) (f formatFile) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, formatName))
+	if err == nil {
+		err = json.Unmarshal(raw, &f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// olderDirectory makes a closed store and marks it as one of the oldest format.
+func olderDirectory(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := Open(dir, Options{ReserveBytes: 1})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := readFormatFile(t, dir)
+	f.Version, f.Requires = oldestFormat, ""
+	raw, err := json.Marshal(f)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, formatName), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// withUpgradeStep adds a step for the length of the test.
+func withUpgradeStep(t *testing.T, run func(*Store) error) {
+	t.Helper()
+	kept := upgradeSteps
+	t.Cleanup(func() { upgradeSteps = kept })
+	upgradeSteps = append(slices.Clone(kept), struct {
+		from int
+		run  func(*Store) error
+	}{oldestFormat, run})
+}
+
+// An upgrade that breaks off is begun again at the next open, and in between the
+// directory already has the new number: an older koine sees none of it.
+func TestUpgradeBreaksOff(t *testing.T) {
+	dir := olderDirectory(t)
+	runs, fail := 0, errors.New("broken off")
+	withUpgradeStep(t, func(*Store) error { runs++; return fail })
+
+	if _, err := Open(dir, Options{ReserveBytes: 1}); !errors.Is(err, fail) {
+		t.Fatalf("Open: %v, want %v", err, fail)
+	}
+	if f := readFormatFile(t, dir); f.Version != formatVersion || f.UpgradingFrom != oldestFormat || f.Requires != formatRequires {
+		t.Errorf("after the failure koine.json is %+v, want format %d upgrading from %d", f, formatVersion, oldestFormat)
+	}
+	fail = nil
+	for range 2 {
+		s, err := Open(dir, Options{ReserveBytes: 1})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := readFormatFile(t, dir); f.UpgradingFrom != 0 {
+			t.Errorf("koine.json is %+v, want no upgrade under way", f)
+		}
+	}
+	if runs != 2 {
+		t.Errorf("the step ran %d times, want 2: once in vain and once for good", runs)
+	}
+}
+
+// A store without room for updates is read by its older format, and backed up in it.
+func TestUpgradeWaitsForRoom(t *testing.T) {
+	dir := olderDirectory(t)
+	withUpgradeStep(t, func(s *Store) error {
+		_, err := s.Update(t.Context(), Meta{Principal: Principal{ID: "agent://a", Method: "local"}}, func(tx *Tx) error {
+			return tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: IRI("urn:o")}})
+		})
+		return err
+	})
+	room := uint64(1)
+	o := Options{ReserveBytes: 1 << 30, FreeBytes: func(string) (uint64, error) { return room, nil }}
+	for _, want := range []int{oldestFormat, formatVersion} {
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var backup bytes.Buffer
+		if _, err := s.Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(backupMagic)]) != want {
+			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(backupMagic)], err, want)
+		}
+		if f := readFormatFile(t, dir); f.UpgradingFrom != 0 != (want == oldestFormat) {
+			t.Errorf("with %d bytes free: koine.json is %+v", room, f)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		room = 1 << 40
+	}
+}
+
+// A backup has the format of its directory: one of an older format is upgraded
+// where it is restored, and one of a newer format is refused with the version that
+// reads it.
+func TestBackupHasFormat(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{ReserveBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var backup bytes.Buffer
+	_, err = s.Backup(t.Context(), &backup, BackupOptions{})
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	raw := backup.Bytes()
+	if raw[len(backupMagic)] != formatVersion {
+		t.Fatalf("the backup has format %d, want %d", raw[len(backupMagic)], formatVersion)
+	}
+	raw[len(backupMagic)] = formatVersion + 1
+	_, err = VerifyBackup(t.Context(), bytes.NewReader(raw), nil)
+	if e := AsError(err); e == nil || e.Code != CodeFormatUnknown || !strings.Contains(e.Hint, formatRequires) {
+		t.Errorf("a backup of a newer koine: %v, want FORMAT_UNKNOWN that names %s", err, formatRequires)
+	}
+
+	// The checksum is over the format too.
+	older := encodeBackup(t, oldestFormat)
+	to := filepath.Join(t.TempDir(), "restored")
+	if _, err := Restore(t.Context(), to, []io.Reader{bytes.NewReader(older)}, RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if f := readFormatFile(t, to); f.UpgradingFrom != oldestFormat {
+		t.Errorf("koine.json is %+v, want an upgrade from format %d", f, oldestFormat)
+	}
+}
+
+// encodeBackup writes a backup of an empty store.
+func encodeBackup(t *testing.T, format int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := newBackupWriter(&out)
+	err := w.header(BackupInfo{Epoch: Epoch{1}.String(), First: 1, format: format})
+	if err == nil {
+		err = w.record(backupPrefixes, []byte("{}"))
+	}
+	if err = errors.Join(err, w.finish(err)); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestNewerDirectoryNamesVersion(t *testing.T) {
+	_, err := readFormat([]byte(`{"format":"koine","version":7,"requires":"v9.1.0"}`))
+	if e := AsError(err); e == nil || e.Code != CodeFormatUnknown || !strings.Contains(e.Hint, "v9.1.0") || !strings.Contains(e.Message, "format 7") {
+		t.Errorf("readFormat: %v, want FORMAT_UNKNOWN that names v9.1.0", err)
+	}
+}
