@@ -8,7 +8,7 @@ BENCHCOUNT ?= 10
 # Packages: all, or make test PKG=./kg/...
 PKG ?= ./...
 
-.PHONY: all build fmt lint test race fuzz bench gen check
+.PHONY: all build fmt lint test race fuzz bench bench-guard gen check
 
 all: build
 
@@ -37,6 +37,10 @@ fuzz:
 # For comparing with benchstat: make bench > new.txt
 bench:
 	@go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(PKG)
+
+# The processor time of this tree beside that of the base build; 15 to 20 minutes.
+bench-guard:
+	scripts/bench-guard.sh
 
 # What is generated is committed; CI fails when this changes anything.
 gen:

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// row is a fixed number of requests by a fixed number of clients.
+type row struct {
+	name     string
+	clients  int
+	requests int
+	// prepare is run before the row, and is not measured; may be nil.
+	prepare func(context.Context, *server) error
+	// request makes the n-th request.
+	request func(n int) request
+	// listeners is how many streams of the channel are told of each request.
+	listeners int
+}
+
+type request struct {
+	path, body string
+	accept     string // text that the answer must hold: a refusal is no measurement
+}
+
+// rows are about a dozen of what docs/benchmarks.md measures.
+var rows = []row{
+	{name: "Entity", clients: 16, requests: 15_000, request: func(n int) request {
+		return graphQL(fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label types } }`, namespace, n*17%films), `"label":"The film`)
+	}},
+	{name: "Entities", clients: 4, requests: 250, request: func(n int) request {
+		return graphQL(`{ entities(first: 500, where: {type: {eq: "`+namespace+`Film"}}) { nodes { iri label types } } }`, `"label":"The film`)
+	}},
+	{name: "Match", clients: 4, requests: 3_000, request: func(n int) request {
+		return graphQL(fmt.Sprintf(`{ match(pattern: {triples: [{s: "%[1]sfilm/%[2]d", p: "<%[1]sstarring>", o: "?p"}, {s: "?p", p: "<%[1]sactor>", o: "?a"}, {s: "?a", p: "rdfs:label", o: "?n"}]}) { nodes { value(var: "n") } } }`,
+			namespace, n*13%films), `of the cast`)
+	}},
+	{name: "KnowledgeQuery", clients: 16, requests: 12_000, request: func(n int) request {
+		return rpc("knowledge/query", map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label } }`, namespace, n*17%films)}, `"label":"The film`)
+	}},
+	{name: "UpdateOne", clients: 1, requests: 1_500, request: func(n int) request { return update("one", n) }},
+	{name: "UpdateMany", clients: 64, requests: 8_000, request: func(n int) request { return update("many", n) }},
+	{name: "Message", clients: 16, requests: 3_000, request: func(n int) request {
+		return rpc("SendMessage", map[string]any{"message": map[string]any{
+			"messageId": fmt.Sprintf("m%d", n), "role": "ROLE_USER",
+			"parts": []any{map[string]any{"data": map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { label } }`, namespace, n%films)}}},
+		}}, `TASK_STATE_COMPLETED`)
+	}},
+	{name: "Publish", clients: 32, requests: 8_000, prepare: createChannel("publish"), request: func(n int) request { return publish("publish", n) }},
+	{name: "History", clients: 8, requests: 3_000, request: func(n int) request {
+		return rpc("channels/history", map[string]any{"channelId": channelID("publish"), "pageSize": 50, "sinceSequence": n % 2_000}, `"sequence":`)
+	}},
+	{name: "FanOut", clients: 1, requests: 150, listeners: 200, prepare: createChannel("fanout"), request: func(n int) request { return publish("fanout", n) }},
+	{name: "Export", clients: 1, requests: 2, request: func(int) request { return request{path: "/data", accept: namespace} }},
+}
+
+func graphQL(query, accept string) request {
+	body, _ := json.Marshal(map[string]string{"query": query}) // strings always marshal
+	return request{"/graphql", string(body), accept}
+}
+
+func rpc(method string, params any, accept string) request {
+	body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) // plain values always marshal
+	return request{"/a2a", string(body), accept}
+}
+
+// update adds ten statements of a new subject.
+func update(series string, n int) request {
+	var patches []any
+	for i := range 10 {
+		patches = append(patches, map[string]any{"op": "add", "statement": map[string]any{
+			"subject":   map[string]any{"id": fmt.Sprintf("%s%s/%d", namespace, series, n)},
+			"predicate": map[string]any{"id": fmt.Sprintf("%sp%d", namespace, i)},
+			"object":    map[string]any{"value": fmt.Sprintf("value %d of %d", i, n)},
+		}})
+	}
+	return rpc("knowledge/update", map[string]any{"mutations": patches}, `"statementsAffected":10`)
+}
+
+func publish(channel string, n int) request {
+	return rpc("channels/publish", map[string]any{
+		"channelId": channelID(channel), "parts": []any{map[string]any{"type": "text", "text": fmt.Sprintf("%s %d %s", channel, n, strings.Repeat("word ", 40))}},
+	}, `"sequence":`)
+}
+
+// channels has the ids of the channels that a server made for its rows.
+var channels sync.Map
+
+func channelID(name string) string {
+	id, _ := channels.Load(name)
+	return id.(string)
+}
+
+func createChannel(name string) func(context.Context, *server) error {
+	return func(ctx context.Context, v *server) error {
+		raw, err := v.send(ctx, rpc("channels/create", map[string]any{"name": name}, `"channel":`))
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Result struct {
+				Channel struct{ ID, ChannelID string }
+			}
+		}
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			return err
+		}
+		channels.Store(name, answer.Result.Channel.ID+answer.Result.Channel.ChannelID)
+		return nil
+	}
+}
+
+// run measures a row: a tenth of it first to warm up.
+func (v *server) run(ctx context.Context, s *side, r row, scale float64) error {
+	if r.prepare != nil {
+		if err := r.prepare(ctx, v); err != nil {
+			return err
+		}
+	}
+	total := max(1, int(float64(r.requests)*scale))
+	warm := total / 10
+	told, err := v.listen(ctx, r, warm+total)
+	if err == nil {
+		err = v.sendAll(ctx, r, 0, warm)
+	}
+	if err != nil {
+		return err
+	}
+	before, err := v.cpu()
+	if err == nil {
+		err = v.sendAll(ctx, r, warm, warm+total)
+	}
+	if err == nil {
+		err = told()
+	}
+	if err != nil {
+		return err
+	}
+	after, err := v.cpu()
+	if err != nil {
+		return err
+	}
+	return s.report(r.name, total, after-before)
+}
+
+// sendAll sends the requests from one number to another.
+func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	next.Store(int64(from))
+	var clients sync.WaitGroup
+	for range r.clients {
+		clients.Go(func() {
+			for n := int(next.Add(1)) - 1; n < to && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
+				if _, err := v.send(ctx, r.request(n)); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return context.Cause(ctx)
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 1 << 30
+
+func (v *server) send(ctx context.Context, q request) ([]byte, error) {
+	method := http.MethodPost
+	if q.body == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, v.url+q.path, strings.NewReader(q.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Agent-ID", "bench")
+	if q.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := v.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK || !bytes.Contains(raw, []byte(q.accept)) {
+		return nil, fmt.Errorf("%s answered %s: %.300s", q.path, resp.Status, raw)
+	}
+	return raw, nil
+}
+
+// listen opens the streams of a row. told waits until each has had all events.
+func (v *server) listen(ctx context.Context, r row, events int) (told func() error, err error) {
+	done := make(chan error, r.listeners)
+	for range r.listeners {
+		body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "channels/stream", "params": map[string]any{"channelId": channelID("fanout")}}) // strings always marshal
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.url+"/a2a", bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("X-Agent-ID", "bench")
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := (&http.Client{Transport: v.http.Transport}).Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/event-stream") {
+			return nil, fmt.Errorf("channels/stream answered %s with %s", resp.Status, ct)
+		}
+		go func() {
+			defer resp.Body.Close()
+			done <- countEvents(resp.Body, events)
+		}()
+	}
+	return func() error {
+		for range r.listeners {
+			if err := <-done; err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// countEvents reads until there were n events with data.
+func countEvents(r io.Reader, n int) error {
+	for lines := bufio.NewReader(r); n > 0; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("%d events are missing: %w", n, err)
+		}
+		if strings.HasPrefix(line, "data:") {
+			n--
+		}
+	}
+	return nil
+}
