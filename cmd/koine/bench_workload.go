@@ -51,11 +51,14 @@ const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }
 const updatesInMixed = 10
 
 func (c *benchCommand) load(ctx context.Context, kind string) (*workload, error) {
-	server, err := (&onServer{URL: c.URL, as: c.as}).open(ctx)
+	server, err := (&onServer{URL: c.URL, caFlag: c.caFlag, as: c.as}).open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	transport := newTransport()
+	transport, err := c.newTransport()
+	if err != nil {
+		return nil, err
+	}
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = c.Clients, 0
 	w := &workload{
 		client: server, base: server.Address(), header: c.header(), http: &http.Client{Transport: transport}, entities: c.Entity, graph: c.Graph,

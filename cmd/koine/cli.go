@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -14,6 +15,9 @@ import (
 type cli struct {
 	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
 	Log    logging         `embed:"" prefix:"log-"`
+	Quiet  bool            `help:"Leave out what is only said to people: the welcome, progress, remarks. Errors, warnings and the log stay."`
+
+	ShowVersion kong.VersionFlag `help:"Print the version and end." name:"version"`
 
 	Serve   serveCommand   `cmd:"" help:"Run the server."`
 	Load    loadCommand    `cmd:"" help:"Load RDF files."`
@@ -31,6 +35,7 @@ type cli struct {
 	Erase   eraseCommand   `cmd:"" help:"Take statements out of a store for good, with their history."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
+	Help    helpCommand    `cmd:"" help:"Show the help of a command."`
 }
 
 const description = `A knowledge graph that agents share: query it with GraphQL, patch it, follow its changes.
@@ -41,29 +46,32 @@ Try:  koine serve --demo
 
 // execute parses the command line, runs the command, and says what went wrong.
 func execute(ctx context.Context, args []string, t terminal) (code int) {
-	exited := -1
 	if len(args) == 0 { // nothing was asked for: say what there is
 		code := execute(ctx, []string{"--help"}, terminal{in: t.in, out: t.err, err: t.err})
 		return max(code, exitUsage)
 	}
-	parser, err := newParser(t, func(status int) { exited = status; panic(parserExit{}) })
+	parser, err := newParser(t, func(status int) { panic(parserExit{status}) })
 	if err != nil {
 		t.sayf("koine: %v", err)
 		return exitFailure
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			if _, ok := p.(parserExit); !ok {
+			ended, ok := p.(parserExit)
+			if !ok {
 				panic(p)
 			}
-			code = exited
+			code = ended.status
 		}
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return complain(t, usageError{err}, parsed(err))
+		return complain(t.under(loggingOf(args), false), usageError{err}, parsed(err))
 	}
-	log := command.Model.Target.Addr().Interface().(*cli).Log.logger(t.err)
+	options := command.Model.Target.Addr().Interface().(*cli)
+	log := options.Log.logger(t.err)
+	t = t.under(options.Log, options.Quiet)
+	warnOfVariables(log, parser.Model.Node, os.Environ())
 	command.BindTo(ctx, (*context.Context)(nil))
 	err = command.Run(command, t, log)
 	if err == nil {
@@ -73,7 +81,7 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 }
 
 // parserExit unwinds the parser where it would end the process: after --help.
-type parserExit struct{}
+type parserExit struct{ status int }
 
 func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 	return kong.New(&cli{},
@@ -84,7 +92,7 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Configuration(loadConfig),
 		kong.PostBuild(environment),
-		kong.Vars{"url": defaultURL},
+		kong.Vars{"url": defaultURL, "version": thisBuild().String()},
 	)
 }
 
@@ -100,21 +108,22 @@ func parsed(err error) *kong.Context {
 func complain(t terminal, err error, command *kong.Context) int {
 	code := exitCode(err)
 	if code == exitInterrupted {
-		t.sayf("koine: interrupted")
+		t.fail("interrupted", code)
 		return code
 	}
-	t.sayf("koine: %s", told(err, command))
+	var more []string
 	var e *kg.Error
 	if errors.As(err, &e) && e.Hint != "" {
-		t.sayf("%s", e.Hint)
+		more = append(more, e.Hint)
 	}
 	if code == exitUsage {
 		name := "koine"
 		if command != nil && command.Selected() != nil {
 			name = command.Selected().FullPath()
 		}
-		t.sayf("See %s --help.", name)
+		more = append(more, "See "+name+" --help.")
 	}
+	t.fail(told(err, command), code, more...)
 	return code
 }
 

@@ -21,7 +21,7 @@ func TestVariablesMeanOneThing(t *testing.T) {
 	meaning, shared := map[string]string{}, map[string]bool{}
 	every := func(node *kong.Node, f *kong.Flag) {
 		path := node.FullPath()
-		if f.Name != "help" && len(f.Envs) == 0 && (path == "koine" || path == "koine serve") {
+		if f.Name != "help" && f.Name != "version" && len(f.Envs) == 0 && (path == "koine" || path == "koine serve") {
 			t.Errorf("%s --%s has no variable", path, f.Name)
 		}
 		for _, name := range f.Envs {
@@ -39,7 +39,7 @@ func TestVariablesMeanOneThing(t *testing.T) {
 		}
 	}
 	walkFlags(parser.Model.Node, every)
-	want := []string{"KOINE_AS", "KOINE_DATA", "KOINE_KEY", "KOINE_PREFIX", "KOINE_URL"}
+	want := []string{"KOINE_AS", "KOINE_CACERT", "KOINE_DATA", "KOINE_KEY", "KOINE_PREFIX", "KOINE_URL"}
 	if got := slices.Sorted(maps.Keys(shared)); !slices.Equal(got, want) {
 		t.Errorf("commands beside serve read %q, want %q", got, want)
 	}
@@ -51,5 +51,34 @@ func walkFlags(node *kong.Node, do func(*kong.Node, *kong.Flag)) {
 	}
 	for _, child := range node.Children {
 		walkFlags(child, do)
+	}
+}
+
+// A variable that looks like one of koine's is told with that one; others are none of
+// its business.
+func TestMisspeltVariables(t *testing.T) {
+	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"KOINE_LISEN":              "KOINE_LISTEN",
+		"KOINE_LOGFORMAT":          "KOINE_LOG_FORMAT",
+		"KOINE_PUBLICURL":          "KOINE_PUBLIC_URL",
+		"KOINE_DATADIR":            "KOINE_DATA",
+		"KOINE_SOAK":               "",
+		"KOINE_DATA_DIR":           "KOINE_DATA",
+		"KOINE_MAX_STREAM":         "KOINE_MAX_STREAMS",
+		"KOINE_LISTEN":             "",
+		"KOINE_VERSION":            "",
+		"KOINE_SERVICE_HOST":       "",
+		"KOINE_PORT_8080_TCP_ADDR": "",
+		"HOME":                     "",
+	} {
+		var said strings.Builder
+		warnOfVariables(logging{Format: "text"}.logger(&said), parser.Model.Node, []string{name + "=x"})
+		if got := said.String(); (got == "") != (want == "") || !strings.Contains(got, "nearest="+want) && want != "" || strings.Contains(got, "=x") {
+			t.Errorf("%s: told %q, want %q named", name, got, want)
+		}
 	}
 }

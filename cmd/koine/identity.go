@@ -32,6 +32,7 @@ type identityFlags struct {
 	JWTAlgorithm   []string          `help:"The algorithms that are taken (default: those with a pair of keys). HS256, HS384 and HS512 need a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
 	RoleActFor     map[string]string `help:"Whom those who have a role may act for: agents with spaces between them, or *. May be repeated." placeholder:"ROLE=AGENTS"`
 	RefuseTestKeys bool              `help:"Take no ak_test_ keys."`
+	AdminKeyFile   string            `help:"Write the first administrator's key to this new file, which only its owner may read, and not to standard error." placeholder:"FILE" type:"path"`
 }
 
 // identity is what a server knows of its callers; in open mode, which agents have
@@ -139,28 +140,6 @@ func (w *identity) load(ctx context.Context, store *kg.Store) error {
 	}
 	return w.keys.Load(ctx, store)
 }
-
-// firstKey makes the first key of an administrator where there is none.
-func (w *identity) firstKey(ctx context.Context, t terminal, store *kg.Store) error {
-	if !w.takesKeys() || w.keys.HasAdmin(time.Now()) {
-		return nil
-	}
-	made, err := auth.NewKeys(store).Create(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "first key of an administrator"},
-		auth.NewKey{Agent: firstAdmin, Label: "first administrator", Roles: []string{kg.RoleAdmin}})
-	if err != nil {
-		return err
-	}
-	t.sayf(firstKeyText, made.Agent, made.Secret)
-	return nil
-}
-
-const firstAdmin kg.AgentID = "agent://admin"
-
-const firstKeyText = `
-There was no administrator's key, so here is one, for %s. It is shown this once:
-
-  %s
-`
 
 // admit is what the HTTP server asks; nil in open mode.
 func (w *identity) admit() httpd.Admit {

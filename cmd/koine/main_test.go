@@ -31,12 +31,13 @@ func TestScripts(t *testing.T) {
 		Deadline:            scriptsEnd(t),
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":   exits,
-			"keyfrom": keyFrom,
-			"serve":   serve,
-			"signal":  signalServer,
-			"sorted":  sorted,
-			"private": private,
+			"exits":     exits,
+			"jsonlines": jsonLines,
+			"keyfrom":   keyFrom,
+			"serve":     serve,
+			"signal":    signalServer,
+			"sorted":    sorted,
+			"private":   private,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("MOVIES", mustAbs("../../internal/rdf/testdata/movies-excerpt.nq.gz"))

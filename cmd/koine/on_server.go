@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"koine/client"
@@ -15,6 +16,7 @@ import (
 // onServer says which server, and as whom.
 type onServer struct {
 	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	caFlag
 	as
 }
 
@@ -26,33 +28,33 @@ const maxAnswerBytes = client.MaxAnswerBytes
 
 // open reaches the server, for short requests.
 func (s *onServer) open(ctx context.Context) (*client.Client, error) {
-	return s.reach(ctx, &http.Client{Transport: newTransport(), Timeout: patience}, nil)
+	return s.reach(ctx, patience, nil, nil)
 }
 
 // openForLong reaches it for what takes as long as it takes.
 func (s *onServer) openForLong(ctx context.Context) (*client.Client, error) {
-	return s.reach(ctx, &http.Client{Transport: newTransport()}, nil)
+	return s.reach(ctx, 0, nil, nil)
 }
 
 // openStream reaches it for a stream, which is asked for again behind what came when the
 // connection is lost.
 func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
-	transport := newTransport()
-	transport.ResponseHeaderTimeout = patience
-	return s.reach(ctx, &http.Client{Transport: transport}, func(cause error, wait time.Duration) {
+	return s.reach(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = patience }, func(cause error, wait time.Duration) {
 		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
 	})
 }
 
-func newTransport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableCompression = true // exports pass it through as they want
-	return t
-}
-
-func (s *onServer) reach(ctx context.Context, over *http.Client, lost func(error, time.Duration)) (*client.Client, error) {
+// reach opens the server; timeout bounds each request and its answer, 0 does not.
+func (s *onServer) reach(ctx context.Context, timeout time.Duration, adjust func(*http.Transport), lost func(error, time.Duration)) (*client.Client, error) {
+	transport, err := s.newTransport()
+	if err != nil {
+		return nil, err
+	}
+	if adjust != nil {
+		adjust(transport)
+	}
 	c, err := client.Open(ctx, s.address(), client.Options{
-		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: over, Retry: client.Retry{FailFirst: true, Retrying: lost},
+		Agent: s.As, Key: s.Key, UserAgent: userAgent(), HTTP: &http.Client{Transport: transport, Timeout: timeout}, Retry: client.Retry{FailFirst: true, Retrying: lost},
 	})
 	switch {
 	case err == nil:
@@ -63,6 +65,8 @@ func (s *onServer) reach(ctx context.Context, over *http.Client, lost func(error
 		return nil, ctx.Err()
 	case errors.As(err, new(*url.Error)):
 		return nil, s.unreachable(err)
+	case strings.Contains(err.Error(), plainToTLS):
+		return nil, exitError{fmt.Errorf("the server at %s speaks https: begin the address with https://", s.address()), exitUnreachable}
 	}
 	return nil, err
 }
@@ -73,7 +77,11 @@ func userAgent() string { return "koine/" + versionText() }
 
 // unreachable is the error of a server that does not answer.
 func (s *onServer) unreachable(err error) error {
-	return exitError{fmt.Errorf("no server answers at %s: %w\nIs it running? Start one with: koine serve --demo", s.address(), err), exitUnreachable}
+	format, hint := whyUnreachable(err)
+	if hint != "" {
+		hint = "\n" + hint
+	}
+	return exitError{fmt.Errorf(format+": %w%s", s.address(), err, hint), exitUnreachable}
 }
 
 // lost is what the error means that ended a stream.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -68,6 +69,25 @@ func keyFrom(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], key[0])
 	ts.Setenv(args[0]+"_ID", key[1])
+}
+
+// jsonLines stdout|stderr PATTERN fails unless each line is a JSON object and one of them
+// matches.
+func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: jsonlines stdout|stderr PATTERN")
+	}
+	found := false
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			ts.Fatalf("not JSON: %s", line)
+		}
+		found = found || regexp.MustCompile(args[1]).MatchString(line)
+	}
+	if !found {
+		ts.Fatalf("no line matches %s:\n%s", args[1], ts.ReadFile(args[0]))
+	}
 }
 
 type serversKey struct{}

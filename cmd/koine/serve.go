@@ -82,6 +82,7 @@ Examples:
 // Run serves until the context ends. It reads from top to bottom as the server
 // is put together: the store, the engine over it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
+	thisBuild().logTo(log)
 	garbage.Allow()
 	if _, err := c.registry(); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer func() { trust.close(); err = errors.Join(err, store.Close(), forget()) }()
 	defer trail.Keep(c.Data)()
-	if err := who.firstKey(ctx, t, store); err != nil {
+	if err := who.firstKey(ctx, t, log, store); err != nil {
 		return err
 	}
 	registry, err := c.prefixes(store)
@@ -164,7 +165,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL)})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().labels()})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry}
 	about := c.card(who)

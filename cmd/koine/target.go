@@ -19,6 +19,7 @@ const defaultURL = "http://127.0.0.1:8080"
 type target struct {
 	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	caFlag
 	as
 }
 
@@ -41,7 +42,7 @@ func (t *target) offline(command *kong.Context) (bool, error) {
 }
 
 // server is the running server that it is.
-func (t *target) server() *onServer { return &onServer{URL: t.URL, as: t.as} }
+func (t *target) server() *onServer { return &onServer{URL: t.URL, caFlag: t.caFlag, as: t.as} }
 
 // open opens the data directory. Unless create is set there must be a store in it.
 func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, error) {

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -14,15 +16,49 @@ type terminal struct {
 	in  io.Reader
 	out io.Writer
 	err io.Writer
+
+	// records takes messages as records of the log, where err has nothing but JSON; nil
+	// writes them as lines of text.
+	records *slog.Logger
+	// quiet leaves out what is only said to people.
+	quiet bool
+}
+
+// under is the terminal as the flags that all commands have want it.
+func (t terminal) under(l logging, quiet bool) terminal {
+	t.quiet = quiet
+	if l.Format == formatJSON {
+		t.records = l.logger(t.err)
+	}
+	return t
 }
 
 // sayf writes a message for the person who runs the command.
 func (t terminal) sayf(format string, args ...any) {
-	fmt.Fprintf(t.err, format+"\n", args...)
+	switch {
+	case t.quiet:
+	case t.records != nil:
+		t.records.Info(strings.TrimSpace(fmt.Sprintf(format, args...)))
+	default:
+		fmt.Fprintf(t.err, format+"\n", args...)
+	}
+}
+
+// fail writes why the command failed, and below it what helps.
+func (t terminal) fail(message string, code int, more ...string) {
+	if t.records == nil {
+		fmt.Fprintln(t.err, strings.Join(append([]string{"koine: " + message}, more...), "\n"))
+		return
+	}
+	attributes := []any{"exit", code}
+	if len(more) > 0 {
+		attributes = append(attributes, "hint", strings.Join(more, " "))
+	}
+	t.records.Error(message, attributes...)
 }
 
 // interactive tells whether a person watches err.
-func (t terminal) interactive() bool { return isTerminal(t.err) }
+func (t terminal) interactive() bool { return t.records == nil && !t.quiet && isTerminal(t.err) }
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)

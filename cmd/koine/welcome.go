@@ -15,7 +15,9 @@ func (c *serveCommand) welcome(t terminal, log *slog.Logger, addr net.Addr, stor
 		log.Warn("the store takes no updates", "reason", err)
 	}
 	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
-	t.sayf("%s", c.welcomeText(who, url))
+	if t.records == nil { // who reads records has the line above
+		t.sayf("%s", c.welcomeText(who, url))
+	}
 	if c.listening != nil {
 		c.listening(url)
 	}

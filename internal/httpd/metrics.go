@@ -46,6 +46,11 @@ func newMetrics(s *Server) *metrics {
 			func() float64 { return float64(s.options.Trail.Unwritten()) }),
 		gauge("koine_streams", "Open event streams and sockets.", func() float64 { return float64(s.options.Streams.Streams()) }),
 		storeCollector{s.options.Store}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.options.Build != nil {
+		info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "koine_build_info", Help: "What the binary was built from; always 1.", ConstLabels: s.options.Build})
+		info.Set(1)
+		m.registry.MustRegister(info)
+	}
 	if c := s.options.Certificate; c != nil {
 		m.registry.MustRegister(gauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",
 			func() float64 { return float64(c.NotAfter().Unix()) }))

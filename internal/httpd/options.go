@@ -54,6 +54,8 @@ type Options struct {
 	// Counters are those that /metrics has beside the server's own; nil makes new
 	// ones.
 	Counters *Counters
+	// Build labels the metric koine_build_info; nil leaves it out.
+	Build map[string]string
 	// Trail is told of what the server refuses; nil for none.
 	Trail *audit.Trail
 	// Tracing makes spans of requests; nil for none.

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"koine/internal/auth"
+	"koine/kg"
+)
+
+// firstKey makes the first key of an administrator where there is none, and hands it
+// over: to the file of --admin-key-file, or on standard error where people read that.
+//
+// A file is there before the key is made. One that is empty was left by a start that
+// ended between the two, so it gets a key even if that start had made one.
+func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, store *kg.Store) error {
+	if !w.takesKeys() {
+		return nil
+	}
+	hasAdmin := w.keys.HasAdmin(time.Now())
+	if path := w.flags.AdminKeyFile; path != "" {
+		return w.firstKeyInFile(ctx, log, store, path, hasAdmin)
+	}
+	switch {
+	case hasAdmin:
+		return nil
+	case t.records == nil:
+		made, err := makeFirstKey(ctx, store)
+		if err != nil {
+			return err
+		}
+		t.quiet = false // there is no other way to learn it
+		t.sayf(firstKeyText, made.Agent, made.Secret)
+		return nil
+	case w.takesTokens():
+		log.Warn("no administrator has a key, and none is made because a log holds no secrets", "hint", "--admin-key-file FILE makes one; administrators known by tokens can make keys too")
+		return nil
+	}
+	return usageError{errors.New("no administrator has a key yet, and a log in JSON holds no secrets: name a file for the first one with --admin-key-file FILE")}
+}
+
+func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *kg.Store, path string, hasAdmin bool) error {
+	info, err := os.Stat(path)
+	absent := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case hasAdmin && (absent || err == nil && info.Size() > 0):
+		return nil
+	case err != nil && !absent:
+		return fmt.Errorf("--admin-key-file: %w", err)
+	case !absent && (info.Size() > 0 || !info.Mode().IsRegular()):
+		return usageError{fmt.Errorf("--admin-key-file: %s is there and not an empty file, and nothing is written over: name another file, or remove it", path)}
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("--admin-key-file: %w", err)
+	}
+	defer file.Close()
+	if err := file.Chmod(0o600); err != nil {
+		return fmt.Errorf("--admin-key-file: %w", err)
+	}
+	made, err := makeFirstKey(ctx, store)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(file, made.Secret+"\n"); err != nil {
+		return fmt.Errorf("--admin-key-file: %w", err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("--admin-key-file: %w", err)
+	}
+	log.Info("the first administrator's key is in a file", "agent", made.Agent, "key", made.Name, "file", path)
+	return nil
+}
+
+func makeFirstKey(ctx context.Context, store *kg.Store) (auth.Created, error) {
+	return auth.NewKeys(store).Create(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "first key of an administrator"},
+		auth.NewKey{Agent: firstAdmin, Label: "first administrator", Roles: []string{kg.RoleAdmin}})
+}
+
+const firstAdmin kg.AgentID = "agent://admin"
+
+const firstKeyText = `
+There was no administrator's key, so here is one, for %s. It is shown this once:
+
+  %s
+`

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+)
+
+// caFlag names whom to trust beside the authorities that the system trusts.
+type caFlag struct {
+	CACert string `help:"Also trust servers with a certificate of the authorities in this PEM file." name:"cacert" placeholder:"FILE" type:"path" env:"KOINE_CACERT"`
+}
+
+// newTransport is a transport that trusts them.
+func (f caFlag) newTransport() (*http.Transport, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true // exports pass it through as they want
+	if f.CACert == "" {
+		return t, nil
+	}
+	text, err := os.ReadFile(f.CACert)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--cacert: %w", err)}
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s; it is a PEM file", f.CACert)}
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: roots}
+	return t, nil
+}
+
+// plainToTLS is how a Go server answers http where it speaks https.
+const plainToTLS = "Client sent an HTTP request to an HTTPS server"
+
+// whyUnreachable says what is wrong with the server at an address, which could not be
+// asked, and what helps: the format takes the address, the hint is "" where nothing is
+// known to help.
+func whyUnreachable(err error) (format, hint string) {
+	var (
+		unknown *x509.UnknownAuthorityError
+		byValue x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		trust   *tls.CertificateVerificationError
+		dns     *net.DNSError
+	)
+	switch {
+	case errors.As(err, &byValue), errors.As(err, &unknown):
+		return "the certificate of the server at %s is not trusted", "If it is of an authority of your own, name that authority's certificate with --cacert FILE or KOINE_CACERT."
+	case errors.As(err, &name):
+		return "the certificate of the server at %s is for another name", "Ask for it by a name that the certificate has."
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate of the server at %s is not valid today", "The server needs a new one; or the clock of this machine is wrong."
+	case errors.As(err, &trust):
+		return "the certificate of the server at %s is not trusted", ""
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the server at %s does not speak https", "Begin the address with http:// if it is to be asked without TLS."
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the host of %s is unknown", "Look at the spelling of --url or KOINE_URL."
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "no server answers at %s", "Is it running? Start one with: koine serve --demo"
+	}
+	return "no server answers at %s", ""
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each reason why a server cannot be asked is told as what it is, with what helps, by
+// every command that talks to one.
+func TestUnreachableServers(t *testing.T) {
+	t.Setenv("KOINE_KEY", "")
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)
+	defer plain.Close()
+	defer secure.Close()
+	gone := httptest.NewServer(answer)
+	gone.Close()
+	dir := t.TempDir()
+	authority, rubbish := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "rubbish.pem")
+	write(t, authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+	write(t, rubbish, "no certificate")
+	port := secure.URL[strings.LastIndex(secure.URL, ":"):]
+	for _, row := range []struct {
+		name, url string
+		flags     []string
+		code      int
+		says, not string
+	}{
+		{"an authority that nobody trusts", secure.URL, nil, exitUnreachable, "name that authority's certificate with --cacert FILE", "Is it running"},
+		{"one that is trusted", secure.URL, []string{"--cacert", authority}, exitFailure, "404", "trusted"},
+		{"another name", "https://localhost" + port, []string{"--cacert", authority}, exitUnreachable, "is for another name", "Is it running"},
+		{"https to http", "https" + strings.TrimPrefix(plain.URL, "http"), nil, exitUnreachable, "does not speak https", "Is it running"},
+		{"http to https", "http" + strings.TrimPrefix(secure.URL, "https"), nil, exitUnreachable, "begin the address with https://", "Is it running"},
+		{"an unknown host", "http://nowhere.invalid:8080", nil, exitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Is it running"},
+		{"nobody there", gone.URL, nil, exitUnreachable, "Is it running? Start one with: koine serve --demo", "trusted"},
+		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, exitUsage, "--cacert: ", "Is it running"},
+		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "there is no certificate in ", "Is it running"},
+	} {
+		for _, command := range [][]string{{"query", "{ revision }"}, {"watch"}, {"keys", "list"}, {"channel", "list"}, {"bench", "query"}} {
+			var out, said strings.Builder
+			args := append(append(command, "--url", row.url), row.flags...)
+			code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+			if code != row.code || !strings.Contains(said.String(), row.says) || strings.Contains(said.String(), row.not) {
+				t.Errorf("%s: %v ends with %d and says %q, want %d and %q", row.name, args, code, said.String(), row.code, row.says)
+			}
+		}
+	}
+	t.Run("the variable", func(t *testing.T) {
+		t.Setenv("KOINE_CACERT", authority)
+		var out, said strings.Builder
+		execute(t.Context(), []string{"query", "{ revision }", "--url", secure.URL}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if !strings.Contains(said.String(), "404") {
+			t.Errorf("with KOINE_CACERT: %s", said.String())
+		}
+	})
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every command that talks to a server can be told whom to trust.
+func TestEveryClientTakesAuthorities(t *testing.T) {
+	parser, err := newParser(terminal{}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, leaf := range parser.Model.Leaves(false) {
+		names := map[string]bool{}
+		for _, group := range leaf.AllFlags(false) {
+			for _, flag := range group {
+				names[flag.Name] = true
+			}
+		}
+		if names["url"] {
+			seen++
+			if !names["cacert"] {
+				t.Errorf("%s has --url and no --cacert", leaf.FullPath())
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d commands have --url", seen)
+	}
+}
