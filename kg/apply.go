@@ -97,7 +97,7 @@ func (s *Store) flushIfAny() {
 func (s *Store) endFlush(err error) {
 	s.layers.flushing = false
 	if err != nil {
-		s.refuse(Errorf(CodeReadOnly, "the index could not be written, and no updates are taken until the store is reopened: %w", err))
+		s.refuse(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
 		return // frozen stays and is read
 	}
 	s.mu.Lock()

@@ -327,7 +327,7 @@ func (b *bulk) append() error {
 		err = b.s.wal.AppendPrepared(uint64(first), frames)
 	}
 	if err != nil {
-		b.s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
+		b.s.refuse(errReadOnly(writeFailure, err))
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
 	b.hash, err = b.s.wal.Hash(uint64(b.revision))
@@ -373,7 +373,7 @@ func (b *bulk) finish(l *load) error {
 }
 
 func (b *bulk) failed(err error) error {
-	b.s.refuse(Errorf(CodeReadOnly, "the index could not be written; opening the store again builds it from the log: %w", err))
+	b.s.refuse(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
 }
 

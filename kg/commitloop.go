@@ -164,7 +164,7 @@ func (s *Store) measure(g *group) {
 // writeFailed makes the store read-only and leaves the callers of the group in
 // no doubt that there is doubt.
 func (s *Store) writeFailed(g *group, err error) {
-	s.refuse(Errorf(CodeReadOnly, "the store failed while it wrote and takes no updates until it is reopened: %w", err))
+	s.refuse(errReadOnly(writeFailure, err))
 	for _, u := range g.updates {
 		if u.err == nil {
 			u.receipt = Receipt{}
@@ -172,6 +172,14 @@ func (s *Store) writeFailed(g *group, err error) {
 				Hint: "ask again with the same idempotency key", Err: err}
 		}
 	}
+}
+
+const writeFailure = "the store failed while it wrote and takes no updates until it is reopened"
+
+// errReadOnly keeps the cause out of the message, which goes to whoever asks: it names
+// files.
+func errReadOnly(message string, cause error) *Error {
+	return &Error{Code: CodeReadOnly, Message: message, Err: cause}
 }
 
 // failAll refuses updates of which nothing was written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -43,8 +44,22 @@ func errLog(err error) error {
 	return fmt.Errorf("the log: %w", err)
 }
 
+// errLogDamaged tells where the damage is. What the system said of a file stays out of
+// the message, which goes to whoever asks.
 func errLogDamaged(cause error) *Error {
-	e := Errorf(CodeLogDamaged, "the log is damaged: %w", cause)
+	e := Errorf(CodeLogDamaged, "the log is damaged")
+	var d *wal.DamageError
+	var file *fs.PathError
+	switch {
+	case errors.As(cause, &d):
+		e = Errorf(CodeLogDamaged, "the log is damaged at entry %d: %s", d.Index, d.What)
+		if d.Index == 0 {
+			e = Errorf(CodeLogDamaged, "the log is damaged: %s", d.What)
+		}
+	case !errors.As(cause, &file):
+		e = Errorf(CodeLogDamaged, "the log is damaged: %v", cause)
+	}
+	e.Err = cause
 	e.Hint = "updates are refused so that no revision is used twice; restore a backup, or export what can be read and load it into a new directory"
 	return e
 }

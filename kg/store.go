@@ -235,7 +235,7 @@ func (s *Store) isStopping() bool {
 // refuse makes the store read-only until it is reopened.
 func (s *Store) refuse(e *Error) {
 	if s.refused.CompareAndSwap(nil, e) {
-		s.log.Error("no updates are taken until the store is reopened", "code", e.Code, "error", e)
+		s.log.Error("no updates are taken until the store is reopened", "code", e.Code, "error", e, "cause", e.Err)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -218,4 +220,61 @@ func manyQuads(n int) iter.Seq2[kg.Quad, error] {
 			}
 		}
 	}
+}
+
+// TestVolumeBreaksUnderUpdates breaks the volume under the log at every single write,
+// sync and creation of a file in turn, in each way that volumes break, and cuts the
+// power afterwards. An update is acknowledged and there, or its outcome is unknown and
+// the store takes no more; and no error tells where the files are.
+func TestVolumeBreaksUnderUpdates(t *testing.T) {
+	for name, how := range map[string]waltest.Failure{"once": waltest.Once, "dead": waltest.Dead, "lying": waltest.Lying} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for breakUnderUpdates(t, n, how) {
+				n++
+			}
+			if n < 20 {
+				t.Errorf("the updates need %d operations only", n)
+			}
+		})
+	}
+}
+
+// breakUnderUpdates breaks it at the n-th operation; false when there are not so many.
+func breakUnderUpdates(t *testing.T, n int, how waltest.Failure) bool {
+	f := newFaulty(t)
+	start := f.files.Operations()
+	f.files.FailOperation(n, how)
+	w := newWorker(uint64(n), "w")
+	var acknowledged kg.Revision
+	var failed error
+	for range 8 {
+		meta, patches := w.update()
+		r, err := f.Update(within(t), meta, apply(patches))
+		switch code := kg.CodeOf(err); {
+		case err == nil && failed != nil:
+			t.Fatalf("operation %d: an update was acknowledged after %v", n, failed)
+		case err == nil:
+			acknowledged = r.Revision
+		case failed == nil && code != kg.CodeOutcomeUnknown, failed != nil && code != kg.CodeReadOnly:
+			t.Fatalf("operation %d: an update fails with %s after %v", n, code, failed)
+		default:
+			failed = err
+		}
+		for _, err := range []error{err, f.Ready()} {
+			if err != nil && strings.Contains(err.Error(), filepath.Dir(f.dir)) {
+				t.Fatalf("operation %d: the error tells a path: %v", n, err)
+			}
+		}
+	}
+	reached := f.files.Operations()-start >= n
+	_ = f.Close() // it may fail too
+	s := openStore(t, f.powerCut(0), smallLog(kg.Faults{}))
+	if got := s.Head().Revision; got < acknowledged {
+		t.Fatalf("operation %d: the store is at revision %d, and %d was acknowledged", n, got, acknowledged)
+	}
+	mustCheck(t, s)
+	mustClose(t, s)
+	return reached
 }

@@ -10,8 +10,9 @@
 //
 // Promises:
 //
-//   - Append returns nil only when the whole batch is on stable storage, and it
-//     costs one fsync (a segment that fills up is changed in the background).
+//   - Append returns nil only when the whole batch is on stable storage and
+//     everything else that belongs to it was written, and it costs one fsync (a
+//     segment that fills up is changed in the background).
 //   - What Read and Entries return is what was appended under that index, or an
 //     error that is ErrDamaged. Bytes are never returned unchecked.
 //   - After a failed append the Log takes no more appends until it is opened

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +20,6 @@ const MaxBatchBytes = 256 << 20
 type Log struct {
 	wal    *raftwal.WAL
 	files  *segmentFiles
-	logger *slog.Logger
 	begin  uint64 // first index of an empty log; 0 stands for 1
 	first  atomic.Uint64
 	last   atomic.Uint64
@@ -35,7 +33,7 @@ type Log struct {
 	// writing guards the fields below and serialises writers.
 	writing  sync.Mutex
 	lastHash [sha256.Size]byte
-	mark     types.WritableFile // nil when read-only or after an error
+	mark     types.WritableFile // nil when read-only
 	failed   error              // the first failure of a write; ErrReadOnly from the start
 }
 
@@ -98,6 +96,9 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 		l.failed = err
 		return fmt.Errorf("wal: append of entries %d to %d: %w", first, first+uint64(len(batch))-1, err)
 	}
+	if err := l.writeMark(first+uint64(len(batch))-1, prev); err != nil {
+		return err
+	}
 	for i, h := range hashes {
 		l.hashes.put(first+uint64(i), h)
 	}
@@ -106,20 +107,22 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	return nil
 }
 
-// advance makes a durable entry the last one, and notes it in the mark file. A
-// mark that cannot be written is given up: it only helps to notice damage later.
+// writeMark notes a durable entry in the mark file. An append whose mark cannot be
+// written has failed, although its sync succeeded: a volume that refuses one write
+// may have lost the one before.
+func (l *Log) writeMark(last uint64, hash [sha256.Size]byte) error {
+	if _, err := l.mark.WriteAt(encodeMark(indexHash{last, hash}), 0); err != nil {
+		l.failed = err
+		return fmt.Errorf("wal: mark of entry %d: %w", last, err)
+	}
+	return nil
+}
+
+// advance makes a durable entry the last one.
 func (l *Log) advance(last uint64, hash [sha256.Size]byte) {
 	l.lastHash = hash
 	l.first.CompareAndSwap(0, 1)
 	l.last.Store(last)
-	if l.mark == nil {
-		return
-	}
-	if _, err := l.mark.WriteAt(encodeMark(indexHash{last, hash}), 0); err != nil {
-		l.logger.Warn("write-ahead log: mark not written", "error", err)
-		l.mark.Close()
-		l.mark = nil
-	}
 }
 
 // LastHash is the SHA-256 of the frame of the last entry, which was appended by this

@@ -83,7 +83,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{begin: o.Begin, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}, logger: o.Logger}
+	l := &Log{begin: o.Begin, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}}
 	l.wal, err = raftwal.Open(dir,
 		raftwal.WithCodec(codec{}),
 		raftwal.WithMetaStore(meta),
@@ -136,6 +136,9 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 		return fmt.Errorf("wal: mark: %w", err)
 	}
 	if last != 0 {
+		if err := l.writeMark(last, l.lastHash); err != nil {
+			return err
+		}
 		l.advance(last, l.lastHash)
 	}
 	// raft-wal syncs the directory with the first sync of a file that it made

@@ -85,10 +85,13 @@ func (l *Log) AppendFrames(frames []Frame) error {
 		l.failed = err
 		return fmt.Errorf("wal: append of entries %d to %d: %w", frames[0].Index, frames[len(frames)-1].Index, err)
 	}
+	last := frames[len(frames)-1]
+	if err := l.writeMark(last.Index, last.Hash); err != nil {
+		return err
+	}
 	for _, f := range frames {
 		l.hashes.put(f.Index, f.Hash)
 	}
-	last := frames[len(frames)-1]
 	l.first.CompareAndSwap(0, frames[0].Index)
 	l.advance(last.Index, last.Hash)
 	return nil

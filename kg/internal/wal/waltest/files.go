@@ -13,13 +13,14 @@
 //	}
 //
 // It works on real files, so a directory can also be opened, copied (Copy) and
-// spoiled (Flip) without it. Syncs and failures are those of segment files; the
-// small files beside them are left alone, but a power cut treats them like all.
+// spoiled (Flip) without it. Syncs and failures are those of segment files, but for
+// FailOperation, which is about all files; a power cut treats all of them alike.
 package waltest
 
 import (
 	"errors"
 	"io"
+	iofs "io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -47,6 +48,52 @@ type Files struct {
 	syncs    int
 	failAt   int // the count of syncs at which one fails, 0 for never
 	full     bool
+
+	operations int // of any file
+	breakAt    int // the count of operations at which the volume breaks, 0 for never
+	failure    Failure
+}
+
+// Failure says how a volume breaks.
+type Failure int
+
+const (
+	// Once lets one operation fail, and those that follow succeed.
+	Once Failure = iota
+	// Dead lets the operation fail and all that follow.
+	Dead
+	// Lying is Dead but for a sync: it reports success, and nothing that it should
+	// have covered is durable. A volume that is just going away does that.
+	Lying
+)
+
+// ErrIO is what the operations of a volume fail with that broke, as an error of the
+// file, which tells its path.
+var ErrIO error = syscall.EIO
+
+// Operations is how many files were made and how many writes and syncs of any file
+// were asked for so far.
+func (f *Files) Operations() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.operations
+}
+
+// FailOperation lets the volume break at the n-th operation from now on, as counted by
+// Operations; 1 is the next one.
+func (f *Files) FailOperation(n int, how Failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.breakAt, f.failure = f.operations+n, how
+}
+
+// operate counts an operation on a file and tells whether it fails. Callers hold mu.
+func (f *Files) operate(path string) error {
+	f.operations++
+	if f.operations == f.breakAt || f.breakAt > 0 && f.operations > f.breakAt && f.failure != Once {
+		return &iofs.PathError{Op: "write", Path: path, Err: ErrIO}
+	}
+	return nil
 }
 
 // change is one write that no sync has covered.
@@ -107,6 +154,9 @@ func isSegment(path string) bool { return strings.HasSuffix(path, ".wal") }
 func (f *Files) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.operate(filepath.Join(dir, name)); err != nil {
+		return nil, err
+	}
 	w, err := f.VFS.Create(dir, name, size)
 	if err != nil {
 		return nil, err
@@ -159,6 +209,9 @@ func (w *file) WriteAt(b []byte, off int64) (int, error) {
 	f := w.owner
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.operate(w.path); err != nil {
+		return 0, err
+	}
 	refuse := f.full && isSegment(w.path)
 	if refuse {
 		b = b[:len(b)/2]
@@ -195,16 +248,28 @@ func (w *file) Sync() error {
 	f := w.owner
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.operate(w.path); err != nil {
+		f.lose(w.path)
+		if f.operations == f.breakAt && f.failure == Lying {
+			return nil
+		}
+		return err
+	}
 	if isSegment(w.path) {
 		f.syncs++
 		if f.syncs == f.failAt {
-			for i := range f.changes {
-				f.changes[i].lost = f.changes[i].lost || f.changes[i].path == w.path
-			}
+			f.lose(w.path)
 			return ErrSync
 		}
 	}
 	delete(f.unlinked, w.path)
 	f.drop(func(c change) bool { return c.path == w.path && !c.lost })
 	return nil
+}
+
+// lose notes that no later sync covers what was written to a file. Callers hold mu.
+func (f *Files) lose(path string) {
+	for i := range f.changes {
+		f.changes[i].lost = f.changes[i].lost || f.changes[i].path == path
+	}
 }
