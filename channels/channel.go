@@ -71,6 +71,8 @@ type Channel struct {
 	Messages int64
 	// LastMessageAt is when that was; the zero time without one.
 	LastMessageAt time.Time
+	// Replayed tells that Create found the channel under its idempotency key.
+	Replayed bool
 
 	deleted bool
 }

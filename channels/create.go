@@ -28,11 +28,17 @@ type Draft struct {
 	Audit        bool // for a channel in a scope
 	// MemberPolicy is for a channel in a scope (CreateIn): Explicit when "".
 	MemberPolicy MemberPolicy
+	// IdempotencyKey, if set, makes a repetition of the request answer the channel that
+	// the first one made. It is the caller's own and lives as long as the channel.
+	IdempotencyKey string
 }
 
-// Create makes a channel, which the caller owns.
+// Create makes a channel, which the caller owns. Under an idempotency key that the
+// caller used before it returns the channel as it stands, with Replayed set.
 //
-// Errors: CodeInvalid for what cannot be; CodeLimitExceeded past a bound.
+// Errors: CodeInvalid for what cannot be; CodeLimitExceeded past a bound;
+// CodeIdempotencyConflict for a key that was used for another channel;
+// CodeChannelNotFound if the channel that the key made is gone.
 func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, error) {
 	agent, err := by.agent()
 	if err != nil {
@@ -48,12 +54,37 @@ func (s *Service) Create(ctx context.Context, by Caller, d Draft) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error {
-		_, err := s.make(tx, c)
-		return err
+	return s.create(ctx, by, c, d.IdempotencyKey, func() error { return nil })
+}
+
+// create makes a channel unless its key made one before. may refuses the channel within
+// the update.
+func (s *Service) create(ctx context.Context, by Caller, c *Channel, key string, may func() error) (*Channel, error) {
+	request, err := c.creation(key)
+	if err != nil {
+		return nil, err
+	}
+	var earlier kg.Term
+	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) (err error) {
+		if earlier, err = request.earlier(tx); err != nil || !earlier.IsZero() {
+			return err
+		}
+		if err := may(); err != nil {
+			return err
+		}
+		if _, err := s.make(tx, c); err != nil {
+			return err
+		}
+		return request.write(tx, c.ID.RecordGraph(), c.ID.Entity())
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !earlier.IsZero() {
+		if c, err = s.Get(ctx, by, idOf[ChannelID](earlier, channelPrefix)); err == nil {
+			c.Replayed = true
+		}
+		return c, err
 	}
 	c.inOrder()
 	return c, nil

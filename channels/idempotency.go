@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,19 @@ func plain(raw []byte) (value any, err error) {
 	d.UseNumber()
 	err = d.Decode(&value)
 	return value, err
+}
+
+// sameJSON tells whether two JSON values are the same, however they are written.
+func sameJSON(a, b []byte) (bool, error) {
+	if bytes.Equal(a, b) {
+		return true, nil
+	}
+	x, err := plain(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := plain(b)
+	return err == nil && reflect.DeepEqual(x, y), err
 }
 
 // patchesText is JSON that is the same for the same patches, "" for none.

@@ -3,7 +3,6 @@ package channels
 import (
 	"context"
 
-	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -31,21 +30,15 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draf
 	if err != nil {
 		return nil, err
 	}
-	err = records.Update(ctx, s.store, by.meta("channels/create"), func(tx *kg.Tx) error {
+	return s.create(ctx, by, c, d.IdempotencyKey, func() error {
 		if err := s.mayHaveChannel(scope, by.reader(agent)); err != nil {
 			return err
 		}
 		if s.table.channelIn(scope, c.Name) != "" {
 			return errNameTaken()
 		}
-		_, err := s.make(tx, c)
-		return err
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	c.inOrder()
-	return c, nil
 }
 
 // draftIn checks a draft and makes a channel of a scope of it.

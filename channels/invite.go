@@ -40,7 +40,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, id ChannelID, agent kg.
 	}
 	_, err = s.alter(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *writer, c *Channel) error {
 		if c.member(agent) != "" || c.invited(agent) {
-			return errAsItIs
+			return nil // as it is
 		}
 		if err := c.mustBeFree(agent, w.tx.Time()); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (s *Service) enter(ctx context.Context, by Caller, id ChannelID, role Role,
 	}
 	_, err = s.alter(ctx, by, id, method, must, func(w *writer, c *Channel) error {
 		if c.member(agent) != "" {
-			return errAsItIs
+			return nil // as it is
 		}
 		if err := s.mayEnter(w.tx, agent); err != nil {
 			return err

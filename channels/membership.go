@@ -27,6 +27,9 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id ChannelID, agent 
 			return s.addMember(w, c, Member{Agent: agent, Role: role})
 		}
 		m := &c.Members[at]
+		if m.Role == role {
+			return nil
+		}
 		if m.Role == Owner && role != Owner && c.owners() == 1 {
 			return errLastOwner()
 		}

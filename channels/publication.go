@@ -87,8 +87,8 @@ func (p *Publication) message(author kg.AgentID) (*Message, error) {
 	if !utf8.ValidString(p.IdempotencyKey) {
 		return nil, kg.Errorf(kg.CodeInvalid, "a key is UTF-8").At("idempotencyKey")
 	}
-	if n := utf8.RuneCountInString(p.IdempotencyKey); n > MaxKeyRunes {
-		return nil, errTooMuch("idempotencyKey", "a key of %d characters is longer than the %d that it may have", n, MaxKeyRunes)
+	if err := checkKey(p.IdempotencyKey); err != nil {
+		return nil, err
 	}
 	if n := len(p.Patches); n > kg.MaxPatches {
 		return nil, errTooMuch("patches", "%d patches are more than the %d of one update", n, kg.MaxPatches)

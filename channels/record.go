@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -53,13 +52,33 @@ func (w *writer) apply(p kg.Patch) {
 	}
 }
 
-// set gives a property its one object; the zero term takes it away.
+// set gives a property its one object; the zero term takes it away. It writes nothing if
+// the property has it already, whoever said so.
 func (w *writer) set(property, object kg.Term) {
-	if !object.IsZero() {
-		w.apply(kg.Patch{Op: kg.Replace, Quad: w.quad(property, object)})
+	if object.IsZero() {
+		w.clear(property)
 		return
 	}
-	w.clear(property)
+	if !w.has(property, object) {
+		w.apply(kg.Patch{Op: kg.Replace, Quad: w.quad(property, object)})
+	}
+}
+
+// has tells whether the object is the only one of the property.
+func (w *writer) has(property, object kg.Term) bool {
+	if w.err != nil {
+		return false
+	}
+	q, n, same := w.quad(property, object), 0, false
+	for st, err := range w.tx.MatchOwn(kg.Pattern{Subject: q.Subject, Predicate: property, Graph: q.Graph}) {
+		if err != nil {
+			w.err = err
+			return false
+		}
+		n++
+		same = st.Object == object
+	}
+	return n == 1 && same
 }
 
 // clear takes all of a property away.
@@ -108,7 +127,9 @@ func (w *writer) leave(m Member) {
 }
 
 // version says which version of the channel this is.
-func (w *writer) version(v int64) { w.set(propVersion, kg.Integer(v)) }
+func (w *writer) version(v int64) {
+	w.apply(kg.Patch{Op: kg.Replace, Quad: w.quad(propVersion, kg.Integer(v))})
+}
 
 // make writes the record of a new channel.
 func (w *writer) make(c *Channel) {
@@ -159,11 +180,9 @@ func (w *writer) make(c *Channel) {
 	}
 }
 
-// errAsItIs is what a change says that changes nothing.
-var errAsItIs = errors.New("the channel is so already")
-
 // change changes a channel in one commit: fn looks at it as it stands there, and
-// writes. What fn is called with is its own.
+// writes. What fn is called with is its own. A change that writes nothing leaves the
+// version as it is.
 func (s *Service) change(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel) error) (*Channel, error) {
 	c, err := readChannel(tx.MatchOwn, id)
 	if err != nil {
@@ -174,12 +193,10 @@ func (s *Service) change(tx *kg.Tx, id ChannelID, fn func(w *writer, c *Channel)
 	}
 	c.Members = slices.Clone(c.Members)
 	w := &writer{tx: tx, id: id}
-	if err := fn(w, c); err == errAsItIs {
-		return c, nil
-	} else if err != nil {
+	if err := fn(w, c); err != nil {
 		return nil, err
 	}
-	if w.err == nil && !w.quiet {
+	if w.err == nil && w.n > 0 && !w.quiet {
 		c.Version++
 		w.version(c.Version)
 	}

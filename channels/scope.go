@@ -46,6 +46,8 @@ type Scope struct {
 	EndReason string
 	// Version is 1 at first and goes up with each change.
 	Version int64
+	// Replayed tells that CreateScope found the scope under its idempotency key.
+	Replayed bool
 }
 
 // Ended tells whether the work is over.

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"reflect"
 	"unicode/utf8"
 
 	"koine/internal/records"
@@ -15,13 +16,17 @@ type ScopeDraft struct {
 	Title       string
 	Access      ScopeAccess
 	Coordinator kg.AgentID
+	// IdempotencyKey is as in Draft.
+	IdempotencyKey string
 }
 
 // CreateScope makes a scope, which the caller runs. Anybody makes an intent; a task,
-// who has access to its intent.
+// who has access to its intent. Under an idempotency key that the caller used before it
+// returns the scope as it stands, with Replayed set.
 //
 // Errors: CodeScopeNotFound and CodeScopeEnded for the parent; CodeInvalid;
-// CodeLimitExceeded.
+// CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for another scope;
+// CodeScopeNotFound if the caller has no access any more to the scope that the key made.
 func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Scope, error) {
 	agent, err := by.agent()
 	if err != nil {
@@ -41,7 +46,15 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 		return nil, err
 	}
 	made := &Scope{ID: ScopeID(id), Parent: d.Parent, Title: d.Title, Status: Active, Access: d.Access, Coordinator: d.Coordinator, CreatedBy: agent, Version: 1}
-	err = records.Update(ctx, s.store, by.meta("scopes/create"), func(tx *kg.Tx) error {
+	request, err := made.creation(d.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	var earlier kg.Term
+	err = records.Update(ctx, s.store, by.meta("scopes/create"), func(tx *kg.Tx) (err error) {
+		if earlier, err = request.earlier(tx); err != nil || !earlier.IsZero() {
+			return err
+		}
 		if s.table.scopes.count.Load() >= int64(s.options.MaxScopes) {
 			return errTooMuch("", "there are %d scopes already, as many as this server keeps", s.options.MaxScopes)
 		}
@@ -51,12 +64,20 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 			}
 		}
 		made.CreatedAt = tx.Time()
-		return records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.record())
+		if err := records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.record()); err != nil {
+			return err
+		}
+		return request.write(tx, made.ID.RecordGraph(), made.ID.Entity())
 	})
 	if err != nil {
 		return nil, err
 	}
-	return made, nil
+	if !earlier.IsZero() {
+		if made, err = s.GetScope(ctx, by, scopeIn(earlier)); err == nil {
+			made.Replayed = true
+		}
+	}
+	return made, err
 }
 
 func (s *Service) mayHaveTask(parent ScopeID, reader kg.Principal) error {
@@ -198,6 +219,9 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 		now = sc.clone()
 		if err := change(tx, now); err != nil {
 			return err
+		}
+		if reflect.DeepEqual(now.record(), sc.record()) {
+			return nil
 		}
 		now.Version++
 		return records.Write(tx, id.RecordGraph(), id.Entity(), now.record())

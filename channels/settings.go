@@ -39,7 +39,7 @@ func (s *Service) settings(w *writer, c *Channel, r *Revision) error {
 			w.clear(propAudit)
 		}
 	}
-	if r.ExpireAfter != nil {
+	if r.ExpireAfter != nil && *r.ExpireAfter != c.ExpireAfter {
 		if err := checkExpireAfter(*r.ExpireAfter); err != nil {
 			return err
 		}

@@ -74,10 +74,14 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Revisio
 		if len(r.Set)+len(r.Remove) == 0 {
 			return nil
 		}
-		var err error
-		if c.Metadata, err = r.metadata(c.Metadata); err != nil {
+		metadata, err := r.metadata(c.Metadata)
+		if err != nil {
 			return err
 		}
+		if same, err := sameJSON(metadata, c.Metadata); same || err != nil {
+			return err
+		}
+		c.Metadata = metadata
 		object := kg.Term{}
 		if c.Metadata != nil {
 			object = jsonText(c.Metadata)

@@ -1,0 +1,105 @@
+package channels
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"koine/kg"
+)
+
+// creation is the idempotency key of a request that makes a channel or a scope. The
+// record of what was made holds it, so that it is known after a restart and for as long
+// as the record. The zero creation is a request without a key.
+type creation struct {
+	once    kg.Term // finds the record
+	content kg.Term // the hash of the request
+}
+
+// newCreation returns the creation of a request by an agent. content is the request as
+// values that encode to the same JSON when they say the same.
+func newCreation(method string, agent kg.AgentID, key string, content ...any) (creation, error) {
+	if key == "" {
+		return creation{}, nil
+	}
+	if err := checkKey(key); err != nil {
+		return creation{}, err
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return creation{}, err
+	}
+	// No channel has an id with a slash, so that this is not the key of a message.
+	once := sha256.Sum256([]byte(method + "\n" + string(agent) + "\n" + key))
+	sum := sha256.Sum256(raw)
+	return creation{kg.String(base64.RawURLEncoding.EncodeToString(once[:])), kg.String(hex.EncodeToString(sum[:]))}, nil
+}
+
+func checkKey(key string) error {
+	if n := utf8.RuneCountInString(key); n > MaxKeyRunes {
+		return errTooMuch("idempotencyKey", "a key of %d characters is longer than the %d that it may have", n, MaxKeyRunes)
+	}
+	return nil
+}
+
+// earlier returns the entity that an earlier request with the key made, or the zero term
+// if there is none. It fails with CodeIdempotencyConflict if that request said something
+// else.
+func (c creation) earlier(tx *kg.Tx) (kg.Term, error) {
+	if c.once.IsZero() {
+		return kg.Term{}, nil
+	}
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propOnce, Object: c.once}) {
+		if err != nil {
+			return kg.Term{}, err
+		}
+		same := false
+		for _, err := range tx.MatchOwn(kg.Pattern{Subject: st.Subject, Predicate: propContent, Object: c.content, Graph: st.Graph}) {
+			if err != nil {
+				return kg.Term{}, err
+			}
+			same = true
+		}
+		if !same {
+			return kg.Term{}, kg.Errorf(kg.CodeIdempotencyConflict, "the key was used for another request").At("idempotencyKey")
+		}
+		return st.Subject, nil
+	}
+	return kg.Term{}, nil
+}
+
+// write remembers the key in the record of what it made.
+func (c creation) write(tx *kg.Tx, graph, subject kg.Term) error {
+	if c.once.IsZero() {
+		return nil
+	}
+	for _, q := range []kg.Quad{{Subject: subject, Predicate: propOnce, Object: c.once, Graph: graph}, {Subject: subject, Predicate: propContent, Object: c.content, Graph: graph}} {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// creation returns the creation of a new channel.
+func (c *Channel) creation(key string) (creation, error) {
+	if key == "" {
+		return creation{}, nil
+	}
+	metadata, err := plain(c.Metadata)
+	if err != nil {
+		return creation{}, err
+	}
+	members := slices.SortedFunc(slices.Values(c.Members), func(a, b Member) int { return cmp.Compare(a.Agent, b.Agent) })
+	return newCreation("channels/create", c.CreatedBy, key, c.Scope, c.MemberPolicy, c.Kind, c.Name, c.Topic, c.Visibility, members, metadata,
+		c.Rights, c.MaxMembers, c.Limits, c.ExpireAfter, c.KeepMessages, c.Audit)
+}
+
+// creation returns the creation of a new scope.
+func (s *Scope) creation(key string) (creation, error) {
+	return newCreation("scopes/create", s.CreatedBy, key, s.Parent, s.Title, s.Access, s.Coordinator)
+}
