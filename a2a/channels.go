@@ -32,14 +32,15 @@ func (c *call) byCaller() channels.Caller {
 
 // channelAnswer is the result of the methods that answer with a channel.
 type channelAnswer struct {
-	Channel *wireChannel `json:"channel"`
+	Channel  *wireChannel `json:"channel"`
+	Replayed bool         `json:"replayed,omitempty"` // of channels/create
 }
 
 func answerWith(c *channels.Channel, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return channelAnswer{encodeChannel(c)}, nil
+	return channelAnswer{encodeChannel(c), c.Replayed}, nil
 }
 
 // createChannel is channels/create.
@@ -61,6 +62,7 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 		}
 	}
 	d.Metadata = params.content("metadata")
+	d.IdempotencyKey, _ = params.text("idempotencyKey")
 	scope, inScope := params.text("scopeId")
 	policy, ofScope := params.text("memberPolicy")
 	d.MemberPolicy = channels.MemberPolicy(policy)

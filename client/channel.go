@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // Channel is a channel as the server shows it.
@@ -49,6 +51,9 @@ type NewChannel struct {
 	// MemberPolicy says who takes part in a channel of a scope: explicit, its members
 	// only, or scope, whoever has access to that. "" is explicit.
 	MemberPolicy string `json:"memberPolicy,omitempty"`
+	// IdempotencyKey makes the same channel be made once. Without one the client makes
+	// one up, for its own attempts.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 }
 
 // ChannelChange is what is to be another way. A name that is "", and nothing to set or
@@ -71,10 +76,18 @@ type ChannelFilter struct {
 	PageSize int
 }
 
-// CreateChannel makes a channel, which the caller owns. It is sent once: whether it
-// was made is unknown if the connection breaks.
+// CreateChannel makes a channel, which the caller owns. It is sent again, with the same
+// key, while it is not known whether it arrived.
 func (c *Client) CreateChannel(ctx context.Context, n NewChannel) (*Channel, error) {
-	return c.channel(ctx, c.call, "channels/create", n)
+	call := c.callAgain
+	if n.IdempotencyKey == "" {
+		if c.retry.FailFirst {
+			call = c.call
+		} else {
+			n.IdempotencyKey = uuid.NewString()
+		}
+	}
+	return c.channel(ctx, call, "channels/create", n)
 }
 
 // GetChannel gives a channel that the caller may read, or ChannelNotFound.

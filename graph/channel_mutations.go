@@ -34,7 +34,7 @@ func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	d := channels.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata}
+	d := channels.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey)}
 	d.Visibility = channels.Visibility(inDomain(deref(input.Visibility)))
 	d.Kind, d.MaxMembers = channels.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
 	d.KeepMessages, d.Audit, d.MemberPolicy = deref(input.KeepMessages), input.Audit, channels.MemberPolicy(inDomain(deref(input.MemberPolicy)))

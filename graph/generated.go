@@ -3763,6 +3763,11 @@ input CreateChannelInput {
   memberPolicy: ChannelMemberPolicy
   "Whether each message is copied to the events of the scope."
   audit: Boolean! = false
+  """
+  Makes a retry safe, 128 characters at the most: the same request under the same key answers the channel that the
+  first one made. Another request under it is the error IDEMPOTENCY_CONFLICT.
+  """
+  idempotencyKey: String
 }
 
 "A member of a channel that is to be made."
@@ -4146,6 +4151,8 @@ input CreateScopeInput {
   access: ScopeAccessInput
   "An agent that is to run it together with you."
   coordinator: String
+  "Makes a retry safe, as in ` + "`" + `createChannel` + "`" + `."
+  idempotencyKey: String
 }
 
 "What is to be different of a scope. What is not said stays."
@@ -32994,7 +33001,7 @@ func (ec *executionContext) unmarshalInputCreateChannelInput(ctx context.Context
 		asMap["audit"] = false
 	}
 
-	fieldsInOrder := [...]string{"kind", "name", "topic", "visibility", "members", "metadata", "rights", "maxMembers", "limits", "expireAfterSeconds", "keepMessages", "scopeId", "memberPolicy", "audit"}
+	fieldsInOrder := [...]string{"kind", "name", "topic", "visibility", "members", "metadata", "rights", "maxMembers", "limits", "expireAfterSeconds", "keepMessages", "scopeId", "memberPolicy", "audit", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -33099,6 +33106,13 @@ func (ec *executionContext) unmarshalInputCreateChannelInput(ctx context.Context
 				return it, err
 			}
 			it.Audit = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
 		}
 	}
 	return it, nil
@@ -33187,7 +33201,7 @@ func (ec *executionContext) unmarshalInputCreateScopeInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"parentId", "title", "access", "coordinator"}
+	fieldsInOrder := [...]string{"parentId", "title", "access", "coordinator", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -33222,6 +33236,13 @@ func (ec *executionContext) unmarshalInputCreateScopeInput(ctx context.Context, 
 				return it, err
 			}
 			it.Coordinator = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
 		}
 	}
 	return it, nil

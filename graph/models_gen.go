@@ -632,6 +632,9 @@ type CreateChannelInput struct {
 	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
 	// Whether each message is copied to the events of the scope.
 	Audit bool `json:"audit"`
+	// Makes a retry safe, 128 characters at the most: the same request under the same key answers the channel that the
+	// first one made. Another request under it is the error IDEMPOTENCY_CONFLICT.
+	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
 // A graph that is to be made. What is not said is as the server has it for new graphs: private, if it was not told otherwise.
@@ -663,6 +666,8 @@ type CreateScopeInput struct {
 	Access *ScopeAccessInput `json:"access"`
 	// An agent that is to run it together with you.
 	Coordinator *string `json:"coordinator"`
+	// Makes a retry safe, as in `createChannel`.
+	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
 // A condition on a moment.

@@ -134,7 +134,7 @@ func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	}
 	return r.changedScope(service.CreateScope(ctx, by, channels.ScopeDraft{
 		Parent: channels.ScopeID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
-		Coordinator: kg.AgentID(deref(input.Coordinator)),
+		Coordinator: kg.AgentID(deref(input.Coordinator)), IdempotencyKey: deref(input.IdempotencyKey),
 	}))
 }
 

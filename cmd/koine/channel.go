@@ -63,6 +63,7 @@ type createChannel struct {
 	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
 	Metadata string   `help:"Its metadata, a JSON object." placeholder:"JSON"`
 	Scope    string   `help:"Make it in this scope." placeholder:"ID"`
+	Once     string   `help:"A key of your own: the same command with the same key makes one channel, however often it runs. It does not look whether the name is free." placeholder:"KEY"`
 
 	MembersBy string `help:"Who takes part in a channel of a scope: scope (whoever has access to it) or explicit (members only, the default)." enum:"scope,explicit," default:"" placeholder:"scope|explicit"`
 
@@ -79,7 +80,7 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if !c.Another && c.Scope == "" { // in a scope the server takes care of it
+	if !c.Another && c.Once == "" && c.Scope == "" { // in a scope the server takes care of it; the channel of the key has the name
 		if err := nameFree(ctx, server, c.Name); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 }
 
 func (c *createChannel) wish() (client.NewChannel, error) {
-	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy}
+	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy, IdempotencyKey: c.Once}
 	if c.Name == "" {
 		return wish, errors.New("a channel needs a name")
 	}
