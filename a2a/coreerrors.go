@@ -18,18 +18,18 @@ var (
 
 // coreErrors is the table of base A2A (A2A 1.0, section 5.4). What A2A has no code
 // for is about the params, or internal; or it is who may do what, for which A2A wants
-// codes of the server's own.
+// codes of the server's own. What refuses a stream is told in a stream (refuseStream).
 var coreErrors = slices.Concat(storeErrors, []errorRow{
-	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusNotFound, http.StatusOK},
-	{kg.CodeTaskEnded, codeUnsupported, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeContentType, codeContentType, http.StatusUnsupportedMediaType, http.StatusOK},
-	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusNotFound, http.StatusOK},
-	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorForeign, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeJudgeLimit, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusOK, http.StatusOK},
+	{kg.CodeTaskEnded, codeUnsupported, http.StatusOK, http.StatusOK},
+	{kg.CodeContentType, codeContentType, http.StatusOK, http.StatusOK},
+	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeInvalid, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeCursorForeign, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeCursorGone, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodePositionGone, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeJudgeLimit, codeInvalidParams, http.StatusOK, http.StatusOK},
 	{kg.CodePermissionDenied, codeUnauthorized, http.StatusForbidden, http.StatusOK},
 	{kg.CodeSourceForbidden, codeUnauthorized, http.StatusForbidden, http.StatusOK},
 	{kg.CodeReserved, codeUnauthorized, http.StatusForbidden, http.StatusOK},
@@ -40,7 +40,7 @@ var coreErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
 })
 
-var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusBadRequest, http.StatusOK}},
+var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusOK, http.StatusOK}},
 	slices.DeleteFunc(slices.Clone(coreErrors), func(row errorRow) bool { return row.code == kg.CodeTaskEnded }))
 
 // coreDomain is where the names of A2A's own errors come from, and coreReasons are

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,16 +31,16 @@ func TestBaseErrorTable(t *testing.T) {
 		reason, domain string
 		cause          string
 	}{
-		{kg.CodeTaskNotFound, -32001, 200, 404, "", theirs, ""},
-		{kg.CodeTaskEnded, -32004, 200, 400, "UNSUPPORTED_OPERATION", theirs, "TASK_ENDED"},
-		{kg.CodeContentType, -32005, 200, 415, "CONTENT_TYPE_NOT_SUPPORTED", theirs, "CONTENT_TYPE"},
-		{kg.CodeAgentNotFound, -32602, 200, 404, "", ours, ""},
-		{kg.CodeInvalid, -32602, 200, 400, "", ours, ""},
-		{kg.CodeLimitExceeded, -32602, 200, 400, "", ours, ""},
-		{kg.CodeCursorForeign, -32602, 200, 400, "", ours, ""},
-		{kg.CodeCursorGone, -32602, 200, 400, "", ours, ""},
-		{kg.CodePositionGone, -32602, 200, 400, "", ours, ""},
-		{kg.CodeJudgeLimit, -32602, 200, 400, "", ours, ""},
+		{kg.CodeTaskNotFound, -32001, 200, 200, "", theirs, ""},
+		{kg.CodeTaskEnded, -32004, 200, 200, "UNSUPPORTED_OPERATION", theirs, "TASK_ENDED"},
+		{kg.CodeContentType, -32005, 200, 200, "CONTENT_TYPE_NOT_SUPPORTED", theirs, "CONTENT_TYPE"},
+		{kg.CodeAgentNotFound, -32602, 200, 200, "", ours, ""},
+		{kg.CodeInvalid, -32602, 200, 200, "", ours, ""},
+		{kg.CodeLimitExceeded, -32602, 200, 200, "", ours, ""},
+		{kg.CodeCursorForeign, -32602, 200, 200, "", ours, ""},
+		{kg.CodeCursorGone, -32602, 200, 200, "", ours, ""},
+		{kg.CodePositionGone, -32602, 200, 200, "", ours, ""},
+		{kg.CodeJudgeLimit, -32602, 200, 200, "", ours, ""},
 		{kg.CodePermissionDenied, -31403, 200, 403, "", ours, ""},
 		{kg.CodeSourceForbidden, -31403, 200, 403, "", ours, ""},
 		{kg.CodeReserved, -31403, 200, 403, "", ours, ""},
@@ -48,21 +49,23 @@ func TestBaseErrorTable(t *testing.T) {
 		{kg.CodeUnauthenticated, -31401, 401, 401, "", ours, ""},
 		{kg.CodeRateLimited, -31105, 429, 429, "", ours, ""},
 		{kg.CodeOverloaded, -31105, 429, 429, "", ours, ""},
-		{kg.CodeResync, -32603, 200, 400, "", ours, ""},
-		{kg.CodeAccessChanged, -32603, 200, 400, "RESYNC", ours, "ACCESS_CHANGED"},
-		{kg.CodeTimeout, -32603, 200, 503, "", ours, ""},
-		{kg.CodeDiskFull, -32603, 200, 503, "", ours, ""},
-		{kg.CodeReadOnly, -32603, 200, 503, "", ours, ""},
-		{kg.CodeLogDamaged, -32603, 200, 503, "", ours, ""},
-		{kg.CodeOutcomeUnknown, -32603, 200, 503, "", ours, ""},
-		{kg.CodeClosed, -32603, 200, 503, "SERVER_SHUTDOWN", ours, ""},
-		{kg.CodeInternal, -32603, 200, 500, "", ours, ""},
+		{kg.CodeResync, -32603, 200, 200, "", ours, ""},
+		{kg.CodeAccessChanged, -32603, 200, 200, "RESYNC", ours, "ACCESS_CHANGED"},
+		{kg.CodeTimeout, -32603, 200, 200, "", ours, ""},
+		{kg.CodeDiskFull, -32603, 200, 200, "", ours, ""},
+		{kg.CodeReadOnly, -32603, 200, 200, "", ours, ""},
+		{kg.CodeLogDamaged, -32603, 200, 200, "", ours, ""},
+		{kg.CodeOutcomeUnknown, -32603, 200, 200, "", ours, ""},
+		{kg.CodeClosed, -32603, 200, 200, "SERVER_SHUTDOWN", ours, ""},
+		{kg.CodeInternal, -32603, 200, 200, "", ours, ""},
 	} {
 		for _, method := range []string{"SendMessage", "message/send", "SendStreamingMessage", "message/stream", "CancelTask", "tasks/cancel"} {
-			status, rpc, reason, part := row.unary, row.rpc, cmp.Or(row.reason, string(row.code)), `{"text":"x"}`
+			status, kind, rpc, reason, part := row.unary, "application/json", row.rpc, cmp.Or(row.reason, string(row.code)), `{"text":"x"}`
 			switch method {
 			case "SendStreamingMessage", "message/stream":
-				status = row.stream
+				if status = row.stream; status == http.StatusOK {
+					kind = "text/event-stream\ndata: " // a stream of the error alone
+				}
 			case "CancelTask", "tasks/cancel":
 				if row.code == kg.CodeTaskEnded {
 					rpc, reason = -32002, "TASK_NOT_CANCELABLE"
@@ -80,9 +83,9 @@ func TestBaseErrorTable(t *testing.T) {
 			got := s.call(t, "ann", method, params)
 			refuse = nil
 			info := fmt.Sprintf(`"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":%q,"domain":%q`, reason, row.domain)
-			if !strings.HasPrefix(got, fmt.Sprintf("%d application/json", status)) || !strings.Contains(got, fmt.Sprintf(`"error":{"code":%d,`, rpc)) ||
+			if !strings.HasPrefix(got, fmt.Sprintf("%d %s", status, kind)) || !strings.Contains(got, fmt.Sprintf(`"error":{"code":%d,`, rpc)) ||
 				!strings.Contains(got, info) || row.cause != "" && !strings.Contains(got, fmt.Sprintf(`"cause":%q`, row.cause)) {
-				t.Errorf("%s of %s: got %swant %d, %d, %s", row.code, method, got, status, rpc, info)
+				t.Errorf("%s of %s: got %swant %d %s, %d, %s", row.code, method, got, status, kind, rpc, info)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestTaskStreamsGoOn(t *testing.T) {
 		}
 		refused := answer(t, s.send(t, []byte("POST /\nContent-Type: application/json\nX-Agent-ID: ann\nLast-Event-ID: none\n\n"+
 			`{"jsonrpc":"2.0","id":1,"method":"`+m.follow+`","params":{"id":"`+id+`"}}`), nil))
-		if !strings.HasPrefix(refused, "400 ") || !strings.Contains(refused, `"code":-32602`) || !strings.Contains(refused, `"field":"Last-Event-ID"`) {
+		if !strings.HasPrefix(refused, "200 text/event-stream") || !strings.Contains(refused, `"code":-32602`) || !strings.Contains(refused, `"field":"Last-Event-ID"`) {
 			t.Errorf("%s: behind nothing that there is: %s", version, refused)
 		}
 	}

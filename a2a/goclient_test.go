@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,11 +95,32 @@ func TestOfficialGoClient(t *testing.T) {
 	if _, err := client.GetTask(ctx, &sdk.GetTaskRequest{ID: "none"}); !errors.Is(err, sdk.ErrTaskNotFound) {
 		t.Errorf("none: %v", err)
 	}
-	for _, err := range client.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: id}) {
-		if err == nil {
-			t.Error("what has ended is followed")
-		}
+	if err := refusedStream(t, client.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: id})); !errors.Is(err, sdk.ErrUnsupportedOperation) {
+		t.Errorf("what has ended is followed: %v", err)
 	}
+	if err := refusedStream(t, client.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: "none"})); !errors.Is(err, sdk.ErrTaskNotFound) {
+		t.Errorf("what is not there is followed: %v", err)
+	}
+	toNone := message("more")
+	toNone.Message.TaskID = "none"
+	if err := refusedStream(t, client.SendStreamingMessage(ctx, toNone)); !errors.Is(err, sdk.ErrTaskNotFound) {
+		t.Errorf("a message to a task that is not there: %v", err)
+	}
+	if err := refusedStream(t, client.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser)})); !errors.Is(err, sdk.ErrInvalidParams) {
+		t.Errorf("a message of nothing: %v", err)
+	}
+}
+
+// refusedStream gives the error of a stream that has nothing else.
+func refusedStream(t *testing.T, events iter.Seq2[sdk.Event, error]) (refused error) {
+	t.Helper()
+	for event, err := range events {
+		if err == nil || refused != nil {
+			t.Errorf("a refused stream has %+v, %v", event, err)
+		}
+		refused = err
+	}
+	return refused
 }
 
 // The official Go client activates an extension that the card has, and the server says

@@ -94,6 +94,10 @@ async function version1() {
   assert.equal((await following.next()).done, true)
   await assert.rejects(client.cancelTask({ tenant: '', id: open.id, metadata: {} }), /TaskNotCancelable/)
   await assert.rejects(client.getTask({ tenant: '', id: 'none' }), /TaskNotFound/)
+  // A refusal of a stream is told in the stream: with its code.
+  await assert.rejects(collect(client.resubscribeTask({ tenant: '', id: open.id })), /-32004/)
+  await assert.rejects(collect(client.resubscribeTask({ tenant: '', id: 'none' })), /-32001/)
+  await assert.rejects(collect(client.sendMessageStream(request('x', { taskId: 'none' }))), /-32001/)
   const more = await client.sendMessage(request('tck-input-required'))
   const done = await client.sendMessage(request('tck-complete-task', { taskId: more.id }))
   assert.equal(done.id, more.id)
@@ -145,6 +149,8 @@ async function version03() {
   assert.equal((await client.cancelTask({ id: open.id })).status.state, 'canceled')
   await assert.rejects(client.cancelTask({ id: open.id }), /TaskNotCancelable/)
   await assert.rejects(client.getTask({ id: 'none' }), /TaskNotFound/)
+  await assert.rejects(collect(client.resubscribeTask({ id: open.id })), /-32004/)
+  await assert.rejects(collect(client.sendMessageStream(request('x', { taskId: 'none' }))), /-32001/)
 
   const hook = await webhook()
   const watched = await client.sendMessage(request('tck-input-required'))
