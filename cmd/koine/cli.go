@@ -26,6 +26,9 @@ type cli struct {
 	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
 	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
 	Channel channelCommand `cmd:"" help:"Talk in the channels of a server."`
+	Graph   graphCommand   `cmd:"" help:"Create graphs, and change who may read and write them."`
+	Review  reviewCommand  `cmd:"" help:"List proposals, and approve or reject them."`
+	Agent   agentCommand   `cmd:"" help:"List, show and register agents."`
 	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
 	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`

@@ -26,21 +26,25 @@ type queryCommand struct {
 	MinRevision   uint64            `help:"Wait until the server has this revision." placeholder:"REVISION"`
 	MinCertainty  float64           `help:"Only what is asserted with at least this certainty." placeholder:"0…1"`
 	MaxAgeSeconds int64             `help:"Only what was asserted in the last so many seconds." placeholder:"N"`
-	Full          bool              `help:"Print queryMetadata (revision, position, sources …) too."`
+	Full          bool              `help:"Print JSON with queryMetadata (revision, position, sources …)."`
 	Compact       bool              `help:"Print JSON on one line."`
+	outputFlags
 }
 
 // Help is shown by --help.
 func (queryCommand) Help() string {
-	return `Where the answer was cut, and names in the query that nothing in the graph has, are told on standard error.
+	return `The answer is printed as tables: a list, or a connection with nodes, has a column for each selected leaf; other fields are lines of name and value. IRIs are shortened by the server's prefixes. With --json, --compact or --full it is JSON as the server sent it, with --csv one list with whole IRIs.
+
+Where the answer was cut, and names in the query that nothing in the graph has, are told on standard error.
 
 Examples (with koine serve --demo):
   koine query '{ stats { statements revision } }'
-  koine query --var id=finding:1 'query($id: IRI!) { entity(iri: $id) { label types } }'
+  koine query --csv '{ statements(first: 10) { nodes { subject { iri } predicate object { ... on Entity { iri } ... on Literal { value } } } } }'
+  koine query --json --var id=finding:1 'query($id: IRI!) { entity(iri: $id) { label types } }'
   koine query --min-certainty 0.8 --full -f findings.graphql`
 }
 
-// Run prints the data, indented.
+// Run prints the data.
 func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	text, err := textOf(t, c.Query, c.File)
 	if err != nil {
@@ -55,14 +59,43 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if meta == nil {
 		return err
 	}
-	if c.Full {
-		data = fmt.Appendf(nil, `{"data":%s,"queryMetadata":%s}`, data, meta.Raw)
-	}
-	if err := printJSON(t.out, data, c.Compact); err != nil {
-		return err
+	if printing := c.print(ctx, t, server, data, meta); printing != nil {
+		return printing
 	}
 	sayRemarks(t, meta)
 	return err
+}
+
+func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, meta *client.QueryMetadata) error {
+	if c.Full {
+		data = fmt.Appendf(nil, `{"data":%s,"queryMetadata":%s}`, data, meta.Raw)
+	}
+	if c.JSON || c.Full || c.Compact {
+		return printJSON(t.out, data, c.Compact)
+	}
+	tables, err := tabulate(data)
+	if err != nil {
+		return err
+	}
+	if c.CSV {
+		if len(tables) != 1 {
+			return errManyTables(len(tables))
+		}
+		return tables[0].writeCSV(t.out)
+	}
+	short, err := prefixesOf(ctx, server)
+	if err != nil {
+		return err
+	}
+	for i := range tables {
+		if i > 0 {
+			fmt.Fprintln(t.out)
+		}
+		if err := tables[i].shortened(short).write(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxAge is as old as anything can be.

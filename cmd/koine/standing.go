@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // entityStanding follows an entity from a snapshot: as entityChanges, and with
 // the statements of which the snapshot consists.
 const entityStanding = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boolean!) {
@@ -52,13 +50,13 @@ type stood struct {
 }
 
 // print writes a line for each statement, as for those that come later.
-func (s *standing) print(t terminal) error {
+func (s *standing) print(c *watchCommand, t terminal) error {
 	if s.Entity == nil {
 		return nil
 	}
 	list := append(s.Entity.Out.Nodes, s.Entity.Neighbourhood.Statements...)
 	for i := range list {
-		if _, err := fmt.Fprintln(t.out, list[i].line()); err != nil {
+		if err := c.printChange(t, list[i].change()); err != nil {
 			return err
 		}
 	}
@@ -68,10 +66,10 @@ func (s *standing) print(t terminal) error {
 	return nil
 }
 
-// line shows the statement with its strongest assertion, as the snapshot of a
+// change is the statement with its strongest assertion, as the snapshot of a
 // subscription to statements has it: the greatest certainty, where a fact
 // counts as 1, then the newest.
-func (s *stood) line() string {
+func (s *stood) change() *change {
 	c := change{Op: "add", Statement: changed{Subject: s.Subject, Predicate: node{ID: s.Predicate}, Object: s.Object, Graph: s.Graph}}
 	c.Metadata.Snapshot, c.Metadata.Revision = true, s.Revision
 	best, newest := -1.0, uint64(0)
@@ -85,5 +83,5 @@ func (s *stood) line() string {
 			c.Statement.Certainty, c.Metadata.Source = a.Certainty, a.Source
 		}
 	}
-	return c.line()
+	return &c
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +22,10 @@ type watchCommand struct {
 	Entity    string            `help:"The statements of this entity, told commit by commit." placeholder:"IRI"`
 	Depth     int               `help:"With --entity: also what is so many statements around it, in either direction, as the graph changes (up to 3)." placeholder:"N"`
 	Var       map[string]string `help:"A variable of the subscription, as JSON." placeholder:"NAME=VALUE" mapsep:"none"`
-	JSON      bool              `help:"Print each event as JSON on one line."`
 	Count     int               `help:"End after so many events." placeholder:"N"`
+	outputFlags
+
+	short shortener
 }
 
 // Help is shown by --help.
@@ -33,6 +36,7 @@ Examples (with koine serve --demo):
   koine watch
   koine watch --from snapshot --subject finding:1
   koine watch --from snapshot --entity finding:1 --depth 2
+  koine watch --csv --predicate rdfs:label
   koine watch --json 'subscription { statementChanged(where: {certainty: {gte: 0.8}}) { __typename } }'`
 }
 
@@ -47,6 +51,9 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	}
 	server, err := c.openStream(ctx, t)
 	if err != nil {
+		return err
+	}
+	if err := c.begin(ctx, t, server); err != nil {
 		return err
 	}
 	position, seen := "", 0
@@ -71,6 +78,17 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 		}
 	}
 	return nil
+}
+
+// begin gets what the lines need: the prefixes, or the header of CSV.
+func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Client) (err error) {
+	if c.CSV {
+		return writeRow(t.out, changeColumns)
+	}
+	if !c.JSON {
+		c.short, err = prefixesOf(ctx, server)
+	}
+	return err
 }
 
 func (c *watchCommand) ended(ctx context.Context, t terminal, position string, err error) error {
@@ -163,10 +181,13 @@ type node struct {
 	Language string          `json:"language"`
 }
 
-func (n node) String() string {
+func (n node) String() string { return n.text(nil) }
+
+// text is the node with its IRI shortened.
+func (n node) text(s shortener) string {
 	switch {
 	case n.ID != "":
-		return n.ID
+		return s.shorten(n.ID)
 	case n.Language != "":
 		return string(n.Value) + "@" + n.Language
 	}
@@ -186,25 +207,58 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) error {
 	}
 	if e.Statement.Subject.ID == "" { // what stands, which is no statement
 		if c.Entity != "" && e.Metadata.Snapshot && e.Metadata.Data.EntityChanged != nil {
-			return e.Metadata.Data.EntityChanged.print(t)
+			return e.Metadata.Data.EntityChanged.print(c, t)
 		}
 		return nil // of a subscription of one's own: for those who ask for JSON
 	}
-	_, err := fmt.Fprintln(t.out, e.line())
+	return c.printChange(t, &e)
+}
+
+// printChange writes a change as a line for people, or as a row of CSV.
+func (c *watchCommand) printChange(t terminal, e *change) error {
+	if c.CSV {
+		return writeRow(t.out, e.cells())
+	}
+	_, err := fmt.Fprintln(t.out, t.paint(changeColors[e.sign()], e.line(c.short)))
 	return err
 }
 
-// line is the change for people: what, whose, by whom, and why.
-func (e *change) line() string {
+// changeColumns are the columns of CSV.
+var changeColumns = []string{"op", "revision", "time", "subject", "predicate", "object", "graph", "certainty", "source", "actor", "justification"}
+
+// cells are those of changeColumns, with whole IRIs.
+func (e *change) cells() []string {
 	m, s := &e.Metadata, &e.Statement
-	sign := map[string]string{"add": "+", "remove": "-", "replace": "~"}[e.Op]
+	op, certainty, at := e.Op, "", ""
 	if m.Snapshot {
-		sign = "="
+		op = "snapshot"
 	}
+	if s.Certainty != nil {
+		certainty = strconv.FormatFloat(*s.Certainty, 'g', -1, 64)
+	}
+	if !e.Timestamp.IsZero() {
+		at = e.Timestamp.Format(time.RFC3339Nano)
+	}
+	return []string{op, strconv.FormatUint(m.Revision, 10), at, s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
+}
+
+// sign is how a line begins.
+func (e *change) sign() string {
+	if e.Metadata.Snapshot {
+		return "="
+	}
+	return map[string]string{"add": "+", "remove": "-", "replace": "~"}[e.Op]
+}
+
+var changeColors = map[string]string{"+": green, "-": red, "~": yellow, "=": ""}
+
+// line is the change for people: what, whose, by whom, and why.
+func (e *change) line(short shortener) string {
+	m, s := &e.Metadata, &e.Statement
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d  %s  %s  %s", sign, m.Revision, s.Subject, s.Predicate, s.Object)
+	fmt.Fprintf(&b, "%s %d  %s  %s  %s", e.sign(), m.Revision, s.Subject.text(short), s.Predicate.text(short), s.Object.text(short))
 	if s.Graph != "" {
-		fmt.Fprintf(&b, "  in %s", s.Graph)
+		fmt.Fprintf(&b, "  in %s", short.shorten(s.Graph))
 	}
 	if s.Certainty != nil {
 		fmt.Fprintf(&b, "  %g", *s.Certainty)
@@ -220,7 +274,7 @@ func (e *change) line() string {
 	default:
 		fmt.Fprintf(&b, "  by %s", m.Source)
 	}
-	b.WriteString(gone(m.Previous))
+	b.WriteString(gone(m.Previous, short))
 	if m.Justification != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Justification)
 	}
@@ -232,11 +286,11 @@ func (e *change) line() string {
 const maxGoneTold = 3
 
 // gone says what a replace took away: an object, how certain, and whose.
-func gone(previous []changed) string {
+func gone(previous []changed, short shortener) string {
 	var b strings.Builder
 	for i, p := range previous[:min(len(previous), maxGoneTold)] {
 		b.WriteString([]string{"  in place of ", ", "}[min(i, 1)])
-		b.WriteString(p.Object.String())
+		b.WriteString(p.Object.text(short))
 		if p.Certainty != nil {
 			fmt.Fprintf(&b, " %g", *p.Certainty)
 		}

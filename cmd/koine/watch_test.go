@@ -32,7 +32,7 @@ func TestChangeLine(t *testing.T) {
 		e := change{Op: c.op, Statement: changed{Subject: node{ID: "urn:s"}, Predicate: node{ID: "urn:p"}, Object: node{Value: []byte("2")}}}
 		m := &e.Metadata
 		m.Revision, m.Actor, m.Source, m.Previous, m.StatementRemains = 7, c.actor, "agent://s", c.previous, c.remains
-		if got := e.line(); got != c.want {
+		if got := e.line(nil); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestStoodLine(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.line(); got != want {
+		if got := s.change().line(nil); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// agentCommand works with the agents that a server knows.
+type agentCommand struct {
+	List       listAgents      `cmd:"" help:"List the agents that the server knows."`
+	Show       showAgent       `cmd:"" help:"Show an agent and what it registered."`
+	Register   registerAgent   `cmd:"" help:"Register an agent, so that others can ask it."`
+	Deregister deregisterAgent `cmd:"" help:"End the registration of an agent."`
+}
+
+// Help is shown by --help.
+func (agentCommand) Help() string {
+	return `Examples:
+  koine agent list --capability count
+  koine agent show counter
+  koine agent register counter card.json --as counter
+  koine agent deregister counter --as counter`
+}
+
+const agentFields = `{ id name owner roles status since statements presence { status } registration { description version capabilities endpoint at } }`
+
+type agentInfo struct {
+	ID, Name, Owner, Status, Since string
+	Roles                          []string
+	Presence                       *struct{ Status string }
+	Registration                   *struct {
+		Description, Version, Endpoint string
+		Capabilities                   []string
+	}
+}
+
+func agentTable(raw []json.RawMessage) (*table, error) {
+	b := &table{columns: []string{"AGENT", "NAME", "STATUS", "PRESENCE", "SINCE", "CAPABILITIES", "DESCRIPTION"}}
+	for _, one := range raw {
+		var a agentInfo
+		if err := json.Unmarshal(one, &a); err != nil {
+			return nil, fmt.Errorf("the server's answer: %w", err)
+		}
+		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "", a.Since, "", ""}
+		if a.Presence != nil {
+			row[3] = strings.ToLower(a.Presence.Status)
+		}
+		if r := a.Registration; r != nil {
+			row[5], row[6] = strings.Join(r.Capabilities, " "), r.Description
+		}
+		b.rows = append(b.rows, row)
+	}
+	return b, nil
+}
+
+type listAgents struct {
+	onServer
+	Capability string `help:"Only registered agents with this capability." placeholder:"WORD"`
+	outputFlags
+}
+
+// Run prints a row for each.
+func (c *listAgents) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	var all []json.RawMessage
+	for after := ""; ; {
+		variables := map[string]any{"first": listPage}
+		if after != "" {
+			variables["after"] = after
+		}
+		if c.Capability != "" {
+			variables["capability"] = c.Capability
+		}
+		var answer struct{ Agents []json.RawMessage }
+		if err := server.GraphQL(ctx, `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) `+agentFields+` }`, variables, &answer); err != nil {
+			return err
+		}
+		all = append(all, answer.Agents...)
+		if len(answer.Agents) < listPage {
+			break
+		}
+		var last agentInfo
+		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
+			return fmt.Errorf("the server's answer: %w", err)
+		}
+		after = last.ID
+	}
+	b, err := agentTable(all)
+	if err != nil {
+		return err
+	}
+	return c.print(ctx, t, server, all, b)
+}
+
+type showAgent struct {
+	ID string `arg:"" help:"Which agent."`
+	onServer
+	outputFlags
+}
+
+// Run prints the agent.
+func (c *showAgent) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Agent json.RawMessage }
+	if err := server.GraphQL(ctx, `query($id: String!) { agent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID}, &answer); err != nil {
+		return err
+	}
+	if isNull(answer.Agent) {
+		return notFound("there is no agent %s that you may see", c.ID)
+	}
+	b, err := agentTable([]json.RawMessage{answer.Agent})
+	if err != nil {
+		return err
+	}
+	return c.print(ctx, t, server, []json.RawMessage{answer.Agent}, b)
+}
+
+type registerAgent struct {
+	ID   string `arg:"" help:"Which agent."`
+	Card string `arg:"" help:"A file with what it says of itself, a JSON object (name, description, capabilities, …); - reads standard input." type:"path"`
+	onServer
+	JSON bool `help:"Print the agent as JSON."`
+}
+
+// Run prints the id of the agent.
+func (c *registerAgent) Run(ctx context.Context, t terminal) error {
+	text, err := textOf(t, "", c.Card)
+	if err != nil {
+		return err
+	}
+	var card map[string]any
+	if err := json.Unmarshal([]byte(text), &card); err != nil {
+		return usageError{fmt.Errorf("%s holds no JSON object: %w", c.Card, err)}
+	}
+	return c.send(ctx, t, c.JSON, `mutation($input: RegisterAgentInput!) { made: registerAgent(input: $input) `+agentFields+` }`,
+		map[string]any{"input": map[string]any{"id": c.ID, "card": card}})
+}
+
+type deregisterAgent struct {
+	ID string `arg:"" help:"Which agent."`
+	onServer
+	JSON bool `help:"Print the agent as JSON."`
+}
+
+// Run prints the id of the agent.
+func (c *deregisterAgent) Run(ctx context.Context, t terminal) error {
+	return c.send(ctx, t, c.JSON, `mutation($id: String!) { made: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
+}
+
+// send sends a mutation about an agent and prints its id.
+func (s *onServer) send(ctx context.Context, t terminal, asJSON bool, mutation string, variables map[string]any) error {
+	server, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Made json.RawMessage }
+	if err := server.GraphQL(ctx, mutation, variables, &answer); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(t.out, answer.Made, true)
+	}
+	var a agentInfo
+	if err := json.Unmarshal(answer.Made, &a); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	_, err = fmt.Fprintln(t.out, a.ID)
+	return err
+}

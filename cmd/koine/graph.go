@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// graphCommand works with named graphs and their policies.
+type graphCommand struct {
+	List   listGraphs  `cmd:"" help:"List the graphs that you may read or write."`
+	Show   showGraph   `cmd:"" help:"Show a graph and its policy."`
+	Create createGraph `cmd:"" help:"Create a graph, and print its IRI."`
+	Policy setPolicy   `cmd:"" help:"Change who may read and write a graph."`
+	Delete deleteGraph `cmd:"" help:"Delete a graph with all its statements."`
+}
+
+// Help is shown by --help.
+func (graphCommand) Help() string {
+	return `Principals are agents (agent://dora, or dora), roles (role:reviewer) and * for everybody.
+
+Examples:
+  koine graph create agent://dora/notes --reader chen --as dora
+  koine graph list
+  koine graph policy agent://dora/notes --reader chen --reader role:reviewer --as dora
+  koine graph delete agent://dora/notes --as dora`
+}
+
+const graphFields = `{ iri statements rights policy { visibility owners writers readers revision } }`
+
+// graphInfo is a graph as graphFields select it.
+type graphInfo struct {
+	IRI        string
+	Statements uint64
+	Rights     []string
+	Policy     *struct {
+		Visibility               string
+		Owners, Writers, Readers []string
+	}
+}
+
+const defaultGraphName = "(default graph)"
+
+func graphTable(raw []json.RawMessage) (*table, error) {
+	b := &table{columns: []string{"GRAPH", "STATEMENTS", "RIGHTS", "VISIBILITY", "OWNERS", "WRITERS", "READERS"}}
+	for _, one := range raw {
+		var g graphInfo
+		if err := json.Unmarshal(one, &g); err != nil {
+			return nil, fmt.Errorf("the server's answer: %w", err)
+		}
+		if g.IRI == "" {
+			g.IRI = defaultGraphName
+		}
+		row := []string{g.IRI, strconv.FormatUint(g.Statements, 10), words(g.Rights), "", "", "", ""}
+		if p := g.Policy; p != nil {
+			copy(row[3:], []string{strings.ToLower(p.Visibility), words(p.Owners), words(p.Writers), words(p.Readers)})
+		}
+		b.rows = append(b.rows, row)
+	}
+	return b, nil
+}
+
+// words are enum values or principals in a cell.
+func words(list []string) string {
+	text := strings.Join(list, " ")
+	if text == strings.ToUpper(text) {
+		return strings.ToLower(text)
+	}
+	return text
+}
+
+type listGraphs struct {
+	onServer
+	outputFlags
+}
+
+// listPage is how many elements a list asks for at a time.
+const listPage = 100
+
+// Run prints a row for each graph.
+func (c *listGraphs) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	var all []json.RawMessage
+	for after := ""; ; {
+		var answer struct{ Graphs []json.RawMessage }
+		variables := map[string]any{"first": listPage}
+		if after != "" {
+			variables["after"] = after
+		}
+		if err := server.GraphQL(ctx, `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) `+graphFields+` }`, variables, &answer); err != nil {
+			return err
+		}
+		all = append(all, answer.Graphs...)
+		if len(answer.Graphs) < listPage {
+			break
+		}
+		var last graphInfo
+		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
+			return fmt.Errorf("the server's answer: %w", err)
+		}
+		after = last.IRI
+	}
+	b, err := graphTable(all)
+	if err != nil {
+		return err
+	}
+	return c.print(ctx, t, server, all, b)
+}
+
+type showGraph struct {
+	IRI string `arg:"" optional:"" help:"Which graph; without it the default graph."`
+	onServer
+	outputFlags
+}
+
+// Run prints the graph.
+func (c *showGraph) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	variables := map[string]any{}
+	if c.IRI != "" {
+		variables["iri"] = c.IRI
+	}
+	var answer struct{ Graph json.RawMessage }
+	if err := server.GraphQL(ctx, `query($iri: IRI) { graph(iri: $iri) `+graphFields+` }`, variables, &answer); err != nil {
+		return err
+	}
+	if isNull(answer.Graph) {
+		return notFound("there is no graph <%s> that you may read", c.IRI)
+	}
+	b, err := graphTable([]json.RawMessage{answer.Graph})
+	if err != nil {
+		return err
+	}
+	return c.print(ctx, t, server, []json.RawMessage{answer.Graph}, b)
+}
+
+// graphPolicyFlags say who may do what with a graph.
+type graphPolicyFlags struct {
+	Visibility string   `help:"Whether everybody may read it: public or private." enum:"public,private," default:"" placeholder:"public|private"`
+	Owner      []string `help:"A principal that may do everything with it; may be repeated." placeholder:"PRINCIPAL"`
+	Writer     []string `help:"A principal that may read and write it; may be repeated." placeholder:"PRINCIPAL"`
+	Reader     []string `help:"A principal that may read it; may be repeated." placeholder:"PRINCIPAL"`
+	Why        string   `help:"Why: kept with the commit." placeholder:"TEXT"`
+}
+
+// input holds what was given; what was not stays as it is, or gets its default.
+func (p *graphPolicyFlags) input(iri string) map[string]any {
+	in := map[string]any{}
+	if iri != "" {
+		in["iri"] = iri
+	}
+	if p.Visibility != "" {
+		in["visibility"] = strings.ToUpper(p.Visibility)
+	}
+	for name, list := range map[string][]string{"owners": p.Owner, "writers": p.Writer, "readers": p.Reader} {
+		if list != nil {
+			in[name] = list
+		}
+	}
+	if p.Why != "" {
+		in["justification"] = p.Why
+	}
+	return in
+}
+
+type createGraph struct {
+	IRI string `arg:"" optional:"" help:"Its name, below your own agent id; without it one is made up."`
+	onServer
+	graphPolicyFlags
+	JSON bool `help:"Print the graph as JSON."`
+}
+
+// Run prints the IRI of the graph.
+func (c *createGraph) Run(ctx context.Context, t terminal) error {
+	return c.change(ctx, t, `mutation($input: CreateGraphInput!) { made: createGraph(input: $input) { graph `+graphFields+` } }`, c.input(c.IRI), c.JSON)
+}
+
+// change makes a graph or changes its policy, and prints its name.
+func (s *onServer) change(ctx context.Context, t terminal, mutation string, input map[string]any, asJSON bool) error {
+	server, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Made struct{ Graph json.RawMessage }
+	}
+	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(t.out, answer.Made.Graph, true)
+	}
+	var g graphInfo
+	if err := json.Unmarshal(answer.Made.Graph, &g); err != nil {
+		return fmt.Errorf("the server's answer: %w", err)
+	}
+	_, err = fmt.Fprintln(t.out, g.IRI)
+	return err
+}
+
+type setPolicy struct {
+	IRI string `arg:"" help:"Which graph."`
+	onServer
+	graphPolicyFlags
+	JSON bool `help:"Print the graph as JSON."`
+}
+
+// Help is shown by --help.
+func (setPolicy) Help() string {
+	return `A list that is given replaces the one before; a list that is not given stays.`
+}
+
+// Run prints the IRI of the graph.
+func (c *setPolicy) Run(ctx context.Context, t terminal) error {
+	return c.change(ctx, t, `mutation($input: SetGraphPolicyInput!) { made: setGraphPolicy(input: $input) { graph `+graphFields+` } }`, c.input(c.IRI), c.JSON)
+}
+
+type deleteGraph struct {
+	IRI string `arg:"" help:"Which graph."`
+	onServer
+}
+
+// Run deletes until nothing remains: one call removes a bounded number of statements.
+func (c *deleteGraph) Run(ctx context.Context, t terminal) error {
+	server, err := c.openForLong(ctx)
+	if err != nil {
+		return err
+	}
+	var removed uint64
+	for {
+		var answer struct {
+			DeleteGraph struct{ Removed, Remaining uint64 }
+		}
+		if err := server.GraphQL(ctx, `mutation($input: DeleteGraphInput!) { deleteGraph(input: $input) { removed remaining } }`,
+			map[string]any{"input": map[string]any{"iri": c.IRI}}, &answer); err != nil {
+			return err
+		}
+		removed += answer.DeleteGraph.Removed
+		if answer.DeleteGraph.Remaining == 0 {
+			break
+		}
+		t.sayf("%s removed, %d remain", statementCount(removed), answer.DeleteGraph.Remaining)
+	}
+	_, err = fmt.Fprintf(t.out, "deleted: %s\n", statementCount(removed))
+	return err
+}
+
+// statementCount is a number of statements in words.
+func statementCount(n uint64) string {
+	if n == 1 {
+		return "1 statement"
+	}
+	return fmt.Sprintf("%d statements", n)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"koine/client"
+)
+
+// outputFlags select how a command writes its result: a table for people by default.
+type outputFlags struct {
+	JSON bool `help:"Print JSON." xor:"output"`
+	CSV  bool `help:"Print CSV with a header." xor:"output" name:"csv"`
+}
+
+// table is a result in rows. Cells hold any text; what of it is shown depends on how
+// the table is written.
+type table struct {
+	title   string
+	columns []string
+	rows    [][]string
+}
+
+// maxCell is how many characters of a cell a terminal shows.
+const maxCell = 60
+
+// write writes the table aligned for people: line breaks as spaces, a bold header and
+// cut cells on a terminal.
+func (b *table) write(t terminal) error {
+	colored, limit := t.colored(), 0
+	if isTerminal(t.out) {
+		limit = maxCell
+	}
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(b.columns, "\t"))
+	for _, row := range b.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = cutCell(onLine(cell), limit)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if b.title != "" {
+		fmt.Fprintln(t.out, b.title)
+	}
+	first := true
+	for line := range strings.Lines(text.String()) {
+		line = strings.TrimRight(line, " \n")
+		if first && colored {
+			line = bold + line + plain
+		}
+		first = false
+		if _, err := fmt.Fprintln(t.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCSV writes the table for programs, every cell whole.
+func (b *table) writeCSV(w io.Writer) error {
+	if err := writeRow(w, b.columns); err != nil {
+		return err
+	}
+	return csv.NewWriter(w).WriteAll(b.rows)
+}
+
+// writeRow writes a row of CSV at once.
+func writeRow(w io.Writer, row []string) error { return csv.NewWriter(w).WriteAll([][]string{row}) }
+
+// cutCell shortens a text to limit characters, the last of which says so; 0 is no limit.
+func cutCell(text string, limit int) string {
+	if limit == 0 || utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit-1]) + "…"
+}
+
+// ANSI escape sequences.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
+)
+
+// colored reports whether results may be colored: on a terminal, unless NO_COLOR is
+// set (no-color.org) or the terminal is dumb.
+func (t terminal) colored() bool {
+	f, ok := t.out.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// paint colors a text where that is wanted.
+func (t terminal) paint(color, text string) string {
+	if color == "" || !t.colored() {
+		return text
+	}
+	return color + text + plain
+}
+
+// shortened is the table with the IRIs of its cells shortened.
+func (b *table) shortened(s shortener) *table {
+	short := &table{title: b.title, columns: b.columns}
+	for _, row := range b.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = s.shorten(cell)
+		}
+		short.rows = append(short.rows, cells)
+	}
+	return short
+}
+
+// prefixesOf asks a server for the prefixes that shorten its IRIs. A server that
+// refuses the question, because it answers trusted documents only, has none.
+func prefixesOf(ctx context.Context, server *client.Client) (shortener, error) {
+	var answer struct {
+		Vocabulary struct{ Prefixes []namePrefix }
+	}
+	err := server.GraphQL(ctx, `{ vocabulary { prefixes { name namespace } } }`, nil, &answer)
+	if err != nil && !errors.As(err, new(*client.Error)) {
+		return nil, err
+	}
+	return newShortener(answer.Vocabulary.Prefixes), nil
+}
+
+// print writes a list as the flags select: raw for JSON, a value on a line.
+func (o outputFlags) print(ctx context.Context, t terminal, server *client.Client, raw []json.RawMessage, list *table) error {
+	if o.JSON {
+		for _, one := range raw {
+			if err := printJSON(t.out, one, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if o.CSV {
+		return list.writeCSV(t.out)
+	}
+	short, err := prefixesOf(ctx, server)
+	if err != nil {
+		return err
+	}
+	return list.shortened(short).write(t)
+}
+
+// shortener writes IRIs as prefix:name where a prefix is registered.
+type shortener []namePrefix
+
+type namePrefix struct{ Name, Namespace string }
+
+// newShortener prefers the longest namespace.
+func newShortener(prefixes []namePrefix) shortener {
+	s := slices.Clone(prefixes)
+	slices.SortStableFunc(s, func(a, b namePrefix) int { return len(b.Namespace) - len(a.Namespace) })
+	return s
+}
+
+// shorten is prefix:name for an IRI of a registered namespace, if that can be read
+// back, and any other text as it is.
+func (s shortener) shorten(text string) string {
+	for _, p := range s {
+		if local, ok := strings.CutPrefix(text, p.Namespace); ok && isLocalName(local) {
+			return p.Name + ":" + local
+		}
+	}
+	return text
+}
+
+// isLocalName reports whether a text can stand behind a prefix without being mistaken
+// for something else.
+func isLocalName(text string) bool {
+	return text != "" && !strings.ContainsAny(text, " \t\r\n\"<>\\^`{|}")
+}
+
+// isNull reports whether a server answered null: what was asked for does not exist,
+// or may not be seen.
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// notFound ends a command whose subject does not exist.
+func notFound(format string, args ...any) error {
+	return exitError{fmt.Errorf(format, args...), exitRefused}
+}

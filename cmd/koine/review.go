@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// reviewCommand works with proposals: updates that are held for review.
+type reviewCommand struct {
+	List     listProposals   `cmd:"" help:"List the proposals that you may see."`
+	Show     showProposal    `cmd:"" help:"Show a proposal with its patches and reviews."`
+	Approve  approveProposal `cmd:"" help:"Approve a proposal."`
+	Reject   rejectProposal  `cmd:"" help:"Reject a proposal."`
+	Withdraw withdrawn       `cmd:"" help:"Withdraw a proposal of your own."`
+}
+
+// Help is shown by --help.
+func (reviewCommand) Help() string {
+	return `Examples:
+  koine review list --status pending
+  koine review show 01a2010b-421f-73ae-8f81-4f574b1d21cc
+  koine review approve 01a2010b-421f-73ae-8f81-4f574b1d21cc --comment "Seen the contract"`
+}
+
+const proposalSelection = `{ id status author justification reason rules requiredApprovals approvals reviewerRoles createdAt expiresAt endedAt conflict appliedIn patches
+  reviews { reviewer decision comment time } }`
+
+type proposalInfo struct {
+	ID, Status, Author, Justification, Reason, CreatedAt, ExpiresAt, Conflict string
+	Rules, ReviewerRoles                                                      []string
+	RequiredApprovals, Approvals                                              int
+	AppliedIn                                                                 *uint64
+	Patches                                                                   []struct {
+		Op        string
+		Statement changed
+	}
+	Reviews []struct{ Reviewer, Decision, Comment, Time string }
+}
+
+func parseProposal(raw json.RawMessage) (p proposalInfo, err error) {
+	if err = json.Unmarshal(raw, &p); err != nil {
+		err = fmt.Errorf("the server's answer: %w", err)
+	}
+	return p, err
+}
+
+type listProposals struct {
+	onServer
+	Status string `help:"Only those with this status: pending, approved, rejected, withdrawn, expired." placeholder:"STATUS"`
+	Author string `help:"Only those of this agent." placeholder:"AGENT"`
+	Limit  int    `help:"How many at most, the newest first." default:"100" placeholder:"N"`
+	outputFlags
+}
+
+// Run prints a row for each.
+func (c *listProposals) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	variables := map[string]any{"first": c.Limit}
+	if c.Status != "" {
+		variables["status"] = strings.ToUpper(c.Status)
+	}
+	if c.Author != "" {
+		variables["author"] = c.Author
+	}
+	var answer struct {
+		Proposals struct{ Nodes []json.RawMessage }
+	}
+	if err := server.GraphQL(ctx, `query($status: ProposalStatus, $author: String, $first: Int) { proposals(status: $status, author: $author, first: $first) { nodes `+proposalSelection+` } }`, variables, &answer); err != nil {
+		return err
+	}
+	b := &table{columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "WHY HELD"}}
+	for _, raw := range answer.Proposals.Nodes {
+		p, err := parseProposal(raw)
+		if err != nil {
+			return err
+		}
+		b.rows = append(b.rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
+	}
+	return c.print(ctx, t, server, answer.Proposals.Nodes, b)
+}
+
+type showProposal struct {
+	ID string `arg:"" help:"Which proposal."`
+	onServer
+	JSON bool `help:"Print JSON."`
+}
+
+// Run prints the proposal, its patches and its reviews.
+func (c *showProposal) Run(ctx context.Context, t terminal) error {
+	server, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Proposal json.RawMessage }
+	if err := server.GraphQL(ctx, `query($id: ID!) { proposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID}, &answer); err != nil {
+		return err
+	}
+	if isNull(answer.Proposal) {
+		return notFound("there is no proposal %s that you may see", c.ID)
+	}
+	if c.JSON {
+		return printJSON(t.out, answer.Proposal, false)
+	}
+	p, err := parseProposal(answer.Proposal)
+	if err != nil {
+		return err
+	}
+	short, err := prefixesOf(ctx, server)
+	if err != nil {
+		return err
+	}
+	for _, b := range p.tables() {
+		if len(b.rows) == 0 {
+			continue
+		}
+		if err := b.shortened(short).write(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables are what show prints: fields, patches, reviews.
+func (p *proposalInfo) tables() []*table {
+	fields := &table{columns: []string{"FIELD", "VALUE"}}
+	for _, f := range [][]string{
+		{"id", p.ID}, {"status", strings.ToLower(p.Status)}, {"author", p.Author}, {"justification", p.Justification}, {"why held", p.Reason},
+		{"approvals", fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals)}, {"reviewers", strings.Join(p.ReviewerRoles, " ")},
+		{"created", p.CreatedAt}, {"expires", p.ExpiresAt}, {"conflict", p.Conflict},
+	} {
+		if f[1] != "" {
+			fields.rows = append(fields.rows, f)
+		}
+	}
+	if p.AppliedIn != nil {
+		fields.rows = append(fields.rows, []string{"applied in", strconv.FormatUint(*p.AppliedIn, 10)})
+	}
+	patches := &table{title: "\npatches", columns: []string{"OP", "SUBJECT", "PREDICATE", "OBJECT", "GRAPH"}}
+	for _, one := range p.Patches {
+		s := &one.Statement
+		patches.rows = append(patches.rows, []string{one.Op, s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph})
+	}
+	reviews := &table{title: "\nreviews", columns: []string{"REVIEWER", "DECISION", "AT", "COMMENT"}}
+	for _, r := range p.Reviews {
+		reviews.rows = append(reviews.rows, []string{r.Reviewer, strings.ToLower(r.Decision), r.Time, r.Comment})
+	}
+	return []*table{fields, patches, reviews}
+}
+
+// decision approves or rejects a proposal.
+type decision struct {
+	ID string `arg:"" help:"Which proposal."`
+	onServer
+	Comment string `help:"Why: kept with the decision." placeholder:"TEXT"`
+	JSON    bool   `help:"Print the proposal as JSON."`
+}
+
+type (
+	approveProposal struct{ decision }
+	rejectProposal  struct{ decision }
+)
+
+// Run approves it.
+func (c *approveProposal) Run(ctx context.Context, t terminal) error {
+	return c.decide(ctx, t, "APPROVE")
+}
+
+// Run rejects it.
+func (c *rejectProposal) Run(ctx context.Context, t terminal) error {
+	return c.decide(ctx, t, "REJECT")
+}
+
+func (c *decision) decide(ctx context.Context, t terminal, decision string) error {
+	variables := map[string]any{"id": c.ID, "decision": decision}
+	if c.Comment != "" {
+		variables["comment"] = c.Comment
+	}
+	return c.end(ctx, t, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { made: reviewProposal(id: $id, decision: $decision, comment: $comment) `+proposalSelection+` }`, variables)
+}
+
+type withdrawn struct {
+	ID string `arg:"" help:"Which proposal."`
+	onServer
+	JSON bool `help:"Print the proposal as JSON."`
+}
+
+// Run withdraws it.
+func (c *withdrawn) Run(ctx context.Context, t terminal) error {
+	return c.end(ctx, t, c.ID, c.JSON, `mutation($id: ID!) { made: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
+}
+
+// end sends a mutation about a proposal and prints the status that it has then.
+func (s *onServer) end(ctx context.Context, t terminal, id string, asJSON bool, mutation string, variables map[string]any) error {
+	server, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Made json.RawMessage }
+	if err := server.GraphQL(ctx, mutation, variables, &answer); err != nil {
+		return err
+	}
+	if isNull(answer.Made) {
+		return notFound("there is no proposal %s that you may see", id)
+	}
+	if asJSON {
+		return printJSON(t.out, answer.Made, true)
+	}
+	p, err := parseProposal(answer.Made)
+	if err != nil {
+		return err
+	}
+	text := strings.ToLower(p.Status)
+	if p.AppliedIn != nil {
+		text += fmt.Sprintf(", applied in revision %d", *p.AppliedIn)
+	} else if p.Status == "PENDING" {
+		text += fmt.Sprintf(", %d of %d approvals", p.Approvals, p.RequiredApprovals)
+	}
+	_, err = fmt.Fprintln(t.out, text)
+	return err
+}
