@@ -43,3 +43,29 @@ func TestAllocations(t *testing.T) {
 		})
 	}
 }
+
+// maxAllocsOfIDs is what the ids of a page may cost beside the names: the view is written
+// once, whatever the page's size.
+const maxAllocsOfIDs = 60
+
+// TestAllocationsOfIDs proves that an id costs no allocation and no reading of its own.
+func TestAllocationsOfIDs(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.manyThings()
+	for _, view := range []string{"", ", view: {at: 1, minCertainty: 0.5, graphs: [null]}"} {
+		measure := func(field string) (allocations float64, read int64) {
+			req := b.request(`{ entities(first: 1000`+view+`) { nodes { `+field+` } } }`, "")
+			r := b.engine.Execute(t.Context(), req)
+			if len(r.Errors) > 0 || len(r.Data) < 10_000 {
+				t.Fatalf("%.100s %v", r.Data, r.Errors)
+			}
+			return testing.AllocsPerRun(5, func() { b.engine.Execute(t.Context(), req) }), int64(r.StatementsRead) + int64(r.Scans)
+		}
+		names, readNames := measure("iri")
+		ids, readIDs := measure("id")
+		t.Logf("%.0f allocations with iri, %.0f with id", names, ids)
+		if ids > names+maxAllocsOfIDs || readIDs != readNames {
+			t.Errorf("view %q: with iri %.0f allocations and %d reads, with id %.0f and %d", view, names, readNames, ids, readIDs)
+		}
+	}
+}

@@ -52,8 +52,14 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	return a, r.charge(a.size())
 }
 
-// ID within its task.
-func (a *Artifact) ID() string { return a.of.ID }
+// IsNode tells that Query.node finds it.
+func (*Artifact) IsNode() {}
+
+// ID is the IRI of its entity.
+func (a *Artifact) ID() string { return a.task.ArtifactEntity(a.of.ID).Value() }
+
+// ArtifactID is its id within its task.
+func (a *Artifact) ArtifactID() string { return a.of.ID }
 
 // TaskID is that of its task.
 func (a *Artifact) TaskID() string { return string(a.task) }

@@ -111,6 +111,9 @@ func inDomain[T ~string](word T) string { return strings.ToLower(string(word)) }
 
 func inSchema[T ~string](word T) string { return strings.ToUpper(string(word)) }
 
+// IsNode tells that Query.node finds it.
+func (*Channel) IsNode() {}
+
 // ID of the channel.
 func (c *Channel) ID() string { return string(c.of.ID) }
 

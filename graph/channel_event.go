@@ -70,7 +70,7 @@ func (c *channelEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 		return t.message(c.plan, m, e.Position)
 	}
 	change := &ChannelChange{c.source.current.Control, Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
-	return newLoader(t.ctx, t.run, nil).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._ChannelChange(ctx, c.plan.set, change)
 	})
 }

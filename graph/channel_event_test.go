@@ -80,7 +80,7 @@ func TestChannelChanged(t *testing.T) {
 		t.Errorf("when bob is no member any more the stream ends with %v", err)
 	}
 	own := c.hear(t, "ann", query, operation.Resume{})
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, id)
+	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
 	_, data := own.event()
 	var last event
 	if err := json.Unmarshal([]byte(data), &last); err != nil || last.E.Of != "DELETED" || last.E.By != "agent://ann" || last.E.Channel != nil {

@@ -96,7 +96,7 @@ func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
 		return nil, err
 	}
 	r.wroteUpTo(r.engine.deps.Store.Head())
-	return &DeletedChannel{ID: id}, nil
+	return &DeletedChannel{ChannelID: id}, nil
 }
 
 func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {

@@ -177,7 +177,7 @@ func TestChannelsOfOthers(t *testing.T) {
 	for _, query := range []string{
 		`{ channel(id: "%s") { name } }`,
 		`mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { id } }`,
-		`mutation { deleteChannel(channelId: "%s") { id } }`,
+		`mutation { deleteChannel(channelId: "%s") { channelId } }`,
 		`mutation { addChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`,
 		`mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`,
 		`mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}]}) { success } }`,
@@ -318,8 +318,8 @@ func TestChannelMutations(t *testing.T) {
 	c.want("the last owner", c.refused("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "ann"}) { id } }`, id), "LAST_OWNER input.principalId")
 	c.want("left", c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { version } }`, id), `{"removeChannelMember":{"version":4}}`)
 	c.want("a broadcast", c.told("ann", `mutation { createChannel(input: {kind: BROADCAST, visibility: PUBLIC, rights: {post: MODERATORS}, maxMembers: 5}) { kind maxMembers rights { join post } } }`), `{"createChannel":{"kind":"BROADCAST","maxMembers":5,"rights":{"join":"EVERYBODY","post":"MODERATORS"}}}`)
-	result := c.ask("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, id)
-	if string(result.Data) != `{"deleteChannel":{"id":"`+id+`"}}` || result.Position != c.store.Head() {
+	result := c.ask("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
+	if string(result.Data) != `{"deleteChannel":{"channelId":"`+id+`"}}` || result.Position != c.store.Head() {
 		t.Errorf("deleted: %s, %v, at %v of %v", result.Data, result.Errors, result.Position, c.store.Head())
 	}
 	c.want("gone", c.refused("ann", `{ channel(id: "%s") { id } }`, id), "CHANNEL_NOT_FOUND id")

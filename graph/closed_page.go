@@ -161,7 +161,7 @@ func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, a
 		},
 		key: func(d kg.Difference) []byte { return differenceKey(from, d.IDQuad) },
 		read: func(d kg.Difference) (func([]byte, int) []byte, error) {
-			one := &page{}
+			one := &page{from: from}
 			err := l.loadDifferences(c, one, []kg.Difference{d})
 			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
 		},

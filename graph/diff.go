@@ -136,7 +136,10 @@ func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *k
 			return l, 0, nil, err
 		}
 		q := parseQuadKey(at.key[8:])
-		return newLoader(l.ctx, l.run, s), kg.Revision(binary.BigEndian.Uint64(at.key)), &q, nil
+		if c.to != nil {
+			view.At = s.Revision()
+		}
+		return newLoader(l.ctx, l.run, s, view), kg.Revision(binary.BigEndian.Uint64(at.key)), &q, nil
 	}
 	if c.to != nil {
 		to, err := l.moment(*c.to, "to")
@@ -146,15 +149,15 @@ func (l *loader) between(c *diffList) (later *loader, from kg.Revision, after *k
 		if err != nil {
 			return l, 0, nil, err
 		}
-		if to != l.snapshot.Revision() {
-			view.At = to
-			s, err := l.run.open(l.ctx, view)
-			if err != nil {
+		view.At = to
+		s := l.snapshot
+		if to != s.Revision() {
+			if s, err = l.run.open(l.ctx, view); err != nil {
 				return l, 0, nil, err
 			}
-			from, err := l.moment(*c.from, "from")
-			return newLoader(l.ctx, l.run, s), from, nil, err
 		}
+		from, err := l.moment(*c.from, "from")
+		return newLoader(l.ctx, l.run, s, view), from, nil, err
 	}
 	from, err = l.moment(*c.from, "from")
 	return l, from, nil, err
@@ -234,12 +237,31 @@ func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) er
 			if nodes[s][i], err = l.statements(plan.statement[f.plan], rows); err != nil {
 				return err
 			}
+			if plan.statement[f.plan].ids {
+				if err := l.idsOfEarlier(nodes[s][i], found, f.name == "previous", g.from); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	g.node = func(b []byte, selection, k int) []byte {
 		return c.plans[selection].write(b, &found[k], nodes[selection], k, before[k])
 	}
 	return nil
+}
+
+// idsOfEarlier gives the statements that are shown as of the earlier moment the ids of then:
+// all of `previous`, and those that are no longer there.
+func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all bool, from kg.Revision) error {
+	view := l.view
+	view.At = from
+	earlier, err := l.idsIn(view)
+	for i := range nodes {
+		if all || found[i].After.From == 0 {
+			nodes[i].ids = earlier
+		}
+	}
+	return err
 }
 
 // write writes difference k, whose earlier statement is number before.

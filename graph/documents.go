@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -105,37 +104,7 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		errcode.Set(err, errcode.ValidationFailed)
 		hintNames(d.schema, doc, err)
 	}
-	ignoreDefer(doc)
 	return doc, errs
-}
-
-// ignoreDefer takes @defer out of a document: a server may answer at once what
-// it is allowed to answer later, and this one is quicker when it does. Left in,
-// the generated code would hold such fields back for an answer of their own.
-func ignoreDefer(doc *ast.QueryDocument) {
-	var walk func(ast.SelectionSet)
-	strip := func(list ast.DirectiveList) ast.DirectiveList {
-		return slices.DeleteFunc(list, func(d *ast.Directive) bool { return d.Name == "defer" })
-	}
-	walk = func(set ast.SelectionSet) {
-		for _, sel := range set {
-			switch sel := sel.(type) {
-			case *ast.Field:
-				walk(sel.SelectionSet)
-			case *ast.InlineFragment:
-				sel.Directives = strip(sel.Directives)
-				walk(sel.SelectionSet)
-			case *ast.FragmentSpread:
-				sel.Directives = strip(sel.Directives)
-			}
-		}
-	}
-	for _, op := range doc.Operations {
-		walk(op.SelectionSet)
-	}
-	for _, f := range doc.Fragments {
-		walk(f.SelectionSet)
-	}
 }
 
 func (d *documents) parseError(err error) *gqlerror.Error {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -113,10 +115,19 @@ func NewEngine(deps Deps, options Options) *Engine {
 	}
 	e.absent = newAbsent(e.labels)
 	config := Config{Resolvers: &Resolver{engine: e}}
-	e.schema = &executableSchema{Resolvers: config.Resolvers}
+	e.schema = &executableSchema{SchemaData: contract(), Resolvers: config.Resolvers}
 	e.documents = newDocuments(e.schema.Schema(), e.limits, &options)
 	return e
 }
+
+// contract is the schema without @defer, which the library adds to every schema and
+// nothing here carries out: what is offered is in schema.graphqls or in the specification.
+var contract = sync.OnceValue(func() *ast.Schema {
+	s := *parsedSchema
+	s.Directives = maps.Clone(s.Directives)
+	delete(s.Directives, "defer")
+	return &s
+})
 
 // SDL is the schema in GraphQL's schema definition language.
 func (e *Engine) SDL() string {

@@ -18,6 +18,7 @@ type entityPlan struct {
 	wanted []kg.Term
 	uses   [][]use
 	named  bool // some field shows the IRI
+	ids    bool // some field shows the id
 	reads  bool // some field needs the store
 }
 
@@ -27,7 +28,8 @@ type entityKind uint8
 
 const (
 	entityTypename entityKind = iota
-	entityName                // id, iri
+	entityID
+	entityName // iri
 	entityTypes
 	entityLabel
 	entityValue
@@ -76,7 +78,10 @@ func (p *planner) entityField(plan *entityPlan, f graphql.CollectedField, field 
 	switch f.Name {
 	case "__typename":
 		return nil
-	case "id", "iri":
+	case "id":
+		field.kind, plan.named, plan.ids = entityID, true, true
+		return nil
+	case "iri":
 		field.kind, plan.named = entityName, true
 		return nil
 	}
@@ -167,6 +172,7 @@ type slot struct {
 type entityBatch struct {
 	arena   []byte
 	arounds map[aroundKey]*aroundNode // the neighbourhoods; most have none
+	ids     *nodeIDs                  // nil where no field shows an id
 }
 
 func (n *entityNode) write(b []byte) []byte {
@@ -180,6 +186,8 @@ func (n *entityNode) write(b []byte) []byte {
 		switch f.kind {
 		case entityTypename:
 			b = append(b, `"Entity"`...)
+		case entityID:
+			b = n.batch.ids.appendEntity(b, n.subject.name)
 		case entityName:
 			b = appendName(b, n.subject.name)
 		case entityStatements, entityHistory, entityFollow:

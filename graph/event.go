@@ -80,7 +80,7 @@ func (p *planner) change(plan *changePlan, set ast.SelectionSet) error {
 
 func (p *planner) commit(set ast.SelectionSet) ([]scalarField, error) {
 	return p.scalars(set, commitImplementors,
-		"id", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
+		"id", "commitId", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
 }
 
 // reads tells whether an entity of the statement shows more than its name.
@@ -135,9 +135,42 @@ func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNo
 		}
 		for k := range nodes {
 			nodes[k].shown[i] = statements[starts[k]:starts[k+1]]
+			if plan.statement[f.plan].ids {
+				if err := l.identify(nodes[k].shown[i], &events[k], f.name == "previous"); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	return nodes, nil
+}
+
+// identify gives the statements of a change their ids. A change shows only what some
+// agents asserted, or no longer do, and it stays what it is: its statements have the ids of
+// the revision before or behind it, in the view that shows those agents.
+func (l *loader) identify(nodes []statementNode, e *operation.Event, previous bool) (err error) {
+	c := &e.Changes[0]
+	for i := range nodes {
+		n := &nodes[i]
+		if e.Snapshot {
+			n.ids, err = l.ids(true)
+		} else {
+			view := l.view
+			view.At = c.Position.Revision
+			if (previous || c.Op == kg.Remove) && view.At > 1 {
+				view.At--
+			}
+			view.Believed = []kg.AgentID{}
+			for _, a := range n.statement.Assertions {
+				view.Believed = append(view.Believed, a.Source)
+			}
+			n.ids, err = l.idsIn(view)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (n *changeNode) write(b []byte, engine *Engine) []byte {
@@ -215,6 +248,8 @@ func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) 
 	return appendObject(b, fields, "Commit", func(b []byte, name string) []byte {
 		switch name {
 		case "id":
+			return appendString(b, commitNodeID(c.Revision))
+		case "commitId":
 			return appendString(b, engine.deps.Store.CommitID(c.Revision))
 		case "revision":
 			return appendUint(b, uint64(c.Revision))

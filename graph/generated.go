@@ -97,7 +97,7 @@ type MutationResolver interface {
 	DeleteTask(ctx context.Context, taskID string) (*DeletedTask, error)
 }
 type QueryResolver interface {
-	Node(ctx context.Context, id string, view *ViewInput) (Node, error)
+	Node(ctx context.Context, id string) (Node, error)
 	Entity(ctx context.Context, iri kg.Term, view *ViewInput) (*Entity, error)
 	Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
 	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
@@ -405,12 +405,13 @@ scalar PatternPath
 
 "What the graph is asked. Everything in one operation reads the same revision."
 type Query {
-  "Anything that has an ` + "`" + `id` + "`" + `, by that id. Null when the view shows nothing of it."
+  """
+  Anything that has an ` + "`" + `id` + "`" + `, by that id. Entities and statements are read in the view that their id names, which
+  narrows that of the operation. Null when that view shows nothing of it, and when you may not see it.
+  """
   node(
-    "The id as an earlier answer gave it."
+    "The id as an earlier answer gave it, of at most 16 KiB. A bare IRI is taken as well, and names the entity in the present."
     id: ID!
-    "What this read sees. It narrows the view of the operation."
-    view: ViewInput
   ): Node
 
   "One entity. Null when the view shows no statement that has it as subject or object."
@@ -1327,7 +1328,7 @@ type Subscription {
   ): TaskEvent
 }
 
-"Something with an id by which it can be asked for again."
+"Something with an id by which it can be asked for again. No two things have the same one."
 interface Node {
   "The id, for ` + "`" + `node` + "`" + `."
   id: ID!
@@ -1338,7 +1339,13 @@ A thing that statements are about: an IRI or a blank node. An entity has no fixe
 the properties that you need by predicate.
 """
 type Entity implements Node {
-  "The id, for ` + "`" + `node` + "`" + `: its IRI."
+  """
+  The id, for ` + "`" + `node` + "`" + `: it names the entity and the view in which it is shown. In the present that is "urn:koine:entity:" and
+  the IRI; in any other view (` + "`" + `at` + "`" + `, also of the newest revision, a certainty, an age, a time, graphs, agents) there is a
+  token of the view in between. Views that show the same by the same conditions have the same token, however they are
+  written. An id has at most 16 KiB: in a view for which that is not enough, ` + "`" + `id` + "`" + ` is an error; an IRI for which it is not enough is
+  replaced by "#" and its hash, and ` + "`" + `node` + "`" + ` does not find it.
+  """
   id: ID!
   "The IRI, or \"_:label\" for a blank node."
   iri: IRI!
@@ -1469,7 +1476,11 @@ union Term = Entity | Literal
 
 "One statement of a graph: subject, predicate, object. It is backed by one or more assertions."
 type Statement implements Node {
-  "The id, for ` + "`" + `node` + "`" + `: the same wherever this subject, predicate, object and graph come together."
+  """
+  The id, for ` + "`" + `node` + "`" + `: it names the statement and the view in which it is shown, as ` + "`" + `Entity.id` + "`" + ` does. What is behind the last
+  colon is the same in every view, wherever this subject, predicate, object and graph come together. In a change it
+  is the id of the statement as of that commit, or the one before, asserted by those who changed it only.
+  """
   id: ID!
   "What the statement is about."
   subject: Entity!
@@ -1523,7 +1534,7 @@ type Assertion {
 
 "Names a statement: by its ` + "`" + `id` + "`" + `, or by what it says, as a patch does."
 input StatementRef {
-  "The id that an answer gave it. Nothing else is said then."
+  "The id that an answer gave it, in whatever view. Nothing else is said then."
   id: ID
   "What it is about."
   subject: SubjectInput
@@ -1537,8 +1548,8 @@ input StatementRef {
 
 "A statement in the form of a patch, ready to be sent in one."
 type StatementRecord {
-  "The statement's id, as ` + "`" + `Statement.id` + "`" + `."
-  id: ID!
+  "The statement's ` + "`" + `Statement.id` + "`" + ` in the present."
+  statementId: ID!
   "What it is about."
   subject: ResourceRecord!
   "What it says about it."
@@ -3141,7 +3152,7 @@ type ApplyPatchesPayload {
 }
 
 "An update that waits for review, or did."
-type Proposal {
+type Proposal implements Node {
   "Its id."
   id: ID!
   "Where it is."
@@ -3248,7 +3259,7 @@ type ProposalConnection {
 }
 
 "A conversation: messages in the one order in which they were published."
-type Channel {
+type Channel implements Node {
   "Its id."
   id: ID!
   "What sort of channel it is."
@@ -3446,7 +3457,7 @@ type ChannelConnection {
 }
 
 "What somebody published in a channel. It never changes."
-type Message {
+type Message implements Node {
   "Its id."
   id: ID!
   "The channel. Null when it is no longer there for you."
@@ -3832,14 +3843,14 @@ input RemoveChannelMemberInput {
 
 "A channel that was deleted."
 type DeletedChannel {
-  "Its id."
-  id: ID!
+  "The id that it had."
+  channelId: ID!
 }
 
 "A channel that you left, or that you will not join."
 type LeftChannel {
   "Its id."
-  id: ID!
+  channelId: ID!
   "The channel. Null when it is no longer there for you."
   channel: Channel
 }
@@ -3987,7 +3998,7 @@ type RemovedAgent {
 }
 
 "What channels may belong to: an intent, or a task within one."
-type Scope {
+type Scope implements Node {
   "Its id."
   id: ID!
   "Whether it is an intent or a task."
@@ -4351,7 +4362,7 @@ type SendSignalPayload {
 }
 
 "A piece of work that one agent asked of another. Only the two see it, and administrators."
-type Task {
+type Task implements Node {
   "Its id."
   id: ID!
   "What groups it with other tasks."
@@ -4472,7 +4483,7 @@ enum TaskRole {
 "Something that was said about a task."
 type TaskMessage {
   "The id that its author gave it. It need not be the only one with it."
-  id: String!
+  messageId: String!
   "As what its author speaks."
   role: TaskRole!
   "The agent that said it."
@@ -4553,9 +4564,11 @@ enum PartKind {
 }
 
 "Something that the handler of a task made."
-type Artifact {
-  "Its id, the only one within its task."
+type Artifact implements Node {
+  "The id, for ` + "`" + `node` + "`" + `: the IRI of ` + "`" + `entity` + "`" + `."
   id: ID!
+  "Its id within its task."
+  artifactId: ID!
   "The id of its task."
   taskId: ID!
   "What people call it."
@@ -4715,8 +4728,8 @@ input TaskFailureInput {
 
 "A task that was deleted."
 type DeletedTask {
-  "Its id."
-  id: ID!
+  "The id that it had."
+  taskId: ID!
 }
 
 "A shape: what is asked of the nodes that it is for."
@@ -4864,9 +4877,9 @@ type Me {
 }
 
 "What is known of an agent that has been here."
-type Agent {
+type Agent implements Node {
   "Its id."
-  id: String!
+  id: ID!
   "What people call it."
   name: String
   "The agent that answers for it."
@@ -4944,7 +4957,7 @@ enum AgentStatus {
 }
 
 "An API key, without its secret."
-type ApiKey {
+type ApiKey implements Node {
   "Its id: the part of the key between mode and secret."
   id: ID!
   "What it is for."
@@ -5049,9 +5062,11 @@ input UpdateAgentInput {
 }
 
 "An accepted update: who, when and why."
-type Commit {
-  "The commit's id."
+type Commit implements Node {
+  "The id, for ` + "`" + `node` + "`" + `: \"urn:koine:commit:\" and its number."
   id: ID!
+  "The id that updates answer with, on every protocol."
+  commitId: ID!
   "Its number."
   revision: Revision!
   "When it was made."
@@ -5222,6 +5237,8 @@ func (ec *executionContext) childFields_Artifact(ctx context.Context, field grap
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Artifact_id(ctx, field)
+	case "artifactId":
+		return ec.fieldContext_Artifact_artifactId(ctx, field)
 	case "taskId":
 		return ec.fieldContext_Artifact_taskId(ctx, field)
 	case "name":
@@ -5592,6 +5609,8 @@ func (ec *executionContext) childFields_Commit(ctx context.Context, field graphq
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Commit_id(ctx, field)
+	case "commitId":
+		return ec.fieldContext_Commit_commitId(ctx, field)
 	case "revision":
 		return ec.fieldContext_Commit_revision(ctx, field)
 	case "time":
@@ -5660,16 +5679,16 @@ func (ec *executionContext) childFields_DeleteGraphPayload(ctx context.Context, 
 
 func (ec *executionContext) childFields_DeletedChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_DeletedChannel_id(ctx, field)
+	case "channelId":
+		return ec.fieldContext_DeletedChannel_channelId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedChannel", field.Name)
 }
 
 func (ec *executionContext) childFields_DeletedTask(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_DeletedTask_id(ctx, field)
+	case "taskId":
+		return ec.fieldContext_DeletedTask_taskId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeletedTask", field.Name)
 }
@@ -5862,8 +5881,8 @@ func (ec *executionContext) childFields_Inbox(ctx context.Context, field graphql
 
 func (ec *executionContext) childFields_LeftChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_LeftChannel_id(ctx, field)
+	case "channelId":
+		return ec.fieldContext_LeftChannel_channelId(ctx, field)
 	case "channel":
 		return ec.fieldContext_LeftChannel_channel(ctx, field)
 	}
@@ -6666,8 +6685,8 @@ func (ec *executionContext) childFields_StatementReasons(ctx context.Context, fi
 
 func (ec *executionContext) childFields_StatementRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_StatementRecord_id(ctx, field)
+	case "statementId":
+		return ec.fieldContext_StatementRecord_statementId(ctx, field)
 	case "subject":
 		return ec.fieldContext_StatementRecord_subject(ctx, field)
 	case "predicate":
@@ -6812,8 +6831,8 @@ func (ec *executionContext) childFields_TaskFailure(ctx context.Context, field g
 
 func (ec *executionContext) childFields_TaskMessage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "id":
-		return ec.fieldContext_TaskMessage_id(ctx, field)
+	case "messageId":
+		return ec.fieldContext_TaskMessage_messageId(ctx, field)
 	case "role":
 		return ec.fieldContext_TaskMessage_role(ctx, field)
 	case "author":
@@ -9025,14 +9044,6 @@ func (ec *executionContext) field_Query_node_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["id"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "view",
-		func(ctx context.Context, v any) (*ViewInput, error) {
-			return ec.unmarshalOViewInput2ᚖkoineᚋgraphᚐViewInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["view"] = arg1
 	return args, nil
 }
 
@@ -10075,14 +10086,14 @@ func (ec *executionContext) _Agent_id(ctx context.Context, field graphql.Collect
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNID2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Agent_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Agent_name(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
@@ -11176,6 +11187,29 @@ func (ec *executionContext) _Artifact_id(ctx context.Context, field graphql.Coll
 	)
 }
 func (ec *executionContext) fieldContext_Artifact_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Artifact", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Artifact_artifactId(ctx context.Context, field graphql.CollectedField, obj *Artifact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Artifact_artifactId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ArtifactID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Artifact_artifactId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Artifact", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
@@ -14545,6 +14579,29 @@ func (ec *executionContext) fieldContext_Commit_id(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("Commit", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _Commit_commitId(ctx context.Context, field graphql.CollectedField, obj *Commit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Commit_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Commit_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Commit", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Commit_revision(ctx context.Context, field graphql.CollectedField, obj *Commit) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15078,16 +15135,16 @@ func (ec *executionContext) fieldContext_DeleteGraphPayload_position(_ context.C
 	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
-func (ec *executionContext) _DeletedChannel_id(ctx context.Context, field graphql.CollectedField, obj *DeletedChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _DeletedChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *DeletedChannel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletedChannel_id(ctx, field)
+			return ec.fieldContext_DeletedChannel_channelId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
+			return obj.ChannelID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -15097,20 +15154,20 @@ func (ec *executionContext) _DeletedChannel_id(ctx context.Context, field graphq
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DeletedChannel_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_DeletedChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeletedChannel", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _DeletedTask_id(ctx context.Context, field graphql.CollectedField, obj *DeletedTask) (ret graphql.Marshaler) {
+func (ec *executionContext) _DeletedTask_taskId(ctx context.Context, field graphql.CollectedField, obj *DeletedTask) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletedTask_id(ctx, field)
+			return ec.fieldContext_DeletedTask_taskId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
+			return obj.TaskID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -15120,7 +15177,7 @@ func (ec *executionContext) _DeletedTask_id(ctx context.Context, field graphql.C
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DeletedTask_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_DeletedTask_taskId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeletedTask", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
@@ -16990,16 +17047,16 @@ func (ec *executionContext) fieldContext_Inbox_hasNextPage(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Inbox", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _LeftChannel_id(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _LeftChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftChannel_id(ctx, field)
+			return ec.fieldContext_LeftChannel_channelId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
+			return obj.ChannelID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -17009,7 +17066,7 @@ func (ec *executionContext) _LeftChannel_id(ctx context.Context, field graphql.C
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_LeftChannel_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_LeftChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("LeftChannel", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
@@ -23622,7 +23679,7 @@ func (ec *executionContext) _Query_node(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Node(ctx, fc.Args["id"].(string), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().Node(ctx, fc.Args["id"].(string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v Node) graphql.Marshaler {
@@ -28198,16 +28255,16 @@ func (ec *executionContext) fieldContext_StatementReasons_moreHistory(_ context.
 	return graphql.NewScalarFieldContext("StatementReasons", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _StatementRecord_id(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementRecord_statementId(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementRecord_id(ctx, field)
+			return ec.fieldContext_StatementRecord_statementId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
+			return obj.StatementID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -28217,7 +28274,7 @@ func (ec *executionContext) _StatementRecord_id(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_StatementRecord_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_StatementRecord_statementId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("StatementRecord", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
@@ -30325,16 +30382,16 @@ func (ec *executionContext) fieldContext_TaskFailure_details(_ context.Context, 
 	return graphql.NewScalarFieldContext("TaskFailure", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _TaskMessage_id(ctx context.Context, field graphql.CollectedField, obj *TaskMessage) (ret graphql.Marshaler) {
+func (ec *executionContext) _TaskMessage_messageId(ctx context.Context, field graphql.CollectedField, obj *TaskMessage) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_TaskMessage_id(ctx, field)
+			return ec.fieldContext_TaskMessage_messageId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ID(), nil
+			return obj.MessageID(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -30344,7 +30401,7 @@ func (ec *executionContext) _TaskMessage_id(ctx context.Context, field graphql.C
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_TaskMessage_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_TaskMessage_messageId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("TaskMessage", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -37323,6 +37380,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
+	case *Task:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Task(ctx, sel, obj)
 	case Statement:
 		return ec._Statement(ctx, sel, &obj)
 	case *Statement:
@@ -37330,6 +37392,23 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Statement(ctx, sel, obj)
+	case *Scope:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Scope(ctx, sel, obj)
+	case Proposal:
+		return ec._Proposal(ctx, sel, &obj)
+	case *Proposal:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Proposal(ctx, sel, obj)
+	case *Message:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Message(ctx, sel, obj)
 	case Entity:
 		return ec._Entity(ctx, sel, &obj)
 	case *Entity:
@@ -37337,6 +37416,37 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Entity(ctx, sel, obj)
+	case Commit:
+		return ec._Commit(ctx, sel, &obj)
+	case *Commit:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Commit(ctx, sel, obj)
+	case *Channel:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Channel(ctx, sel, obj)
+	case *Artifact:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Artifact(ctx, sel, obj)
+	case APIKey:
+		return ec._ApiKey(ctx, sel, &obj)
+	case *APIKey:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ApiKey(ctx, sel, obj)
+	case Agent:
+		return ec._Agent(ctx, sel, &obj)
+	case *Agent:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Agent(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -37477,7 +37587,7 @@ func (ec *executionContext) _Term(ctx context.Context, sel ast.SelectionSet, obj
 
 // region    **************************** object.gotpl ****************************
 
-var agentImplementors = []string{"Agent"}
+var agentImplementors = []string{"Agent", "Node"}
 
 func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, obj *Agent) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, agentImplementors)
@@ -37653,7 +37763,7 @@ func (ec *executionContext) _AgentRegistration(ctx context.Context, sel ast.Sele
 	return out
 }
 
-var apiKeyImplementors = []string{"ApiKey"}
+var apiKeyImplementors = []string{"ApiKey", "Node"}
 
 func (ec *executionContext) _ApiKey(ctx context.Context, sel ast.SelectionSet, obj *APIKey) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, apiKeyImplementors)
@@ -37872,7 +37982,7 @@ func (ec *executionContext) _ApplyPatchesPayload(ctx context.Context, sel ast.Se
 	return out
 }
 
-var artifactImplementors = []string{"Artifact"}
+var artifactImplementors = []string{"Artifact", "Node"}
 
 func (ec *executionContext) _Artifact(ctx context.Context, sel ast.SelectionSet, obj *Artifact) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, artifactImplementors)
@@ -37886,6 +37996,11 @@ func (ec *executionContext) _Artifact(ctx context.Context, sel ast.SelectionSet,
 			out.Values[i] = graphql.MarshalString("Artifact")
 		case "id":
 			out.Values[i] = ec._Artifact_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "artifactId":
+			out.Values[i] = ec._Artifact_artifactId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -38591,7 +38706,7 @@ func (ec *executionContext) _ChangeEdge(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var channelImplementors = []string{"Channel"}
+var channelImplementors = []string{"Channel", "Node"}
 
 func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, obj *Channel) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, channelImplementors)
@@ -39588,7 +39703,7 @@ func (ec *executionContext) _ChannelTier(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
-var commitImplementors = []string{"Commit"}
+var commitImplementors = []string{"Commit", "Node"}
 
 func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, obj *Commit) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, commitImplementors)
@@ -39602,6 +39717,11 @@ func (ec *executionContext) _Commit(ctx context.Context, sel ast.SelectionSet, o
 			out.Values[i] = graphql.MarshalString("Commit")
 		case "id":
 			out.Values[i] = ec._Commit_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._Commit_commitId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -39847,8 +39967,8 @@ func (ec *executionContext) _DeletedChannel(ctx context.Context, sel ast.Selecti
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("DeletedChannel")
-		case "id":
-			out.Values[i] = ec._DeletedChannel_id(ctx, field, obj)
+		case "channelId":
+			out.Values[i] = ec._DeletedChannel_channelId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -39885,8 +40005,8 @@ func (ec *executionContext) _DeletedTask(ctx context.Context, sel ast.SelectionS
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("DeletedTask")
-		case "id":
-			out.Values[i] = ec._DeletedTask_id(ctx, field, obj)
+		case "taskId":
+			out.Values[i] = ec._DeletedTask_taskId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -40761,8 +40881,8 @@ func (ec *executionContext) _LeftChannel(ctx context.Context, sel ast.SelectionS
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("LeftChannel")
-		case "id":
-			out.Values[i] = ec._LeftChannel_id(ctx, field, obj)
+		case "channelId":
+			out.Values[i] = ec._LeftChannel_channelId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41271,7 +41391,7 @@ func (ec *executionContext) _Me(ctx context.Context, sel ast.SelectionSet, obj *
 	return out
 }
 
-var messageImplementors = []string{"Message"}
+var messageImplementors = []string{"Message", "Node"}
 
 func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, obj *Message) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, messageImplementors)
@@ -42969,7 +43089,7 @@ func (ec *executionContext) _PreviousRecord(ctx context.Context, sel ast.Selecti
 	return out
 }
 
-var proposalImplementors = []string{"Proposal"}
+var proposalImplementors = []string{"Proposal", "Node"}
 
 func (ec *executionContext) _Proposal(ctx context.Context, sel ast.SelectionSet, obj *Proposal) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, proposalImplementors)
@@ -44626,7 +44746,7 @@ func (ec *executionContext) _RevertCommitPayload(ctx context.Context, sel ast.Se
 	return out
 }
 
-var scopeImplementors = []string{"Scope"}
+var scopeImplementors = []string{"Scope", "Node"}
 
 func (ec *executionContext) _Scope(ctx context.Context, sel ast.SelectionSet, obj *Scope) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, scopeImplementors)
@@ -45784,8 +45904,8 @@ func (ec *executionContext) _StatementRecord(ctx context.Context, sel ast.Select
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("StatementRecord")
-		case "id":
-			out.Values[i] = ec._StatementRecord_id(ctx, field, obj)
+		case "statementId":
+			out.Values[i] = ec._StatementRecord_statementId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -46039,7 +46159,7 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	}
 }
 
-var taskImplementors = []string{"Task"}
+var taskImplementors = []string{"Task", "Node"}
 
 func (ec *executionContext) _Task(ctx context.Context, sel ast.SelectionSet, obj *Task) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, taskImplementors)
@@ -46774,8 +46894,8 @@ func (ec *executionContext) _TaskMessage(ctx context.Context, sel ast.SelectionS
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("TaskMessage")
-		case "id":
-			out.Values[i] = ec._TaskMessage_id(ctx, field, obj)
+		case "messageId":
+			out.Values[i] = ec._TaskMessage_messageId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

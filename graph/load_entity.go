@@ -15,10 +15,33 @@ type loader struct {
 	run      *run
 	snapshot *kg.Snapshot
 	engine   *Engine
+	view     kg.View  // as it was asked for: At is 0 where no revision was named
+	made     *nodeIDs // in that view; nil until an id is shown
 }
 
-func newLoader(ctx context.Context, r *run, s *kg.Snapshot) *loader {
-	return &loader{ctx: ctx, run: r, snapshot: s, engine: r.engine}
+func newLoader(ctx context.Context, r *run, s *kg.Snapshot, view kg.View) *loader {
+	return &loader{ctx: ctx, run: r, snapshot: s, engine: r.engine, view: view}
+}
+
+// ids makes the ids of what the loader reads, nil where none is shown.
+func (l *loader) ids(shown bool) (ids *nodeIDs, err error) {
+	if shown && l.made == nil {
+		l.made, err = l.idsIn(l.view)
+	}
+	if !shown {
+		return nil, err
+	}
+	return l.made, err
+}
+
+// idsIn makes the ids of a view with the loader's evaluation time.
+func (l *loader) idsIn(view kg.View) (*nodeIDs, error) {
+	now := view.Now
+	if l.snapshot != nil {
+		now = l.snapshot.View().Now
+	}
+	c := canonicalView(view, now)
+	return c.ids()
 }
 
 // entityRef names an entity to load: by its id, with its name where that is
@@ -39,7 +62,11 @@ func (l *loader) ref(t kg.Term) (entityRef, error) {
 func (l *loader) entities(plan *entityPlan, refs []entityRef) ([]*entityNode, error) {
 	out := make([]*entityNode, len(refs))
 	nodes := make([]entityNode, 0, len(refs))
-	batch := &entityBatch{}
+	ids, err := l.ids(plan.ids)
+	if err != nil {
+		return nil, err
+	}
+	batch := &entityBatch{ids: ids}
 	order := indexOrder(refs)
 	for k := range refs {
 		i, before := k, k-1
@@ -110,6 +137,9 @@ func (l *loader) fill(plan *entityPlan, nodes []entityNode, batch *entityBatch) 
 			}
 		}
 		size := len(batch.arena) - before
+		if plan.ids {
+			size += batch.ids.entityIDBytes()
+		}
 		if i == 0 { // a guess: the others are like it
 			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
 		}

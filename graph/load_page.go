@@ -88,7 +88,7 @@ func (l *loader) reopen(c *connection, bound cursorBound, keyBytes int) (*loader
 	if err != nil {
 		return l, nil, err
 	}
-	return newLoader(l.ctx, l.run, s), at.key, nil
+	return newLoader(l.ctx, l.run, s, l.view), at.key, nil
 }
 
 // resume finds the snapshot and the place that the cursor of a connection of

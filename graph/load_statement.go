@@ -4,6 +4,10 @@ import "koine/kg"
 
 // statements loads what the plan asks of each row.
 func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
+	ids, err := l.ids(plan.ids)
+	if err != nil {
+		return nil, err
+	}
 	nodes := make([]statementNode, len(rows))
 	f := fact{snapshot: l.snapshot}
 	for i, row := range rows {
@@ -15,7 +19,7 @@ func (l *loader) statements(plan *statementPlan, rows []kg.Row) ([]statementNode
 		if err := l.run.charge(size); err != nil {
 			return nil, err
 		}
-		nodes[i] = statementNode{plan: plan, statement: kg.Statement{Quad: f.quad, Assertions: f.assertions}}
+		nodes[i] = statementNode{plan: plan, ids: ids, statement: kg.Statement{Quad: f.quad, Assertions: f.assertions}}
 	}
 	return nodes, l.link(plan, nodes, rows)
 }

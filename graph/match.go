@@ -213,7 +213,7 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, after = newLoader(l.ctx, l.run, s), at.key
+		l, after = newLoader(l.ctx, l.run, s, l.view), at.key
 	}
 	if len(after) == 0 {
 		after = nil

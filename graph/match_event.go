@@ -146,7 +146,7 @@ func (c *matchEvent) parts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]live
 // count of the rows must not miss any: what cannot be told is CodeResync.
 func (c *matchEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if e.Snapshot {
-		l := newLoader(t.ctx, t.run, t.stream.Snapshot())
+		l := newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view)
 		return c.event(l, nil, livematch.Difference{Added: c.standing}, e)
 	}
 	b, err := c.changed(t, e)
@@ -180,6 +180,7 @@ func (c *matchEvent) changed(t *telling, e *operation.Event) ([]byte, error) {
 		if before, err = t.loaderAt(r); err != nil {
 			return nil, err
 		}
+		before.view.At = r // what they show may be otherwise by now
 		was = before.snapshot
 	}
 	rows, err := c.match.Difference(t.ctx, was, after.snapshot, commitOf(e))

@@ -38,6 +38,9 @@ func messageIfAny(ctx context.Context, id channels.MessageID) (*Message, error) 
 	return unlessGone(readMessage(ctx, string(id)))
 }
 
+// IsNode tells that Query.node finds it.
+func (*Message) IsNode() {}
+
 // ID of the message.
 func (m *Message) ID() string { return string(m.of.ID) }
 

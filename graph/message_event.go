@@ -69,7 +69,7 @@ func (c *messageEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 func (t *telling) message(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
 	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
 	event := &MessagePublished{Message: &Message{of: m}, Sequence: m.Sequence, Position: &position}
-	return newLoader(t.ctx, t.run, nil).inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._MessagePublished(ctx, plan.set, event)
 	})
 }

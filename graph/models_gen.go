@@ -31,7 +31,7 @@ type MessageEvent interface {
 	IsMessageEvent()
 }
 
-// Something with an id by which it can be asked for again.
+// Something with an id by which it can be asked for again. No two things have the same one.
 type Node interface {
 	IsNode()
 }
@@ -100,6 +100,8 @@ type Agent struct {
 	Registration *AgentRegistration `json:"registration"`
 }
 
+func (Agent) IsNode() {}
+
 // What an agent says of itself. Nothing in it gives it rights.
 type AgentRegistration struct {
 	// What it is for.
@@ -157,6 +159,8 @@ type APIKey struct {
 	// The id of the key that took its place in a rotation.
 	ReplacedBy *string `json:"replacedBy"`
 }
+
+func (APIKey) IsNode() {}
 
 // A key that was made.
 type APIKeyPayload struct {
@@ -537,8 +541,10 @@ type CloseChannelInput struct {
 
 // An accepted update: who, when and why.
 type Commit struct {
-	// The commit's id.
+	// The id, for `node`: "urn:koine:commit:" and its number.
 	ID string `json:"id"`
+	// The id that updates answer with, on every protocol.
+	CommitID string `json:"commitId"`
 	// Its number.
 	Revision kg.Revision `json:"revision"`
 	// When it was made.
@@ -556,6 +562,8 @@ type Commit struct {
 	// The message that it came with.
 	MessageID *string `json:"messageId"`
 }
+
+func (Commit) IsNode() {}
 
 // Statements that cannot all hold.
 type Contradiction struct {
@@ -714,14 +722,14 @@ type DeleteGraphPayload struct {
 
 // A channel that was deleted.
 type DeletedChannel struct {
-	// Its id.
-	ID string `json:"id"`
+	// The id that it had.
+	ChannelID string `json:"channelId"`
 }
 
 // A task that was deleted.
 type DeletedTask struct {
-	// Its id.
-	ID string `json:"id"`
+	// The id that it had.
+	TaskID string `json:"taskId"`
 }
 
 // A page of the differences between two moments.
@@ -759,7 +767,11 @@ type EndScopeInput struct {
 // A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; ask for
 // the properties that you need by predicate.
 type Entity struct {
-	// The id, for `node`: its IRI.
+	// The id, for `node`: it names the entity and the view in which it is shown. In the present that is "urn:koine:entity:" and
+	// the IRI; in any other view (`at`, also of the newest revision, a certainty, an age, a time, graphs, agents) there is a
+	// token of the view in between. Views that show the same by the same conditions have the same token, however they are
+	// written. An id has at most 16 KiB: in a view for which that is not enough, `id` is an error; an IRI for which it is not enough is
+	// replaced by "#" and its hash, and `node` does not find it.
 	ID string `json:"id"`
 	// The IRI, or "_:label" for a blank node.
 	Iri kg.Term `json:"iri"`
@@ -1093,7 +1105,7 @@ type JoinChannelInput struct {
 // A channel that you left, or that you will not join.
 type LeftChannel struct {
 	// Its id.
-	ID string `json:"id"`
+	ChannelID string `json:"channelId"`
 	// The channel. Null when it is no longer there for you.
 	Channel *Channel `json:"channel"`
 }
@@ -1578,6 +1590,8 @@ type Proposal struct {
 	// The commit that last changed it.
 	Revision kg.Revision `json:"revision"`
 }
+
+func (Proposal) IsNode() {}
 
 // A proposal changed, or stood in the snapshot.
 type ProposalChange struct {
@@ -2082,7 +2096,9 @@ type Shape struct {
 
 // One statement of a graph: subject, predicate, object. It is backed by one or more assertions.
 type Statement struct {
-	// The id, for `node`: the same wherever this subject, predicate, object and graph come together.
+	// The id, for `node`: it names the statement and the view in which it is shown, as `Entity.id` does. What is behind the last
+	// colon is the same in every view, wherever this subject, predicate, object and graph come together. In a change it
+	// is the id of the statement as of that commit, or the one before, asserted by those who changed it only.
 	ID string `json:"id"`
 	// What the statement is about.
 	Subject *Entity `json:"subject"`
@@ -2261,8 +2277,8 @@ type StatementReasons struct {
 
 // A statement in the form of a patch, ready to be sent in one.
 type StatementRecord struct {
-	// The statement's id, as `Statement.id`.
-	ID string `json:"id"`
+	// The statement's `Statement.id` in the present.
+	StatementID string `json:"statementId"`
 	// What it is about.
 	Subject *ResourceRecord `json:"subject"`
 	// What it says about it.
@@ -2275,7 +2291,7 @@ type StatementRecord struct {
 
 // Names a statement: by its `id`, or by what it says, as a patch does.
 type StatementRef struct {
-	// The id that an answer gave it. Nothing else is said then.
+	// The id that an answer gave it, in whatever view. Nothing else is said then.
 	ID *string `json:"id"`
 	// What it is about.
 	Subject *SubjectInput `json:"subject"`

@@ -9,17 +9,70 @@ import (
 	"koine/kg"
 )
 
-// statementIDPrefix begins the id of a statement, for Query.node. Behind it
-// stand, in base64, subject, predicate and graph, each with its length, and a
+// The ids of entities and statements name what is shown and the view in which it
+// is shown, so that a client that keeps objects by id does not take the past for
+// the present:
+//
+//	urn:koine:entity:IRI            the entity in the present
+//	urn:koine:entity@VIEW:IRI       the entity in another view (see idView)
+//	urn:koine:statement:KEY         likewise for statements
+//	urn:koine:statement@VIEW:KEY
+//
+// KEY is, in base64, subject, predicate and graph, each with its length, and a
 // hash of the object: an object may be long, and the others lead to it.
-const statementIDPrefix = "urn:koine:statement:"
+const (
+	entityIDPrefix    = "urn:koine:entity"
+	statementIDPrefix = "urn:koine:statement"
+	commitIDPrefix    = "urn:koine:commit:"
+)
+
+// MaxNodeIDBytes bounds the ids that are given and taken.
+const MaxNodeIDBytes = 16 << 10
 
 const objectHashBytes = 16
 
-// maxNodeIDBytes bounds the ids that are looked at.
-const maxNodeIDBytes = 16 << 10
+// A name that would make an id too long is replaced by hashMark, which begins
+// neither an IRI nor a key, and its hash.
+const (
+	hashMark        = "#"
+	hashedNameBytes = len(hashMark) + (sha256.Size*8+5)/6
+)
 
-func statementIDOf(q kg.Quad) string {
+func hashedName(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hashMark + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// nodeIDs makes the ids of entities and statements in one view. token is what
+// stands between the prefix and the name: ":" in the present, else "@VIEW:".
+type nodeIDs struct{ token string }
+
+var presentIDs = &nodeIDs{token: ":"}
+
+// entityIDBytes is about how long an entity's id is without its name.
+func (ids *nodeIDs) entityIDBytes() int { return len(entityIDPrefix) + len(ids.token) }
+
+// appendEntity writes the id of an entity as a JSON string.
+func (ids *nodeIDs) appendEntity(b []byte, t kg.Term) []byte {
+	if len(entityIDPrefix)+len(ids.token)+len("_:")+len(t.Value()) > MaxNodeIDBytes {
+		return appendString(b, entityIDPrefix+ids.token+hashedName(t.Name()))
+	}
+	b = append(append(append(b, '"'), entityIDPrefix...), ids.token...)
+	quote := len(b)
+	b = appendName(b, t)
+	return append(b[:quote], b[quote+1:]...)
+}
+
+// statement is the id of a statement.
+func (ids *nodeIDs) statement(q kg.Quad) string {
+	key := keyOfStatement(q)
+	if len(statementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
+		key = hashedName(key)
+	}
+	return statementIDPrefix + ids.token + key
+}
+
+func keyOfStatement(q kg.Quad) string {
 	var b []byte
 	for _, t := range []kg.Term{q.Subject, q.Predicate, q.Graph} {
 		name := t.Name()
@@ -27,7 +80,7 @@ func statementIDOf(q kg.Quad) string {
 		b = append(b, name...)
 	}
 	h := objectHash(q.Object)
-	return statementIDPrefix + base64.RawURLEncoding.EncodeToString(append(b, h[:]...))
+	return base64.RawURLEncoding.EncodeToString(append(b, h[:]...))
 }
 
 func objectHash(t kg.Term) (h [objectHashBytes]byte) {
@@ -36,14 +89,38 @@ func objectHash(t kg.Term) (h [objectHashBytes]byte) {
 	return h
 }
 
-// parseStatementID gives the pattern and the object's hash that an id holds;
-// false when it is none.
-func parseStatementID(id string) (p kg.Pattern, object [objectHashBytes]byte, ok bool) {
-	rest, ok := strings.CutPrefix(id, statementIDPrefix)
-	if !ok || len(id) > maxNodeIDBytes {
-		return p, object, false
+// parseNodeID takes the id of an entity or a statement apart. ours is false for
+// an id without the prefix; view is nil in the present.
+func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, err error) {
+	rest, found := strings.CutPrefix(id, prefix)
+	if !found || rest == "" || rest[0] != ':' && rest[0] != '@' {
+		return nil, "", false, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(rest)
+	if rest[0] == '@' {
+		text, name, found := strings.Cut(rest[1:], ":")
+		if !found {
+			return nil, "", true, kg.Errorf(kg.CodeInvalid, "the id has no name behind its view").At("id")
+		}
+		view, err = parseViewToken(text)
+		return view, unhashed(name, &err), true, err
+	}
+	return nil, unhashed(rest[1:], &err), true, err
+}
+
+// unhashed is the name; one that was replaced by its hash is an error.
+func unhashed(name string, err *error) string {
+	if strings.HasPrefix(name, hashMark) && *err == nil {
+		e := kg.Errorf(kg.CodeInvalid, "the id holds only the hash of a long name, by which nothing is found")
+		e.Hint = "Ask by the name itself: entity(iri:) or statements(where:)."
+		*err = e.At("id")
+	}
+	return name
+}
+
+// parseStatementKey gives the pattern and the object's hash that a key holds;
+// false when it is none.
+func parseStatementKey(key string) (p kg.Pattern, object [objectHashBytes]byte, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(key)
 	if err != nil {
 		return p, object, false
 	}
@@ -69,9 +146,9 @@ func parseStatementID(id string) (p kg.Pattern, object [objectHashBytes]byte, ok
 	return p, object, errs == [3]error{}
 }
 
-// findStatement looks for the statement of an id.
-func findStatement(s *kg.Snapshot, id string) (row kg.Row, found bool, err error) {
-	pattern, object, ok := parseStatementID(id)
+// findStatement looks for the statement of a key.
+func findStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err error) {
+	pattern, object, ok := parseStatementKey(key)
 	if !ok {
 		return row, false, nil
 	}

@@ -22,12 +22,20 @@ func (r *run) asOfNow(opCtx *graphql.OperationContext) error {
 	}
 	for _, f := range graphql.CollectFields(opCtx, opCtx.Operation.SelectionSet, queryImplementors) {
 		if nowFields[f.Name] {
-			e := kg.Errorf(kg.CodeInvalid, "%s tells how things are now: it cannot be read in a view of revision %d", f.Name, r.request.View.At).At("view.at")
-			e.Hint = "Leave the revision out, or read the channel and its messages as entities: entity, statements and match take a view."
-			return e
+			return r.notAsOf(f.Name)
 		}
 	}
 	return nil
+}
+
+// notAsOf refuses what tells how things are now in a request whose view is of a revision.
+func (r *run) notAsOf(field string) error {
+	if r.request.View.At == 0 {
+		return nil
+	}
+	e := kg.Errorf(kg.CodeInvalid, "%s tells how things are now: it cannot be read in a view of revision %d", field, r.request.View.At).At("view.at")
+	e.Hint = "Leave the revision out, or read the channel and its messages as entities: entity, statements and match take a view."
+	return e
 }
 
 // metered makes what channels read for a query with a budget count against it.

@@ -54,7 +54,7 @@ var asked = []struct{ operation, told string }{
 	{`{ changes(where: {subject: {eq: "urn:koine:message:{message}"}}, view: {allGraphs: true}) { nodes { op } } }`, `"nodes":[]`},
 
 	{`mutation { updateChannel(input: {channelId: "{channel}", expectedVersion: 1, name: "x"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { deleteChannel(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { deleteChannel(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { addChannelMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { removeChannelMember(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { removeChannelMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
@@ -71,11 +71,11 @@ var asked = []struct{ operation, told string }{
 	{`mutation { acknowledgeMessages(input: {channelId: "{agora}", messageIds: ["{message}"]}) { id } }`, "INVALID"},
 	{`mutation { closeChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { joinChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { leaveChannel(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { leaveChannel(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { inviteMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { withdrawInvitation(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { acceptInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { declineInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { declineInvitation(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
@@ -100,7 +100,7 @@ var asked = []struct{ operation, told string }{
 	{`mutation { sendMessage(input: {taskId: "{task}", parts: [{text: "x"}]}) { replayed } }`, "TASK_NOT_FOUND"},
 	{`mutation { reportTask(input: {taskId: "{task}", state: WORKING}) { id } }`, "TASK_NOT_FOUND"},
 	{`mutation { cancelTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
-	{`mutation { deleteTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
+	{`mutation { deleteTask(taskId: "{task}") { taskId } }`, "TASK_NOT_FOUND"},
 	{`subscription { taskChanged(id: "{task}") { __typename } }`, "TASK_NOT_FOUND"},
 	{`subscription { taskChanged(id: "{task}", after: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
 
@@ -146,7 +146,7 @@ func newOutsiders(t *testing.T) *outsiders {
 	for i := range o.secrets {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, deleted)
+	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, deleted)
 	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { bars { agent } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -36,7 +35,7 @@ func (r reading) loader() (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLoader(r.ctx, r.run, s), nil
+	return newLoader(r.ctx, r.run, s, r.view), nil
 }
 
 // answer leaves what write writes as the field's answer.
@@ -116,42 +115,6 @@ func (l *loader) shows(ref entityRef) (bool, error) {
 	return there, err
 }
 
-// readNode answers Query.node.
-func readNode(ctx context.Context, id string, view *ViewInput) error {
-	r, err := read(ctx, view)
-	if err != nil {
-		return err
-	}
-	entity, err := r.entity(r.field.Selections)
-	if err != nil {
-		return err
-	}
-	statement, err := r.statement(r.field.Selections)
-	if err != nil {
-		return err
-	}
-	l, err := r.loader()
-	if err != nil {
-		return err
-	}
-	if !strings.HasPrefix(id, statementIDPrefix) {
-		t, err := kg.ParseIRI(id)
-		if err != nil {
-			return nil // an id that was never given out names nothing
-		}
-		return r.answerEntity(l, entity, t)
-	}
-	row, found, err := findStatement(l.snapshot, id)
-	if err != nil || !found {
-		return err
-	}
-	nodes, err := l.statements(statement, []kg.Row{row})
-	if err != nil {
-		return err
-	}
-	return r.answer(nodes[0].write)
-}
-
 // readEntities answers Query.entities.
 func readEntities(ctx context.Context, view *ViewInput) error {
 	return readPage(ctx, view, (*planner).entityConnection, (*loader).entityPage)
@@ -191,7 +154,7 @@ func readPage(
 // be left unread, and would make the answer's revision look newer.
 func (r reading) pageLoader(c *connection) (*loader, error) {
 	if c.after != nil {
-		return newLoader(r.ctx, r.run, nil), nil
+		return newLoader(r.ctx, r.run, nil, r.view), nil
 	}
 	return r.loader()
 }

@@ -10,7 +10,7 @@ import (
 // recordOf is a statement in the form of a patch.
 func recordOf(q kg.Quad) *StatementRecord {
 	r := &StatementRecord{
-		ID: statementIDOf(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
+		StatementID: presentIDs.statement(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
 		Object: objectRecordOf(q.Object),
 	}
 	if q.Graph != kg.DefaultGraph {
@@ -63,7 +63,7 @@ func (r *run) commitOf(c *kg.Commit) *Commit {
 		return nil
 	}
 	return &Commit{
-		ID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
+		ID: commitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
 		Justification: textOrNil(c.Justification), TaskID: textOrNil(c.TaskID), SessionID: textOrNil(c.SessionID), MessageID: textOrNil(c.MessageID),
 	}
 }
@@ -91,7 +91,11 @@ func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, 
 		if ref.Subject != nil || ref.Predicate != nil || ref.Object != nil || ref.Graph != nil {
 			return st, false, kg.Errorf(kg.CodeInvalid, "a statement is named by its id or by what it says, not by both")
 		}
-		row, found, err := findStatement(s, *ref.ID)
+		_, key, ours, err := parseNodeID(*ref.ID, statementIDPrefix)
+		if !ours || err != nil {
+			return st, false, err
+		}
+		row, found, err := findStatement(s, key)
 		if !found || err != nil {
 			return st, false, err
 		}

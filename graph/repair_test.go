@@ -184,7 +184,7 @@ func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
 }
 
 const contradictionsQuery = `query ($first: Int, $after: Cursor, $view: ViewInput) { c: contradictions(first: $first, after: $after, view: $view) { hasNextPage endCursor complete
-	nodes { kind reason about { id value } property statementCount statements { statement { id subject { id } object { id value } } assertions { source } } } } }`
+	nodes { kind reason about { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source } } } } }`
 
 type found struct {
 	C struct {
@@ -199,9 +199,9 @@ type found struct {
 			StatementCount int
 			Statements     []struct {
 				Statement struct {
-					ID      string
-					Subject struct{ ID string }
-					Object  struct {
+					StatementID string
+					Subject     struct{ ID string }
+					Object      struct {
 						ID    string
 						Value any
 					}
@@ -354,7 +354,9 @@ func TestContradictions(t *testing.T) {
 			}
 			return string(r.Data)
 		}
-		ref := func(i int) string { return fmt.Sprintf(`{"id": %q}`, all.C.Nodes[1].Statements[i].Statement.ID) }
+		ref := func(i int) string {
+			return fmt.Sprintf(`{"id": %q}`, all.C.Nodes[1].Statements[i].Statement.StatementID)
+		}
 		const done = `{"resolveContradiction":{"success":true,"statementsAffected":1,"verificationStatus":"Verified"}}`
 		for _, row := range []struct{ name, keep, drop, more, want string }{
 			{"nothing to drop", ref(0), "", "", "INVALID input.drop"},

@@ -53,7 +53,7 @@ func leftChannel(id string, c *Channel, err error) (*LeftChannel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LeftChannel{ID: id, Channel: c}, nil
+	return &LeftChannel{ChannelID: id, Channel: c}, nil
 }
 
 func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {

@@ -103,13 +103,13 @@ func TestJoinAndLeave(t *testing.T) {
 	c.want("as an owner", c.refused("cy", join, id, `, role: OWNER`), "INVALID input.role")
 	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}`)
 	c.want("a full one", c.refused("dee", join, id, ""), "LIMIT_EXCEEDED input.principalId")
-	leave := `mutation { leaveChannel(channelId: "%s") { id channel { name messageCount members { agent } } } }`
-	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"id":"`+id+`","channel":{"name":"r","messageCount":0,"members":[]}}}`)
+	leave := `mutation { leaveChannel(channelId: "%s") { channelId channel { name messageCount members { agent } } } }`
+	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"channelId":"`+id+`","channel":{"name":"r","messageCount":0,"members":[]}}}`)
 	c.want("left again", c.refused("bob", leave, id), "PERMISSION_DENIED")
 	c.want("the last owner", c.refused("ann", leave, id), "LAST_OWNER principalId")
 
 	private := c.lab("PRIVATE")
-	c.want("left for good", c.told("bob", leave, private), `{"leaveChannel":{"id":"`+private+`","channel":null}}`)
+	c.want("left for good", c.told("bob", leave, private), `{"leaveChannel":{"channelId":"`+private+`","channel":null}}`)
 	c.likeAbsent("bob", "CHANNEL_NOT_FOUND", leave, private)
 	c.likeAbsent("eve", "CHANNEL_NOT_FOUND", strings.ReplaceAll(join, " %s}", "}"), private)
 	public := c.lab("PUBLIC")
@@ -131,7 +131,7 @@ func TestInvitations(t *testing.T) {
 	c.want("not read yet", c.refused("cy", `{ channel(id: "%s") { messages { nodes { id } } } }`, id), "PERMISSION_DENIED")
 	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { bars { agent } } }`, id), `{"channel":{"bars":null}}`)
 	c.want("accepted", c.told("cy", `mutation { acceptInvitation(channelId: "%s") { members { agent } invitations { agent } } }`, id), `{"acceptInvitation":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}`)
-	c.want("declined", c.told("dee", `mutation { declineInvitation(channelId: "%s") { id channel { id } } }`, id), `{"declineInvitation":{"id":"`+id+`","channel":null}}`)
+	c.want("declined", c.told("dee", `mutation { declineInvitation(channelId: "%s") { channelId channel { id } } }`, id), `{"declineInvitation":{"channelId":"`+id+`","channel":null}}`)
 	c.told("ann", invite, id, "dee")
 	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", principalId: "dee"}) { invitations { agent } } }`
 	c.want("withdrawn by a member", c.refused("bob", withdraw, id), "PERMISSION_DENIED")
@@ -139,10 +139,10 @@ func TestInvitations(t *testing.T) {
 	c.want("withdrawn again", c.refused("ann", withdraw, id), "NOT_FOUND input.principalId")
 	public := c.lab("PUBLIC")
 	c.want("accepted without one", c.refused("eve", `mutation { acceptInvitation(channelId: "%s") { id } }`, public), "NOT_FOUND principalId")
-	c.want("declined without one", c.refused("eve", `mutation { declineInvitation(channelId: "%s") { id } }`, public), "NOT_FOUND principalId")
+	c.want("declined without one", c.refused("eve", `mutation { declineInvitation(channelId: "%s") { channelId } }`, public), "NOT_FOUND principalId")
 	for _, query := range []string{
 		`mutation { inviteMember(input: {channelId: "%s", principalId: "x"}) { id } }`, withdraw,
-		`mutation { acceptInvitation(channelId: "%s") { id } }`, `mutation { declineInvitation(channelId: "%s") { id } }`,
+		`mutation { acceptInvitation(channelId: "%s") { id } }`, `mutation { declineInvitation(channelId: "%s") { channelId } }`,
 	} {
 		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", query, id)
 	}

@@ -258,8 +258,8 @@ func (r *mutationResolver) DeleteTask(ctx context.Context, taskID string) (*Dele
 }
 
 // Node is the resolver for the node field.
-func (r *queryResolver) Node(ctx context.Context, id string, view *ViewInput) (Node, error) {
-	return nil, readNode(ctx, id, view)
+func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
+	return readNode(ctx, id)
 }
 
 // Entity is the resolver for the entity field.

@@ -54,6 +54,9 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l chann
 	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
 }
 
+// IsNode tells that Query.node finds it.
+func (*Scope) IsNode() {}
+
 // ID of the scope.
 func (s *Scope) ID() string { return string(s.of.ID) }
 

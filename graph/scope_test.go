@@ -232,7 +232,7 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 	message := c.say("bob", id, "hello", "")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { id } }`, id)
+	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
 	query := `{ audit(channelId: "%s") { nodes { kind actor channels { action channelId eventId member } } } }`
 	entry := func(kind, actor, action, event, member string) string {
 		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channels":[{"action":"%s","channelId":"%s","eventId":%s,"member":%s}]}`, kind, actor, action, id, event, member)

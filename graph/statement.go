@@ -14,6 +14,7 @@ type statementPlan struct {
 	fields     []statementField
 	terms      uint8 // the have… of the fact that the fields need
 	assertions bool
+	ids        bool // some field shows the id
 }
 
 type statementKind uint8
@@ -62,7 +63,7 @@ func (p *planner) statementField(plan *statementPlan, f graphql.CollectedField, 
 	switch f.Name {
 	case "__typename":
 	case "id":
-		field.kind = statementID
+		field.kind, plan.ids = statementID, true
 		plan.terms |= haveSubject | havePredicate | haveObject | haveGraph
 	case "subject":
 		field.kind = statementSubject
@@ -128,6 +129,7 @@ func (p *planner) statementBehind(f graphql.CollectedField, field *statementFiel
 type statementNode struct {
 	plan      *statementPlan
 	statement kg.Statement
+	ids       *nodeIDs       // nil where no field shows an id
 	links     []*entityNode  // for each of the plan's fields: its entity, if it has one
 	texts     map[int][]byte // of the plan's fields of which there is one
 }
@@ -145,7 +147,7 @@ func (n *statementNode) write(b []byte) []byte {
 		case statementTypename:
 			b = append(b, `"Statement"`...)
 		case statementID:
-			b = appendString(b, statementIDOf(s.Quad))
+			b = appendString(b, n.ids.statement(s.Quad))
 		case statementSubject:
 			b = n.links[i].write(b)
 		case statementPredicate:

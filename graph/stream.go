@@ -173,9 +173,9 @@ func (t *telling) write(e *operation.Event) ([]byte, error) {
 func (t *telling) loader(e *operation.Event, reads bool) (*loader, error) {
 	switch {
 	case !reads:
-		return newLoader(t.ctx, t.run, nil), nil
+		return newLoader(t.ctx, t.run, nil, t.stream.view), nil
 	case e.Snapshot:
-		return newLoader(t.ctx, t.run, t.stream.Snapshot()), nil
+		return newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view), nil
 	}
 	return t.loaderAt(e.Position.Revision)
 }
@@ -188,5 +188,5 @@ func (t *telling) loaderAt(r kg.Revision) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLoader(t.ctx, t.run, snapshot), nil
+	return newLoader(t.ctx, t.run, snapshot, t.stream.view), nil
 }

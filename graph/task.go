@@ -71,6 +71,9 @@ func sizeOfParts(parts []tasks.Part) (n int) {
 	return n
 }
 
+// IsNode tells that Query.node finds it.
+func (*Task) IsNode() {}
+
 // ID of the task.
 func (t *Task) ID() string { return string(t.of.ID) }
 
@@ -165,8 +168,8 @@ func shownMessage(m *tasks.Message) *TaskMessage {
 	return &TaskMessage{m}
 }
 
-// ID is of who sent it.
-func (m *TaskMessage) ID() string { return m.of.ID }
+// MessageID is of who sent it.
+func (m *TaskMessage) MessageID() string { return m.of.ID }
 
 // Role is as what its author speaks.
 func (m *TaskMessage) Role() TaskRole { return TaskRole(m.of.Role) }

@@ -74,7 +74,7 @@ func (c *taskEvent) write(t *telling, e *operation.Event) ([]byte, error) {
 	if change.Kind() == TaskChangeKindTask {
 		change.task = c.source.stream.Task
 	}
-	return newLoader(t.ctx, t.run, nil).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
+	return newLoader(t.ctx, t.run, nil, t.stream.view).inside(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._TaskChange(ctx, c.plan.set, change)
 	})
 }

@@ -84,7 +84,7 @@ func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 		return nil, renamed(err, map[string]string{"id": "taskId"})
 	}
 	r.wroteUpTo(r.engine.deps.Store.Head())
-	return &DeletedTask{ID: id}, nil
+	return &DeletedTask{TaskID: id}, nil
 }
 
 // changedTask answers with a task that was changed: the position of the answer is

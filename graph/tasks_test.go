@@ -45,18 +45,18 @@ func TestTaskFields(t *testing.T) {
 	c.want("the task", c.told("bob", `{ task(id: "%s") { id contextId creator handler status { state message { text } } messageCount metadata parentId parent { id subtasks { nodes { id } totalCount } } userId failure { code message details } version } }`, id),
 		`{"task":{"id":"`+id+`","contextId":"c","creator":"agent://ann","handler":"agent://bob","status":{"state":"FAILED","message":null},"messageCount":3,"metadata":{"n":1.5,"o":2},"parentId":"`+parent+
 			`","parent":{"id":"`+parent+`","subtasks":{"nodes":[{"id":"`+id+`"}],"totalCount":1}},"userId":"u","failure":{"code":"NO","message":"no more","details":{"at":3}},"version":5}}`)
-	c.want("what was said", c.told("ann", `{ task(id: "%s") { messages { nodes { id role author text metadata extensions referenceTaskIds parts { kind text raw url data mediaType filename metadata } } pageInfo { hasNextPage } } } }`, id)[len(`{"task":{"messages":{"nodes":[`):],
-		`{"id":"m1","role":"USER","author":"agent://ann","text":"count","metadata":{"m":1},"extensions":["urn:x"],"referenceTaskIds":["`+parent+`"],"parts":[{"kind":"TEXT","text":"count","raw":null,"url":null,"data":null,"mediaType":null,"filename":null,"metadata":null}]},`+
+	c.want("what was said", c.told("ann", `{ task(id: "%s") { messages { nodes { messageId role author text metadata extensions referenceTaskIds parts { kind text raw url data mediaType filename metadata } } pageInfo { hasNextPage } } } }`, id)[len(`{"task":{"messages":{"nodes":[`):],
+		`{"messageId":"m1","role":"USER","author":"agent://ann","text":"count","metadata":{"m":1},"extensions":["urn:x"],"referenceTaskIds":["`+parent+`"],"parts":[{"kind":"TEXT","text":"count","raw":null,"url":null,"data":null,"mediaType":null,"filename":null,"metadata":null}]},`+
 			said2(t, c, id)+`],"pageInfo":{"hasNextPage":false}}}}`)
-	c.want("artifacts", c.told("ann", `{ task(id: "%s") { artifacts { id taskId name description text complete metadata extensions parts { text data } entity { types } } } }`, id),
-		`{"task":{"artifacts":[{"id":"a/1","taskId":"`+id+`","name":"sum","description":"of all","text":"4","complete":true,"metadata":{"k":1},"extensions":["urn:y"],"parts":[{"text":"4","data":null},{"text":null,"data":2}],"entity":{"types":["urn:koine:vocab:Artifact"]}},`+
-			`{"id":"b","taskId":"`+id+`","name":null,"description":null,"text":"x","complete":false,"metadata":null,"extensions":[],"parts":[{"text":"x","data":null}],"entity":{"types":["urn:koine:vocab:Artifact"]}}]}}`)
+	c.want("artifacts", c.told("ann", `{ task(id: "%s") { artifacts { id artifactId taskId name description text complete metadata extensions parts { text data } entity { types } } } }`, id),
+		`{"task":{"artifacts":[{"id":"urn:koine:artifact:`+id+`/a%2F1","artifactId":"a/1","taskId":"`+id+`","name":"sum","description":"of all","text":"4","complete":true,"metadata":{"k":1},"extensions":["urn:y"],"parts":[{"text":"4","data":null},{"text":null,"data":2}],"entity":{"types":["urn:koine:vocab:Artifact"]}},`+
+			`{"id":"urn:koine:artifact:`+id+`/b","artifactId":"b","taskId":"`+id+`","name":null,"description":null,"text":"x","complete":false,"metadata":null,"extensions":[],"parts":[{"text":"x","data":null}],"entity":{"types":["urn:koine:vocab:Artifact"]}}]}}`)
 	c.want("as an entity", c.told("bob", `{ entity(iri: "urn:koine:task:%s", view: {allGraphs: true}) { asTask { id entity { asTask { userId } asMessage { id } } } asChannel { id } } }`, id),
 		`{"entity":{"asTask":{"id":"`+id+`","entity":{"asTask":{"userId":"u"},"asMessage":null}},"asChannel":null}}`)
 	channel := c.lab("PUBLIC")
 	message := c.say("bob", channel, "done", fmt.Sprintf(`, artifactRefs: ["%s/a/1", "elsewhere", "urn:koine:artifact:%s/a%%2F1", "%s/none", "%s/b", "%s/b"]`, id, id, id, id, nowhere))
-	const refers = `{ message(id: "%s") { artifacts { id text } } }`
-	c.want("what a message refers to", c.told("ann", refers, message), `{"message":{"artifacts":[{"id":"a/1","text":"4"},null,{"id":"a/1","text":"4"},null,{"id":"b","text":"x"},null]}}`)
+	const refers = `{ message(id: "%s") { artifacts { artifactId text } } }`
+	c.want("what a message refers to", c.told("ann", refers, message), `{"message":{"artifacts":[{"artifactId":"a/1","text":"4"},null,{"artifactId":"a/1","text":"4"},null,{"artifactId":"b","text":"x"},null]}}`)
 	c.want("for others", c.told("eve", refers, message), `{"message":{"artifacts":[null,null,null,null,null,null]}}`)
 }
 
@@ -65,16 +65,16 @@ func said2(t *testing.T, c *conversing, id string) string {
 	t.Helper()
 	var data struct {
 		Task struct {
-			Messages struct{ Nodes []struct{ ID string } }
+			Messages struct{ Nodes []struct{ MessageID string } }
 		}
 	}
-	if err := json.Unmarshal([]byte(c.told("ann", `{ task(id: "%s") { messages { nodes { id } } } }`, id)), &data); err != nil || len(data.Task.Messages.Nodes) != 3 || data.Task.Messages.Nodes[1].ID == "" {
+	if err := json.Unmarshal([]byte(c.told("ann", `{ task(id: "%s") { messages { nodes { messageId } } } }`, id)), &data); err != nil || len(data.Task.Messages.Nodes) != 3 || data.Task.Messages.Nodes[1].MessageID == "" {
 		t.Fatal(err, data)
 	}
 	none := `"mediaType":null,"filename":null,"metadata":null}`
-	return `{"id":"` + data.Task.Messages.Nodes[1].ID + `","role":"USER","author":"agent://ann","text":"","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"DATA","text":null,"raw":null,"url":null,"data":{"x":1.5},"mediaType":"application/json","filename":null,"metadata":{"y":2}},` +
+	return `{"messageId":"` + data.Task.Messages.Nodes[1].MessageID + `","role":"USER","author":"agent://ann","text":"","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"DATA","text":null,"raw":null,"url":null,"data":{"x":1.5},"mediaType":"application/json","filename":null,"metadata":{"y":2}},` +
 		`{"kind":"RAW","text":null,"raw":"AAEC","url":null,"data":null,"mediaType":null,"filename":"f.bin","metadata":null},{"kind":"URL","text":null,"raw":null,"url":"https://example.org/x","data":null,` + none + `]},` +
-		`{"id":"` + data.Task.Messages.Nodes[2].ID + `","role":"AGENT","author":"agent://bob","text":"one\ntwo","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"TEXT","text":"one","raw":null,"url":null,"data":null,` + none + `,{"kind":"TEXT","text":"two","raw":null,"url":null,"data":null,` + none + `]}`
+		`{"messageId":"` + data.Task.Messages.Nodes[2].MessageID + `","role":"AGENT","author":"agent://bob","text":"one\ntwo","metadata":null,"extensions":[],"referenceTaskIds":[],"parts":[{"kind":"TEXT","text":"one","raw":null,"url":null,"data":null,` + none + `,{"kind":"TEXT","text":"two","raw":null,"url":null,"data":null,` + none + `]}`
 }
 
 func TestTaskLists(t *testing.T) {
@@ -154,7 +154,7 @@ func TestTaskMutations(t *testing.T) {
 		{"its creator reports", "ann", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING}) { id } }`, "PERMISSION_DENIED input.taskId"},
 		{"a reason without a failure", "bob", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING, failure: {code: "X", message: "x"}}) { id } }`, "INVALID input.failure"},
 		{"nothing to append to", "bob", `mutation { reportTask(input: {taskId: "` + id + `", artifacts: [{id: "a", append: true, parts: [{text: "x"}]}]}) { id } }`, "INVALID input.append"},
-		{"its handler deletes", "bob", `mutation { deleteTask(taskId: "` + id + `") { id } }`, "PERMISSION_DENIED taskId"},
+		{"its handler deletes", "bob", `mutation { deleteTask(taskId: "` + id + `") { taskId } }`, "PERMISSION_DENIED taskId"},
 	} {
 		c.want(row.what, c.refused(row.who, "%s", row.query), row.want)
 	}
@@ -166,7 +166,7 @@ func TestTaskMutations(t *testing.T) {
 	c.want("again", c.refused("ann", `mutation { cancelTask(taskId: "%s") { id } }`, id), "TASK_ENDED taskId")
 	c.want("a report behind the end", c.refused("bob", `mutation { reportTask(input: {taskId: "%s", state: WORKING}) { id } }`, id), "TASK_ENDED input.taskId")
 	c.want("a message behind the end", c.refused("ann", `mutation { sendMessage(input: {taskId: "%s", parts: [{text: "x"}]}) { replayed } }`, id), "TASK_ENDED input.taskId")
-	c.want("deleted", c.told("ann", `mutation { deleteTask(taskId: "%s") { id } }`, id), `{"deleteTask":{"id":"`+id+`"}}`)
+	c.want("deleted", c.told("ann", `mutation { deleteTask(taskId: "%s") { taskId } }`, id), `{"deleteTask":{"taskId":"`+id+`"}}`)
 	c.want("it is gone", c.refused("ann", `{ task(id: "%s") { id } }`, id), "TASK_NOT_FOUND id")
 }
 
@@ -184,7 +184,7 @@ func TestUnseenTasksAreNone(t *testing.T) {
 		`mutation { sendMessage(input: {taskId: "%s", to: "bob", parts: [{text: "x"}]}) { replayed } }`,
 		`mutation { reportTask(input: {taskId: "%s", state: WORKING}) { id } }`,
 		`mutation { cancelTask(taskId: "%s") { id } }`,
-		`mutation { deleteTask(taskId: "%s") { id } }`,
+		`mutation { deleteTask(taskId: "%s") { taskId } }`,
 	} {
 		told := func(id string) string {
 			result := c.ask("eve", query, id)
@@ -196,7 +196,7 @@ func TestUnseenTasksAreNone(t *testing.T) {
 	c.want("followed", c.deaf("eve", fmt.Sprintf(changesOfTask, id, ""), operation.Resume{}), c.deaf("eve", fmt.Sprintf(changesOfTask, nowhere, ""), operation.Resume{}))
 }
 
-const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskChange { kind taskId task { status { state } } said { text } artifact { id text } append status { state message { text } } failure { code } position } ... on UpToDate { revision } ... on Resync { reason } } }`
+const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskChange { kind taskId task { status { state } } said { text } artifact { artifactId text } append status { state message { text } } failure { code } position } ... on UpToDate { revision } ... on Resync { reason } } }`
 
 // TestTaskChanged proves that a task is told first and then what happens to it, and that
 // one goes on behind any of it without a gap and without anything twice, until it ends.
@@ -212,7 +212,7 @@ func TestTaskChanged(t *testing.T) {
 		E struct {
 			Kind, TaskID, Position string
 			Said                   *struct{ Text string }
-			Artifact               *struct{ ID, Text string }
+			Artifact               *struct{ ArtifactID, Text string }
 			Append                 *bool
 			Status                 *struct {
 				State   string
@@ -238,7 +238,7 @@ func TestTaskChanged(t *testing.T) {
 			case g.Said != nil:
 				said += " " + g.Said.Text
 			case g.Artifact != nil:
-				said += fmt.Sprint(" ", g.Artifact.ID, " ", g.Artifact.Text, " ", *g.Append)
+				said += fmt.Sprint(" ", g.Artifact.ArtifactID, " ", g.Artifact.Text, " ", *g.Append)
 			case g.Status != nil:
 				said += " " + g.Status.State
 				if g.Status.Message != nil {
@@ -286,7 +286,7 @@ func TestTaskChanged(t *testing.T) {
 	gone, _ := c.asks("and again", "")
 	f := c.hear(t, "ann", fmt.Sprintf(changesOfTask, gone, ""), operation.Resume{})
 	f.event()
-	c.told("ann", `mutation { deleteTask(taskId: "%s") { id } }`, gone)
+	c.told("ann", `mutation { deleteTask(taskId: "%s") { taskId } }`, gone)
 	if _, err, ok := f.next(); !ok || kg.CodeOf(err) != kg.CodeTaskNotFound {
 		t.Errorf("when the task is deleted the stream ends with %v", err)
 	}

@@ -16,7 +16,7 @@ import (
 type reasons struct {
 	Why *struct {
 		Statement struct {
-			ID                 string
+			StatementID        string
 			Subject, Predicate struct{ ID string }
 			Object             struct{ ID, Type, Language *string }
 		}
@@ -84,7 +84,7 @@ func (r reasons) steps() (lines []string) {
 const commitFields = `{ revision principal actor justification taskId sessionId messageId }`
 
 const whyQuery = `query ($s: StatementRef!, $first: Int, $view: ViewInput) { why(statement: $s, first: $first, view: $view) {
-	statement { id subject { id } predicate { id } object { id value type language } graph }
+	statement { statementId subject { id } predicate { id } object { id value type language } graph }
 	backing { assertion { source certainty } commit ` + commitFields + ` proposal { id } }
 	history { op assertion { source certainty } previous { statement { object { id } } assertions { source } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposal { id } }
 	moreHistory } }`
@@ -159,7 +159,7 @@ func TestWhy(t *testing.T) {
 	t.Run("by its id", func(t *testing.T) {
 		b := b.of(t)
 		var again reasons
-		b.data(whyQuery, `{"s": {"id": "`+r.Why.Statement.ID+`"}}`, &again)
+		b.data(whyQuery, `{"s": {"id": "`+r.Why.Statement.StatementID+`"}}`, &again)
 		if again.Why == nil || !slices.Equal(again.steps(), wantSteps) {
 			t.Errorf("got %+v", again.Why)
 		}

@@ -60,7 +60,7 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 	{"GraphQL", "", `mutation { sendMessage(input: {taskId: "{task}", parts: [{text: "x"}]}) { replayed } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `mutation { reportTask(input: {taskId: "{task}", state: WORKING}) { id } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `mutation { cancelTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
-	{"GraphQL", "", `mutation { deleteTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
+	{"GraphQL", "", `mutation { deleteTask(taskId: "{task}") { taskId } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `{ entity(iri: "urn:koine:task:{task}", view: {allGraphs: true}) { types degree label asTask { id } out { totalCount } in { totalCount } history { nodes { op } } } }`, `"asTask":null`},
 	{"GraphQL", "", `{ entity(iri: "urn:koine:artifact:{task}/a", view: {allGraphs: true}) { types degree } }`, `"entity":null`},
 	{"GraphQL", "", `{ entity(iri: "urn:koine:task:{task}/message/1", view: {allGraphs: true}) { types degree } }`, `"entity":null`},

@@ -29,7 +29,7 @@ func main() {
 
 // asked says what is shown of contradictions; the number bounds how many at a time.
 const asked = `{ contradictions(first: 100) { nodes { reason statements {
-	statement { id subject { id } predicate { id } object { id value } } assertions { source }
+	statement { statementId subject { id } predicate { id } object { id value } } assertions { source }
 } } } }`
 
 type contradictions struct {
@@ -41,10 +41,10 @@ type contradiction struct {
 	Reason     string
 	Statements []struct {
 		Statement struct {
-			ID        string
-			Subject   struct{ ID string }
-			Predicate struct{ ID string }
-			Object    struct { // one or the other
+			StatementID string
+			Subject     struct{ ID string }
+			Predicate   struct{ ID string }
+			Object      struct { // one or the other
 				ID    string
 				Value any
 			}
@@ -57,7 +57,7 @@ type contradiction struct {
 func (c *contradiction) key() string {
 	key := c.Reason
 	for _, one := range c.Statements {
-		key += " " + one.Statement.ID
+		key += " " + one.Statement.StatementID
 	}
 	return key
 }

@@ -26,6 +26,12 @@ import (
 // node runs a script of clients/ and gives what it printed, line by line.
 func node(t *testing.T, arguments ...string) []string {
 	t.Helper()
+	return nodeIn(t, "clients", arguments...)
+}
+
+// nodeIn runs a script in a directory.
+func nodeIn(t *testing.T, dir string, arguments ...string) []string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a test with node; -short leaves it out")
 	}
@@ -38,7 +44,7 @@ func node(t *testing.T, arguments ...string) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "node", arguments...)
-	command.Dir = "clients"
+	command.Dir = dir
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()

@@ -169,6 +169,23 @@ func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended
 	return out, nil
 }
 
+// Get gives the key of a name, ended or not.
+func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error) {
+	if err := administers(p); err != nil {
+		return Key{}, err
+	}
+	s, err := k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
+	if err != nil {
+		return Key{}, err
+	}
+	defer s.Close()
+	key, err := read(s.Match, name)
+	if err != nil {
+		return Key{}, err
+	}
+	return *key, nil
+}
+
 // update makes an update of an administrator's.
 func (k *Keys) update(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) error {
 	if err := administers(m.Principal); err != nil {

@@ -1,0 +1,174 @@
+package graph
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"koine/channels"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// readNode answers Query.node. Entities and statements are written by the engine, which
+// leaves nothing to return.
+func readNode(ctx context.Context, id string) (Node, error) {
+	if len(id) > MaxNodeIDBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "an id of %d bytes is longer than the %d that one has at most", len(id), MaxNodeIDBytes).At("id")
+	}
+	if view, name, ours, err := parseNodeID(id, entityIDPrefix); ours {
+		if err != nil {
+			return nil, err
+		}
+		return nil, readEntityNode(ctx, view, name)
+	}
+	if view, key, ours, err := parseNodeID(id, statementIDPrefix); ours {
+		if err != nil {
+			return nil, err
+		}
+		return nil, readStatementNode(ctx, view, key)
+	}
+	if node, err := namedNode(ctx, id); node != nil || err != nil {
+		return node, err
+	}
+	return nil, readEntityNode(ctx, nil, id)
+}
+
+// readAsNode begins a reading in the view of an id.
+func readAsNode(ctx context.Context, view *ViewInput) (reading, error) {
+	r, err := read(ctx, view)
+	if err != nil && view != nil {
+		e := *kg.AsError(err)
+		e.Field = "id"
+		err = &e
+	}
+	return r, err
+}
+
+func readEntityNode(ctx context.Context, view *ViewInput, name string) error {
+	r, err := readAsNode(ctx, view)
+	if err != nil {
+		return err
+	}
+	iri, err := kg.ParseIRI(name)
+	if err != nil {
+		return nil // an id that was never given out names nothing
+	}
+	return r.showEntity(iri)
+}
+
+func readStatementNode(ctx context.Context, view *ViewInput, key string) error {
+	r, err := readAsNode(ctx, view)
+	if err != nil {
+		return err
+	}
+	plan, err := r.statement(r.field.Selections)
+	if err != nil {
+		return err
+	}
+	l, err := r.loader()
+	if err != nil {
+		return err
+	}
+	row, found, err := findStatement(l.snapshot, key)
+	if err != nil || !found {
+		return err
+	}
+	nodes, err := l.statements(plan, []kg.Row{row})
+	if err != nil {
+		return err
+	}
+	return r.answer(nodes[0].write)
+}
+
+// namedNode finds what has an id of its own, nil for an id that nothing has that the
+// caller may see. The forms of the ids keep the kinds apart; where they do not, the ids
+// are UUIDs.
+func namedNode(ctx context.Context, id string) (Node, error) {
+	r := runOf(ctx)
+	number, isCommit := strings.CutPrefix(id, commitIDPrefix)
+	switch {
+	case isCommit:
+		return commitNode(ctx, r, number)
+	case isArtifactID(id):
+		return asNode(artifactIfAny(ctx, id))
+	case channels.ChannelID(id).IsDirect():
+		return channelNode(ctx, id)
+	case strings.Contains(id, ":"):
+		return agentNode(ctx, id)
+	}
+	for _, find := range []func(context.Context, string) (Node, error){
+		channelNode,
+		func(ctx context.Context, id string) (Node, error) { return r.nodeOfNow(asNode(readMessage(ctx, id))) },
+		func(ctx context.Context, id string) (Node, error) { return r.nodeOfNow(asNode(readScope(ctx, id))) },
+		func(ctx context.Context, id string) (Node, error) { return asNode(taskIfAny(ctx, tasks.TaskID(id))) },
+		func(ctx context.Context, id string) (Node, error) { return asNode(readProposal(ctx, id)) },
+		keyNode,
+	} {
+		if node, err := find(ctx, id); node != nil || err != nil {
+			return node, err
+		}
+	}
+	return nil, nil
+}
+
+// asNode is nil for what is not there for the caller.
+func asNode[T any, P interface {
+	*T
+	Node
+}](v P, err error) (Node, error) {
+	v, err = unlessGone[T](v, err)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// nodeOfNow refuses a channel or what is in one where it would look as if it were of
+// another time.
+func (r *run) nodeOfNow(node Node, err error) (Node, error) {
+	if node == nil || err != nil {
+		return nil, err
+	}
+	return node, r.notAsOf("what has this id")
+}
+
+func channelNode(ctx context.Context, id string) (Node, error) {
+	return runOf(ctx).nodeOfNow(asNode(readChannel(ctx, id)))
+}
+
+func isArtifactID(id string) bool {
+	task, name, ok := tasks.ParseArtifact(id)
+	return ok && task.ArtifactEntity(name).Value() == id
+}
+
+func commitNodeID(r kg.Revision) string {
+	return commitIDPrefix + strconv.FormatUint(uint64(r), 10)
+}
+
+func commitNode(ctx context.Context, r *run, number string) (Node, error) {
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || commitNodeID(kg.Revision(n)) != commitIDPrefix+number {
+		return nil, nil
+	}
+	c, err := r.commitSeen(ctx, kg.Revision(n))
+	return asNode(r.commitOf(c), err)
+}
+
+func agentNode(ctx context.Context, id string) (Node, error) {
+	a, err := readAgent(ctx, id)
+	if a != nil && a.ID != id {
+		return nil, err
+	}
+	return asNode(a, err)
+}
+
+// keyNode is null for who does not administer keys, as a key that is not there.
+func keyNode(ctx context.Context, id string) (Node, error) {
+	r := runOf(ctx)
+	if !r.request.Principal.IsAdmin() {
+		return nil, nil
+	}
+	key, err := r.keys().Get(ctx, r.request.Principal, id)
+	return asNode(apiKey(&key), err)
+}
