@@ -247,7 +247,10 @@ func (c *Card) announceChannels(base string) {
 	c.Skills = append(c.Skills[:len(c.Skills):len(c.Skills)], Skill{
 		ID: "channels", Name: "Talk in channels", Tags: []string{"messaging", "channels", "sse"},
 		Description: "Keeps durable conversations between agents, ordered and streamed, whose messages may carry facts for the knowledge graph (channels/*).",
-		Examples:    []string{`{"channelId": "…", "parts": [{"type": "text", "text": "Draft summary?"}]}`},
+		Examples: []string{
+			`{"method": "channels/create", "params": {"name": "summaries", "visibility": "public"}}`,
+			`{"method": "channels/list", "params": {"pageSize": 10}}`,
+		},
 	})
 }
 
@@ -269,7 +272,7 @@ var skills = []Skill{
 	},
 	{
 		ID: "subscribe", Name: "Follow changes", Tags: []string{"knowledge-graph", "graphql", "sse"},
-		Description: "Streams the changes of statements, of an entity and what is around it, or of the rows of a pattern, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe).",
+		Description: "Streams the changes of statements, of an entity and what is around it, or of the rows of a pattern, from now on, from any earlier position, or after a snapshot of what stands (knowledge/subscribe). Sent as a streaming message it is followed; each event is an artifact.",
 		Examples: []string{
 			"subscription { statementChanged(where: {predicate: {eq: \"foaf:name\"}}) { __typename } }",
 			"subscription { matchChanged(pattern: {triples: [{s: \"?who\", p: \"foaf:knows\", o: \"?whom\"}]}) { ... on MatchChange { added { values } removed { values } } } }",

@@ -242,6 +242,10 @@ func (h *Handler) streamMessage(_ context.Context, v version, c *call) (*opening
 		}
 		return t
 	}
+	koine, order := h.follows(&sending.Message)
+	if order != nil && p.Task == "" {
+		return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) { return koine.follow(ctx, h, v, by, sending, order) }}, nil
+	}
 	return &opening{ids: true, establish: func(ctx context.Context) (*feed, error) {
 		// Of a task that goes on, the stream begins before the message, so that nothing
 		// that comes of it is missed.

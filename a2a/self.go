@@ -14,8 +14,8 @@ import (
 // Self is koine as an agent: whoever knows nothing of its extensions asks it with
 // messages (WIRE §8). A data part with a query is executed, one with mutations is an
 // update, as knowledge/query and knowledge/update have them; so is a text that is a
-// GraphQL document, or such data; any other text is looked for in the graph. What
-// comes of it are artifacts, and a word to people.
+// GraphQL document, or such data; a subscription is followed (selffollow.go); any other
+// text is looked for in the graph. What comes of it are artifacts, and a word to people.
 func (h *Handler) Self() tasks.Worker { return self{h} }
 
 type self struct{ h *Handler }
@@ -54,7 +54,7 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 			out.say(o.say)
 			continue
 		}
-		o.params["taskId"] = quoted(string(j.Task.ID))
+		o.ofTask(j.Task.ID)
 		result, err := s.carryOut(ctx, j.By, o)
 		if err != nil {
 			return domainError(err).At(index("parts", i))
@@ -77,7 +77,17 @@ func (s self) carryOut(ctx context.Context, by caller.Caller, o *order) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.h.table[o.method].unary(ctx, &call{caller: by, method: o.method, params: params})
+	var result any
+	switch m := s.h.table[o.method]; {
+	case o.method == subscribeMethod:
+		result, err = s.standing(ctx, by, o.params)
+	case m.unary != nil:
+		result, err = m.unary(ctx, &call{caller: by, method: o.method, params: params})
+	case m.stream != nil:
+		err = kg.Errorf(kg.CodeInvalid, "%s is a stream, which is no answer to a message: call it by itself", o.method)
+	default:
+		err = kg.Errorf(kg.CodeInvalid, "there is no method %s. %s", clip(o.method), askHelp)
+	}
 	if err != nil {
 		return nil, err
 	}

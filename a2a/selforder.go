@@ -30,7 +30,9 @@ const help = `I keep a knowledge graph. Send me
 - words to find statements that have all of them: lovelace mathematician
 - a GraphQL document to execute: { entities(first: 5) { nodes { iri label types } } }
 - data with a query: {"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}
+- a GraphQL subscription, as a streaming message, to be told what changes: subscription { statementChanged(where: {predicate: {eq: "rdfs:label"}}) { __typename } }
 - data with mutations, to change something: {"mutations": [{"op": "add", "statement": {"subject": {"id": "urn:x:ada"}, "predicate": {"id": "rdfs:label"}, "object": {"value": "Ada"}}}]}
+- data with a method of mine and its params: {"method": "channels/create", "params": {"name": "lab"}}
 Data may come as text too. What there is to ask for: { vocabulary { classes { iri count } predicates { iri count } } }`
 
 // askHelp ends what is said about a part that asks for nothing.
@@ -54,6 +56,9 @@ func orderInText(text string) (*order, error) {
 		return &order{say: help}, nil
 	case json.Valid([]byte(text)) && text[0] == '{':
 		return orderInData(json.RawMessage(text))
+	case subscription.MatchString(text):
+		o := &order{method: subscribeMethod, params: map[string]json.RawMessage{"subscriptionQuery": quoted(text)}}
+		return o.inWords(), nil
 	case document.MatchString(text):
 		return &order{method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(text)}}, nil
 	}
@@ -64,6 +69,18 @@ func orderInText(text string) (*order, error) {
 // sends it is told what is wrong with it.
 var document = regexp.MustCompile(`(?s)^(#[^\n]*\n\s*)*(\{|(query|mutation|subscription|fragment)\b[^{]*\{)`)
 
+// subscription matches a document whose first operation is a subscription.
+var subscription = regexp.MustCompile(`(?s)^(#[^\n]*\n\s*)*subscription\b[^{]*\{`)
+
+// subscribeMethod is followed for a streaming message, and answered with what stands for
+// any other.
+const subscribeMethod = "knowledge/subscribe"
+
+// dataMethods are the methods that data is params of, by the member that tells.
+var dataMethods = []struct{ member, method string }{
+	{"query", "knowledge/query"}, {"mutations", "knowledge/update"}, {"subscriptionQuery", subscribeMethod}, {"parts", "channels/publish"},
+}
+
 func orderInData(data json.RawMessage) (*order, error) {
 	o := &order{params: map[string]json.RawMessage{}}
 	if kindOf(data) != "an object" {
@@ -72,17 +89,60 @@ func orderInData(data json.RawMessage) (*order, error) {
 	if err := json.Unmarshal(data, &o.params); err != nil {
 		return nil, err
 	}
-	_, query := o.params["query"]
-	_, mutations := o.params["mutations"]
-	switch {
-	case query && !mutations:
-		o.method = "knowledge/query"
-	case mutations && !query:
-		o.method, o.summary = "knowledge/update", sayUpdate
-	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "data has either a query or mutations. %s", askHelp)
+	if method, named := o.params["method"]; named {
+		return orderByName(method, o.params)
 	}
-	return o, nil
+	for _, d := range dataMethods {
+		if _, there := o.params[d.member]; !there {
+			continue
+		}
+		if o.method != "" {
+			return nil, kg.Errorf(kg.CodeInvalid, "data has either a query or mutations. %s", askHelp)
+		}
+		o.method = d.method
+	}
+	if o.method == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "data has a query, mutations, or a method with its params. %s", askHelp)
+	}
+	return o.inWords(), nil
+}
+
+// orderByName reads data that names a method of koine's extensions.
+func orderByName(method json.RawMessage, data map[string]json.RawMessage) (*order, error) {
+	o := &order{params: map[string]json.RawMessage{}}
+	if json.Unmarshal(method, &o.method) != nil || extensionOf(o.method) == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "method is knowledge/… or channels/…. %s", askHelp).At("method")
+	}
+	for name, raw := range data {
+		switch {
+		case name == "method":
+		case name != "params":
+			return nil, kg.Errorf(kg.CodeInvalid, "data with a method has params beside it, and nothing else").At(clip(name))
+		case isAbsent(raw):
+		case json.Unmarshal(raw, &o.params) != nil:
+			return nil, kg.Errorf(kg.CodeInvalid, "params are an object, not %s", kindOf(raw)).At("params")
+		}
+	}
+	return o.inWords(), nil
+}
+
+// inWords says how the result of the method is put for people.
+func (o *order) inWords() *order {
+	switch o.method {
+	case "knowledge/update":
+		o.summary = sayUpdate
+	case subscribeMethod:
+		o.summary = sayStanding
+	}
+	return o
+}
+
+// ofTask adds the task to the params of a method that takes one.
+func (o *order) ofTask(id tasks.TaskID) {
+	switch o.method {
+	case "knowledge/query", "knowledge/update", subscribeMethod, "channels/publish":
+		o.params["taskId"] = quoted(string(id))
+	}
 }
 
 // sayUpdate says what became of an update.

@@ -26,6 +26,9 @@ type Sending struct {
 	// AlwaysTask makes a task where the handler could answer at once: not every protocol
 	// has such answers.
 	AlwaysTask bool
+	// Attended tells that who sends the message does the work and reports it, in place of
+	// the agent's worker in this process.
+	Attended bool
 	// Metadata of a new task, an object.
 	Metadata json.RawMessage
 	// Along, if set, writes what belongs to the task into the same commit, as one of the
@@ -74,14 +77,14 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p Sending) (*Sent,
 		}
 	}
 	var place *place
-	if worker != nil {
+	if worker != nil && !p.Attended {
 		if place, err = s.desk.reserve(); err != nil {
 			return nil, err
 		}
 		defer place.release()
 	}
 	sent, err := s.write(ctx, by, agent, p)
-	if err == nil && worker != nil && !sent.Replayed {
+	if err == nil && place != nil && !sent.Replayed {
 		place.work(s, worker, by, sent.Task, *m)
 	}
 	return sent, err

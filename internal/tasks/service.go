@@ -48,6 +48,9 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 // store is closed.
 func (s *Service) Close() { s.desk.close() }
 
+// Worker returns the worker of an agent in this process, nil if it has none.
+func (s *Service) Worker(agent kg.AgentID) Worker { return s.worker(agent) }
+
 func (s *Service) worker(agent kg.AgentID) Worker {
 	if w, ok := s.workers.Load(agent); ok {
 		return w.(Worker)

@@ -50,7 +50,7 @@ func (j *Job) run(ctx context.Context, w Worker) {
 	}
 	end := Report{State: Completed}
 	if err != nil {
-		end = Report{State: Failed, Failure: failureFor(err)}
+		end = Report{State: Failed, Failure: FailureFor(err)}
 		end.Message = &Message{Parts: []Part{TextPart(end.Failure.Message)}}
 	}
 	if err := j.Report(ctx, end); err != nil {
@@ -70,8 +70,8 @@ func (j *Job) attempt(ctx context.Context, w Worker) (err error) {
 	return w.Work(ctx, j)
 }
 
-// failureFor is what is said of an error outside: nothing of what is internal.
-func failureFor(err error) *Failure {
+// FailureFor is what is said of an error outside: nothing of what is internal.
+func FailureFor(err error) *Failure {
 	e := kg.AsError(err)
 	if e.Code == kg.CodeInternal {
 		return &Failure{Code: FailureInternal, Message: "an internal error"}

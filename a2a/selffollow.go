@@ -1,0 +1,292 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"strconv"
+	"time"
+
+	"koine/a2a/internal/base"
+	"koine/internal/caller"
+	"koine/internal/tasks"
+	"koine/kg"
+)
+
+// A subscription that is sent to koine as a streaming message is a task that lasts as long
+// as its stream. Each event is an artifact of its own, which is told there and kept
+// nowhere: only the task, that it was worked on, and how it ended are in the log. It
+// counts as an open stream, and not among the tasks that koine works on at a time.
+
+// standingEvents bounds the events that answer a subscription in a message that is no
+// stream.
+const standingEvents = 25
+
+// closingTime bounds how long the end of a task is written down for whose client has left.
+const closingTime = 5 * time.Second
+
+// follows returns the subscription that a message is, if its agent is koine; nil for any
+// other message.
+func (h *Handler) follows(m *tasks.Message) (self, *order) {
+	s, ok := h.tasks.Worker(h.agent).(self)
+	if !ok || len(m.Parts) != 1 {
+		return s, nil
+	}
+	o, err := orderOf(&m.Parts[0])
+	if err != nil || o.method != subscribeMethod {
+		return s, nil
+	}
+	return s, o
+}
+
+// following is a task that follows a subscription.
+type following struct {
+	handler *Handler
+	version version
+	by      caller.Caller
+	task    *tasks.Task
+	changes *tasks.Stream // of the task: its end, above all
+	feed    *feed
+	cancel  context.CancelFunc // ends the feed
+	// end gives once what ended the task: its status, or why that is not known.
+	end  chan ending
+	told int    // events
+	last string // the position behind the last of them
+	over bool   // the end was told
+}
+
+type ending struct {
+	status tasks.Event
+	err    error
+}
+
+// follow makes the task of a subscription and establishes its stream. What is wrong with
+// the subscription fails the task, as it does for all that koine is asked.
+func (s self) follow(ctx context.Context, h *Handler, v version, by caller.Caller, sending tasks.Sending, o *order) (*feed, error) {
+	sending.Attended = true
+	sent, err := h.tasks.Send(ctx, by, sending)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := h.tasks.FollowFrom(ctx, by, sent.Task.ID, h.tasks.Behind(sent.Task))
+	if err != nil {
+		return nil, err
+	}
+	if sent.Replayed { // the first stream tells the events, this one what becomes of the task
+		return h.taskFeed(v, sent.Task, changes), nil
+	}
+	f := &following{handler: h, version: v, by: by, task: sent.Task, changes: changes, end: make(chan ending, 1)}
+	if err := f.subscribe(ctx, s, o); err != nil {
+		failed := domainError(err)
+		r := tasks.Report{State: tasks.Failed, Failure: tasks.FailureFor(failed)}
+		r.Message = &tasks.Message{Parts: []tasks.Part{tasks.TextPart(r.Failure.Message)}}
+		if err := f.report(ctx, r); err != nil {
+			changes.Close()
+			return nil, err
+		}
+		return h.taskFeed(v, sent.Task, changes), nil
+	}
+	if err := f.report(ctx, tasks.Report{State: tasks.Working}); err != nil {
+		f.close()
+		return nil, err
+	}
+	f.task.Status.State = tasks.Working
+	return &feed{results: f.results(ctx), position: func() string { return "" }, close: f.close}, nil
+}
+
+// subscribe establishes the feed, and begins to wait for the end of the task.
+func (f *following) subscribe(ctx context.Context, s self, o *order) (err error) {
+	o.ofTask(f.task.ID)
+	ctx, cancel := context.WithCancel(ctx)
+	if f.feed, err = s.subscribed(ctx, f.by, o.params); err != nil {
+		cancel()
+		return err
+	}
+	f.cancel = cancel
+	go func() {
+		defer cancel()
+		for e, err := range f.changes.Events() {
+			if err != nil || e.Last() {
+				f.end <- ending{e, err}
+				return
+			}
+		}
+		f.end <- ending{err: kg.Errorf(kg.CodeClosed, "the task is followed no more")}
+	}()
+	return nil
+}
+
+// subscribed establishes the feed of a knowledge/subscribe.
+func (s self) subscribed(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (*feed, error) {
+	raw, err := appendJSON(nil, params)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.h.subscribe(ctx, &call{caller: by, method: subscribeMethod, params: raw, header: http.Header{}})
+	if err != nil {
+		return nil, err
+	}
+	return o.establish(ctx)
+}
+
+// results tells the task, the events, and the status that ends the task.
+func (f *following) results(ctx context.Context) iter.Seq2[result, error] {
+	return func(yield func(result, error) bool) {
+		v, about := f.version, base.About{Task: f.task.ID, Context: f.task.Context}
+		if !yield(result{v.Result(v.Task(f.task)), f.feed.start}, nil) {
+			return
+		}
+		var failed error
+		for out, err := range f.feed.results {
+			if err != nil {
+				failed = err
+				break
+			}
+			if out.position != "" {
+				f.last = out.position
+			}
+			if out.value == nil {
+				continue
+			}
+			f.told++
+			raw, err := appendJSON(nil, out.value)
+			if err != nil {
+				yield(result{}, err)
+				return
+			}
+			c := &tasks.Chunk{Artifact: tasks.Artifact{ID: "event-" + strconv.Itoa(f.told), Name: subscribeMethod, Parts: []tasks.Part{tasks.DataPart(raw)}, Complete: true}}
+			if !yield(result{v.Result(v.Chunk(c, about)), out.position}, nil) {
+				return
+			}
+		}
+		if ctx.Err() != nil { // the stream ends, and says so itself
+			yield(result{}, failed)
+			return
+		}
+		if err := f.conclude(ctx, failed); err != nil {
+			yield(result{}, err)
+			return
+		}
+		end := <-f.end
+		if f.over = end.err == nil; !f.over {
+			yield(result{}, end.err)
+			return
+		}
+		yield(result{v.Result(v.Status(&end.status, about)), f.handler.store.FormatPosition(end.status.Position)}, nil)
+	}
+}
+
+// conclude ends the task because the subscription has ended by itself, unless the task
+// has ended before it.
+func (f *following) conclude(ctx context.Context, failed error) error {
+	r := tasks.Report{State: tasks.Completed, Message: f.says("")}
+	if failed != nil {
+		r.State, r.Failure = tasks.Failed, tasks.FailureFor(domainError(failed))
+		r.Message = f.says(r.Failure.Message)
+	}
+	return f.report(ctx, r)
+}
+
+// report says what becomes of the task. A task that has ended, or was deleted, stays so.
+func (f *following) report(ctx context.Context, r tasks.Report) error {
+	_, err := f.handler.tasks.Report(ctx, caller.Caller{Principal: kg.SystemPrincipal()}, f.task.ID, r)
+	if code := kg.CodeOf(err); code == kg.CodeTaskEnded || code == kg.CodeTaskNotFound {
+		return nil
+	}
+	return err
+}
+
+// says is what is said at the end: why, how much was told, and where to go on.
+func (f *following) says(why string) *tasks.Message {
+	text := fmt.Sprintf("%s told.", count(f.told, "event"))
+	if f.last != "" {
+		text += " Go on with resume: " + strconv.Quote(f.last)
+	}
+	if why != "" {
+		text = why + ". " + text
+	}
+	return &tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}
+}
+
+// close ends the subscription, and cancels the task if it has not ended: its stream has.
+func (f *following) close() {
+	f.cancel()
+	f.feed.close()
+	if !f.over {
+		ctx, cancel := context.WithTimeout(context.Background(), closingTime)
+		defer cancel()
+		if err := f.report(ctx, tasks.Report{State: tasks.Canceled, Message: f.says("The stream was closed")}); err != nil {
+			f.handler.log.Error("the task of a subscription was not canceled", "task", f.task.ID, "error", err)
+		}
+	}
+	f.changes.Close()
+}
+
+// standing is what answers a subscription in a message that is no stream.
+type standing struct {
+	Events []any `json:"events"`
+	// Position is where a stream goes on; absent where there is more that stands.
+	Position string `json:"position,omitempty"`
+	More     bool   `json:"more,omitempty"`
+}
+
+// standing answers a subscription with the first events of its snapshot; of one that has
+// none, with where it begins.
+func (s self) standing(ctx context.Context, by caller.Caller, params map[string]json.RawMessage) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.h.options.MaxWait)
+	defer cancel()
+	out := standing{Events: []any{}}
+	snapshot := maps.Clone(params)
+	if _, said := params["metadata"]; !said {
+		snapshot["metadata"] = json.RawMessage(`{"koine":{"snapshot":true}}`)
+	}
+	f, err := s.subscribed(ctx, by, snapshot)
+	if kg.CodeOf(err) == kg.CodeInvalid { // it says where it begins, or has no snapshot
+		if f, err = s.subscribed(ctx, by, params); err == nil {
+			defer f.close()
+			out.Position = f.start
+			return out, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	for one, err := range f.results {
+		event, isEvent := one.value.(wireEvent)
+		switch {
+		case err != nil:
+			return nil, err
+		case isEvent && !event.ChangeMetadata.Snapshot: // it has no snapshot
+			return out, nil
+		case isEvent:
+			out.Events = append(out.Events, event)
+		}
+		if out.Position = one.position; out.Position != "" {
+			return out, nil
+		}
+		if out.More = len(out.Events) == standingEvents; out.More {
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// sayStanding says what a subscription is answered with.
+func sayStanding(raw []byte) summary {
+	var r struct {
+		Events []json.RawMessage
+		More   bool
+	}
+	if json.Unmarshal(raw, &r) != nil {
+		return summary{}
+	}
+	text := fmt.Sprintf("%s now.", count(len(r.Events), "event"))
+	if r.More {
+		text = fmt.Sprintf("The first %s of what stands now.", count(len(r.Events), "event"))
+	}
+	return summary{text: text + " To be told what changes, send the subscription as a streaming message (SendStreamingMessage, in 0.3 message/stream), or call knowledge/subscribe."}
+}
