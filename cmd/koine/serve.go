@@ -42,6 +42,7 @@ type serveCommand struct {
 	limitFlags
 	rulesFlags
 	throttleFlags
+	capacityFlags
 	tierFlags
 	tlsFlags
 	originFlags
@@ -55,7 +56,6 @@ type serveCommand struct {
 
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
-	MaxStreams     int           `help:"How many event streams and WebSockets may be open at a time." default:"10000"`
 	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
 	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
 	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
@@ -117,8 +117,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	defer flush()
+	if err := c.capacityFlags.check(); err != nil {
+		return err
+	}
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
-	limiter, err := c.throttle(!who.known(), counters, trail)
+	limiter, err := c.throttle(!who.known(), c.MaxStreams, counters, trail)
 	if err != nil {
 		return err
 	}
@@ -155,6 +158,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 
+	intake := c.intake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
 	var behind *hub.Handler
 	directory := trust.directory(store, func(id kg.AgentID) { behind.Deregistered(id) })
@@ -164,7 +168,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	server := httpd.New(httpd.Options{Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
+	server := httpd.New(httpd.Options{MaxConnections: c.connections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().labels()})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry}
@@ -197,14 +201,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())
 
-	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Heartbeat: c.Heartbeat, Connect: trust.connect(server.Connect), OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
+	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Intake: intake, Heartbeat: c.Heartbeat, Connect: server.Connect, OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
 	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
 
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams},
-		agentapi.Options{Logger: log, OriginAllowed: server.OriginAllowed, Connect: trust.connect(server.Connect), Refused: refusedOf(trail)}))
+		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
-	server.Handle("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))
+	server.HandleUpload("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))
 	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
 	server.Handle(backupPath, httpd.Plain, administrators(backupHandler(store, log)))
 

@@ -16,12 +16,12 @@ type throttleFlags struct {
 	PrincipalRequests   *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
 	PrincipalHistories  *float64       `help:"Reads of the history of channels a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
-	PrincipalStreams    *int           `help:"Streams and WebSockets that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalStreams    *int           `help:"Streams, WebSockets and subscriptions on them that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
 	PrincipalStatements *int64         `help:"Statements that one agent may back at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
 	PrincipalGraphs     *int64         `help:"Graphs that one agent may create, deleted ones included (default: 10000, in open mode 0)." placeholder:"N"`
 	AddressRequests     *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
 	AddressUpdates      *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
-	AddressStreams      *int           `help:"Streams and WebSockets open from one address (default: 500, in open mode 0)." placeholder:"N"`
+	AddressStreams      *int           `help:"Streams, WebSockets and subscriptions on them open from one address (default: 500, in open mode 0)." placeholder:"N"`
 	TrustedProxy        []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
 }
 
@@ -67,11 +67,12 @@ func (f throttleFlags) shares(open bool) (statements, graphs uint64, err error) 
 
 // throttle makes the limits; open says that the server is in open mode, where
 // they are all off unless said. What they refuse is counted and noted.
-func (f throttleFlags) throttle(open bool, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
+func (f throttleFlags) throttle(open bool, streams int, counters *httpd.Counters, trail *audit.Trail) (*throttle.Throttle, error) {
 	o := throttle.Options{Principal: principalLimits, Address: addressLimits}
 	if open {
 		o = throttle.Options{}
 	}
+	o.MaxStreams = streams
 	for _, flag := range []struct {
 		name string
 		said *float64

@@ -138,6 +138,26 @@ func lastEvent(reason error, last string) (sse.Event, bool) {
 	return sse.Event{Name: "next", Data: append(b, '}')}, true
 }
 
+// codeTooManyStreams is that of a refusal because all places for streams are taken.
+const codeTooManyStreams = "TOO_MANY_STREAMS"
+
+// codeOfRefusal is the code of a *sse.Refused.
+func codeOfRefusal(err error) string {
+	if errors.Is(err, sse.ErrTooManyStreams) {
+		return codeTooManyStreams
+	}
+	return string(kg.CodeOf(err))
+}
+
+// presentRefused is a *sse.Refused as the errors of an operation.
+func (h *Handler) presentRefused(err error) gqlerror.List {
+	if !errors.Is(err, sse.ErrTooManyStreams) {
+		return h.engine.Present(errors.Unwrap(err))
+	}
+	return gqlerror.List{{Message: "there are too many streams", Extensions: map[string]any{
+		"code": codeTooManyStreams, "retryAfterMs": sse.DefaultRetryAfter.Milliseconds(), "hint": "Close streams, or try again later."}}}
+}
+
 // refuseStream answers when no stream could be begun.
 func refuseStream(w http.ResponseWriter, err error) {
 	refused := (*sse.Refused)(nil)
@@ -152,7 +172,7 @@ func refuseStream(w http.ResponseWriter, err error) {
 		refuse(w, formJSON, http.StatusTooManyRequests, string(limited.Code), limited.Message)
 		return
 	}
-	code, message := "TOO_MANY_STREAMS", "there are too many streams"
+	code, message := codeTooManyStreams, "there are too many streams"
 	switch {
 	case errors.Is(err, sse.ErrShutdown):
 		code, message = "SERVER_SHUTDOWN", "the server is shutting down"

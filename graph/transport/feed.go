@@ -30,6 +30,7 @@ type feed struct {
 	result       operation.Result
 	subscription Subscription       // nil for a query or mutation
 	stop         context.CancelFunc // ends the subscription's context
+	leave        func()             // gives a place among the streams back; nil if it has none
 }
 
 // begin executes a query or mutation, or establishes a subscription. If that was
@@ -52,6 +53,25 @@ func (h *Handler) begin(ctx context.Context, req operation.Request, kind ast.Ope
 		return nil, &operation.Result{Errors: invalid.Errors}
 	}
 	return nil, &operation.Result{Errors: h.engine.Present(err)}
+}
+
+// beginShared begins an operation on a connection that it shares with others: there a
+// subscription has a place among the streams of its own.
+func (h *Handler) beginShared(ctx context.Context, req operation.Request, kind ast.Operation) (*feed, *operation.Result) {
+	if kind != ast.Subscription {
+		return h.begin(ctx, req, kind)
+	}
+	leave, err := h.streams.Acquire(ctx)
+	if err != nil {
+		return nil, &operation.Result{Errors: h.presentRefused(err)}
+	}
+	f, refused := h.begin(ctx, req, kind)
+	if f == nil {
+		leave()
+		return nil, refused
+	}
+	f.leave = leave
+	return f, nil
 }
 
 func (h *Handler) subscribe(ctx context.Context, req operation.Request) (_ Subscription, err error) {
@@ -118,6 +138,9 @@ func (f *feed) close() {
 	if f.subscription != nil {
 		f.stop()
 		f.subscription.Close()
+	}
+	if f.leave != nil {
+		f.leave()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -27,6 +28,7 @@ type Handler struct {
 
 	schema, answer http.Handler // whose answers are compressed
 	reservations   *reservations
+	pending        *throttle.Pool // sockets that have not sent connection_init
 }
 
 // NewHandler makes a handler. The streams' server ends what stays open when it
@@ -40,7 +42,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	}
 	compressed := compress(h.options.CompressBytes)
 	h.schema, h.answer = compressed(http.HandlerFunc(h.serveSchema)), compressed(http.HandlerFunc(h.serveAnswer))
-	h.reservations = newReservations(h)
+	h.reservations, h.pending = newReservations(h), throttle.NewPool(int64(h.options.MaxPendingSockets))
 	return h
 }
 

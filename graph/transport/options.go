@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/throttle"
 )
 
 // Options of a Handler. The zero value of each means its default.
@@ -28,6 +29,13 @@ type Options struct {
 	// ReserveTimeout how long one may have none.
 	MaxReservations int
 	ReserveTimeout  time.Duration
+	// MaxPendingSockets bounds the sockets that have not sent connection_init, of
+	// which one caller may have half of what the others leave. They take no place
+	// among the streams.
+	MaxPendingSockets int
+	// Intake bounds what sockets sent and is not answered yet, and how slowly a
+	// message may come.
+	Intake throttle.Intake
 	// InitTimeout is how long a socket may take to send connection_init.
 	InitTimeout time.Duration
 	// WriteTimeout is how long one message to a socket may take.
@@ -59,9 +67,14 @@ const (
 	DefaultCompressBytes = 1400 // what fits into one packet gains nothing
 	DefaultUpToDateEvery = 15 * time.Second
 
+	// MaxInitBytes bounds a message of a socket before connection_init was taken,
+	// which has room for a credential and little more.
+	MaxInitBytes = 8 << 10
+
 	DefaultMaxOperations   = 100
 	DefaultMaxReservations = 1_000
 	DefaultReserveTimeout  = 30 * time.Second
+	DefaultPendingSockets  = 1_024
 	DefaultInitTimeout     = 5 * time.Second
 	DefaultWriteTimeout    = 10 * time.Second
 	DefaultHeartbeat       = 15 * time.Second
@@ -76,6 +89,9 @@ func (o Options) withDefaults() Options {
 	o.UpToDateEvery = cmp.Or(o.UpToDateEvery, DefaultUpToDateEvery)
 	o.MaxOperations = cmp.Or(o.MaxOperations, DefaultMaxOperations)
 	o.MaxReservations = cmp.Or(o.MaxReservations, DefaultMaxReservations)
+	o.MaxPendingSockets = cmp.Or(o.MaxPendingSockets, DefaultPendingSockets)
+	o.Intake.Grace = cmp.Or(o.Intake.Grace, throttle.DefaultGrace)
+	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
 	o.ReserveTimeout = cmp.Or(o.ReserveTimeout, DefaultReserveTimeout)
 	o.InitTimeout = cmp.Or(o.InitTimeout, DefaultInitTimeout)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)

@@ -14,6 +14,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -24,7 +25,7 @@ type reservations struct {
 
 	mu      sync.Mutex // guards what follows, and opened of all of them
 	byToken map[string]*reservation
-	waiting int // those without a stream
+	waiting *throttle.Pool // those without a stream, of which each caller has a share
 }
 
 // reservation is one stream, or the promise of one. It has a place among the
@@ -50,7 +51,7 @@ type event struct {
 }
 
 func newReservations(h *Handler) *reservations {
-	return &reservations{handler: h, byToken: map[string]*reservation{}}
+	return &reservations{handler: h, byToken: map[string]*reservation{}, waiting: throttle.NewPool(int64(h.options.MaxReservations))}
 }
 
 // reserve makes a reservation, which lives until its stream ends, and without a
@@ -63,19 +64,19 @@ func (all *reservations) reserve(ctx context.Context) (*reservation, error) {
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.waiting >= all.handler.options.MaxReservations {
+	if !all.waiting.Take(throttle.OwnerOf(r.owner), 1) {
 		cancel(nil)
 		return nil, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter}
 	}
 	place, err := all.handler.streams.Open(ctx, sse.StreamOptions{})
 	if err != nil {
+		all.waiting.Give(throttle.OwnerOf(r.owner), 1)
 		cancel(nil)
 		return nil, err
 	}
 	r.place, r.ctx = place, place.Context()
 	r.expiry = time.AfterFunc(all.handler.options.ReserveTimeout, func() { all.expire(r) })
 	all.byToken[r.token] = r
-	all.waiting++
 	go all.watch(r)
 	return r, nil
 }
@@ -99,7 +100,7 @@ func (all *reservations) remove(r *reservation) {
 	if all.byToken[r.token] == r {
 		delete(all.byToken, r.token)
 		if !r.opened {
-			all.waiting--
+			all.waiting.Give(throttle.OwnerOf(r.owner), 1)
 		}
 	}
 }
@@ -137,7 +138,7 @@ func (all *reservations) open(r *reservation) bool {
 	}
 	r.opened = true
 	r.expiry.Stop()
-	all.waiting--
+	all.waiting.Give(throttle.OwnerOf(r.owner), 1)
 	return true
 }
 

@@ -120,7 +120,7 @@ func (h *Handler) operate(w http.ResponseWriter, r *http.Request, reserved *rese
 		e.write(w, formResponse)
 		return
 	}
-	f, refused := h.begin(op.ctx, req, kind)
+	f, refused := h.beginShared(caller.With(op.ctx, reserved.owner), req, kind)
 	switch {
 	case refused != nil:
 		reserved.operations.end(op)

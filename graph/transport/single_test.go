@@ -174,12 +174,12 @@ func TestSingleConnection(t *testing.T) {
 // A reservation without a stream expires, and what it ran ends with it.
 func TestReservationExpires(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	server := b.serve(t, transport.Options{ReserveTimeout: 500 * time.Millisecond}, sse.Options{MaxStreams: 1})
+	server := b.serve(t, transport.Options{ReserveTimeout: 500 * time.Millisecond}, sse.Options{MaxStreams: 2})
 	s := b.reserve(t, server)
 	s.run(202, "1", following("latest"))
 	s.run(202, "2", `{ revision }`)
 	nobody := &single{t: t, b: b, server: server}
-	nobody.want(503, "PUT", "", "") // its place is taken
+	nobody.want(503, "PUT", "", "") // its place is taken, and that of its subscription
 	b.settle()
 	eventually(t, "there is a place again", func() bool {
 		status, token := nobody.send("PUT", "", "")
@@ -196,7 +196,7 @@ func TestReservationExpires(t *testing.T) {
 
 func TestReservationsLimit(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	server := b.serve(t, transport.Options{MaxReservations: 2}, sse.Options{})
+	server := b.serve(t, transport.Options{MaxReservations: 4}, sse.Options{}) // of which one caller gets half
 	first := b.reserve(t, server)
 	b.reserve(t, server)
 	nobody := &single{t: t, b: b, server: server}

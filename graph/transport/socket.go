@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -30,6 +32,8 @@ type socket struct {
 
 	// Of the reader alone.
 	who          caller.Caller
+	settled      func() // gives its place among those without connection_init back
+	leave        func() // gives its place among the streams back
 	initialising *time.Timer
 	initialised  bool
 }
@@ -53,7 +57,22 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		refuse(w, formJSON, http.StatusForbidden, string(kg.CodePermissionDenied), "pages of this origin may not open a socket")
 		return
 	}
-	place, err := h.streams.Open(r.Context(), sse.StreamOptions{})
+	// A client is told at once that there is no place for it; it takes one when it
+	// has said what it wants.
+	free, err := h.streams.Acquire(r.Context())
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	free()
+	who := caller.From(r.Context())
+	settled, ok := h.pend(who)
+	if !ok {
+		refuseStream(w, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})
+		return
+	}
+	defer settled()
+	place, err := h.streams.Attach(r.Context())
 	if err != nil {
 		refuseStream(w, err)
 		return
@@ -71,10 +90,20 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
-	conn.SetReadLimit(h.options.MaxBodyBytes)
-	s := &socket{handler: h, conn: conn, who: caller.From(r.Context()), out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
+	conn.SetReadLimit(MaxInitBytes)
+	s := &socket{handler: h, conn: conn, who: who, settled: settled, leave: func() {}, out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
 	s.serve()
+}
+
+// pend takes a place for a socket that has not sent connection_init. settled gives it
+// back and may be called again.
+func (h *Handler) pend(who caller.Caller) (settled func(), ok bool) {
+	owner := throttle.OwnerOf(who)
+	if !h.pending.Take(owner, 1) {
+		return nil, false
+	}
+	return sync.OnceFunc(func() { h.pending.Give(owner, 1) }), true
 }
 
 func (s *socket) serve() {
@@ -89,6 +118,7 @@ func (s *socket) serve() {
 	s.close()
 	s.operations.wait()
 	all.Wait()
+	s.leave()
 }
 
 // guard ends the socket when f does; a panic on a goroutine of ours would end
@@ -105,20 +135,33 @@ func (s *socket) guard(f func() error) {
 
 // read takes messages until the connection ends.
 func (s *socket) read() error {
+	h := s.handler
 	for {
 		// Not the socket's context: the library closes a connection whose read
 		// is cancelled, and the reason would be lost.
-		kind, text, err := s.conn.Read(context.Background())
+		kind, from, err := s.conn.Reader(context.Background())
 		if err != nil {
 			return sse.ErrClientGone
 		}
 		if s.ctx.Err() != nil {
+			if _, err := io.Copy(io.Discard, from); err != nil {
+				return sse.ErrClientGone
+			}
 			continue // the rest up to the client's own close
 		}
+		// Two bytes past the bound, so that it is the library that says that a message is too large.
+		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.who), from, h.options.MaxBodyBytes+2, s.late)
+		switch {
+		case kg.CodeOf(err) == kg.CodeOverloaded:
+			return notConnected(err)
+		case err != nil:
+			return sse.ErrClientGone
+		}
 		if kind != websocket.MessageText {
+			received.Release()
 			err = invalidMessage("it must be text")
 		} else {
-			err = s.take(text)
+			err = s.take(text, received)
 		}
 		if err != nil {
 			s.cancel(err)
@@ -126,9 +169,19 @@ func (s *socket) read() error {
 	}
 }
 
-// take does what a message asks for. Its error ends the socket.
-func (s *socket) take(text []byte) error {
+// late ends a socket whose client does not finish a message.
+func (s *socket) late() {
+	s.cancel(&closing{websocket.StatusPolicyViolation, "A message did not arrive in time"})
+}
+
+// take does what a message asks for. Its error ends the socket. What was received
+// is released when it has been answered.
+func (s *socket) take(text []byte, received *throttle.Received) error {
 	m, err := readMessage(text)
+	if err == nil && m.kind == "subscribe" {
+		return s.subscribe(m, received)
+	}
+	defer received.Release()
 	if err != nil {
 		return err
 	}
@@ -139,8 +192,6 @@ func (s *socket) take(text []byte) error {
 		s.send(frame{text: pongMessage(m.payload)})
 	case "complete":
 		s.operations.stop(m.id)
-	case "subscribe":
-		return s.subscribe(m)
 	}
 	return nil
 }
@@ -156,13 +207,26 @@ func (s *socket) initialise(m message) error {
 		}
 		s.who = who
 	}
+	leave, err := s.handler.streams.Acquire(caller.With(s.ctx, s.who))
+	if err != nil {
+		return &closing{websocket.StatusTryAgainLater, codeOfRefusal(err)}
+	}
+	s.leave = leave
+	s.settled()
+	s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
 	s.initialising.Stop()
 	s.initialised = true
 	s.send(frame{text: ackMessage})
 	return nil
 }
 
-func (s *socket) subscribe(m message) error {
+func (s *socket) subscribe(m message, received *throttle.Received) error {
+	started := false
+	defer func() {
+		if !started {
+			received.Release()
+		}
+	}()
 	if !s.initialised {
 		return &closing{closeUnauthorized, "Unauthorized"}
 	}
@@ -181,8 +245,10 @@ func (s *socket) subscribe(m message) error {
 		return nil
 	}
 	m.request.Principal, m.request.Actor = s.who.Principal, s.who.Actor
+	started = true
 	go func() {
 		defer s.operations.end(op)
+		defer received.Release()
 		s.perform(op, m)
 	}()
 	return nil
@@ -193,7 +259,7 @@ func notConnected(err error) *closing {
 	switch code := kg.CodeOf(err); code {
 	case kg.CodeUnauthenticated:
 		return &closing{closeUnauthorized, "Unauthorized"}
-	case kg.CodeRateLimited:
+	case kg.CodeRateLimited, kg.CodeOverloaded:
 		return &closing{websocket.StatusTryAgainLater, string(code)}
 	}
 	return &closing{closeForbidden, "Forbidden"}
@@ -233,7 +299,7 @@ func (s *socket) begin(ctx context.Context, m message) (*feed, *operation.Result
 		return nil, &operation.Result{Errors: h.engine.Present(err)}
 	}
 	defer leave()
-	return h.begin(ctx, m.request, h.kind(&m.request))
+	return h.beginShared(caller.With(ctx, s.who), m.request, h.kind(&m.request))
 }
 
 // send hands a frame to the writer, and says whether it took it.

@@ -19,6 +19,7 @@ import (
 	"koine/graph/transport"
 	"koine/internal/caller"
 	"koine/internal/sse"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -356,7 +357,7 @@ func TestSocketResync(t *testing.T) {
 // The server's end closes sockets, and waits for what they run.
 func TestSocketShutdown(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	streams := sse.New(sse.Options{MaxStreams: 1})
+	streams := sse.New(sse.Options{MaxStreams: 2}) // of the socket and its subscription
 	deps := b.deps(streams)
 	deps.Engine = faulty{b.engine}
 	server := b.serveWith(t, transport.NewHandler(deps, transport.Options{}))
@@ -454,4 +455,107 @@ func TestSocketClientGone(t *testing.T) {
 	eventually(t, "the subscription is there", func() bool { return b.store.Stats().Watchers == 1 })
 	raw.Close()
 	b.settle()
+}
+
+// Sockets and their subscriptions have a place each among the streams, and give it
+// back.
+func TestSocketPlaces(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{MaxStreams: 3})
+	p := b.connected(t, server)
+	p.subscribe("1", following("latest"))
+	p.subscribe("2", following("latest"))
+	eventually(t, "both subscriptions are there", func() bool { return b.store.Stats().Watchers == 2 })
+	p.subscribe("3", following("latest"))
+	p.want(`{"type":"error","id":"3","payload":[{"message":"there are too many streams","extensions":{"code":"TOO_MANY_STREAMS","hint":"Close streams, or try again later.","retryAfterMs":5000}}]}`)
+	p.subscribe("4", `{ revision }`) // which is no stream
+	p.want(`{"type":"next","id":"4","payload":{"data":{"revision":0},"extensions":{"revision":0,"position":"<head>"}}}`)
+	p.want(`{"type":"complete","id":"4"}`)
+	p.send(`{"type":"complete","id":"1"}`)
+	eventually(t, "one has ended", func() bool { return b.store.Stats().Watchers == 1 })
+	eventually(t, "its place is free", func() bool {
+		p.subscribe("5", `subscription { statementChanged(resume: "nothing of the kind") { __typename } }`)
+		return !strings.Contains(p.receive(), "TOO_MANY_STREAMS")
+	})
+}
+
+// Sockets that have not sent connection_init have a bound of their own, of which one
+// caller may have half, and take no place among the streams.
+func TestPendingSockets(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{MaxPendingSockets: 4, InitTimeout: time.Hour}, sse.Options{MaxStreams: 1})
+	first := b.dial(t, server)
+	b.dial(t, server)
+	_, response, err := websocket.Dial(t.Context(), server.URL+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"X-Agent-Id": {"reader"}}})
+	if err == nil || response == nil || response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("past the share: got %v, %v", response, err)
+	}
+	conn, _, err := websocket.Dial(t.Context(), server.URL+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"X-Agent-Id": {"other"}}})
+	if err != nil {
+		t.Fatalf("another caller: %v", err)
+	}
+	_ = conn.CloseNow()
+	first.send(`{"type":"connection_init"}`)
+	first.want(`{"type":"connection_ack"}`)
+}
+
+// Before connection_init a message is as long as a credential may be, and no longer.
+func TestSocketBytesBeforeInit(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	const empty = `{"type":"connection_init","payload":{"a":""}}`
+	init := func(size int) string {
+		return strings.Replace(empty, `""`, `"`+strings.Repeat("x", size-len(empty))+`"`, 1)
+	}
+	p := b.dial(t, server)
+	p.send(init(transport.MaxInitBytes))
+	p.want(`{"type":"connection_ack"}`)
+	p.send(`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 4*transport.MaxInitBytes) + `"}}`) // and behind it more
+	if got := p.receive(); !strings.HasPrefix(got, `{"type":"pong"`) {
+		t.Errorf("got %.100s", got)
+	}
+	p = b.dial(t, server)
+	p.send(init(transport.MaxInitBytes + 1))
+	if _, _, err := p.conn.Read(p.ctx); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+		t.Errorf("past the bound: got %v", err)
+	}
+}
+
+// begin sends the beginning of a message.
+func (p *peer) begin(size int) {
+	p.t.Helper()
+	w, err := p.conn.Writer(p.ctx, websocket.MessageText)
+	if err == nil {
+		_, err = w.Write([]byte(strings.Repeat("x", size)))
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A message that was begun has to come to its end.
+func TestSocketUnfinishedMessage(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{Intake: throttle.Intake{Grace: 50 * time.Millisecond, BytesPerSecond: 1 << 20}}, sse.Options{})
+	p := b.connected(t, server)
+	<-time.After(100 * time.Millisecond) // one that says nothing is not late
+	p.send(`{"type":"ping"}`)
+	p.want(`{"type":"pong"}`)
+	p.begin(10_000)
+	p.wantClose(websocket.StatusPolicyViolation, "A message did not arrive in time")
+	b.settle()
+}
+
+// What was sent and is not answered has a budget, of which one caller may use half.
+func TestSocketBytesReceived(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	pool := throttle.NewPool(64 << 10)
+	server := b.serve(t, transport.Options{Intake: throttle.Intake{Pool: pool}}, sse.Options{})
+	first, second := b.connected(t, server), b.connected(t, server)
+	first.begin(20_000)
+	eventually(t, "the first is accounted for", func() bool { return pool.Taken() >= 16<<10 })
+	second.begin(30_000)
+	second.wantClose(websocket.StatusTryAgainLater, "OVERLOADED")
+	_ = first.conn.CloseNow()
+	eventually(t, "all is given back", func() bool { return pool.Taken() == 0 })
 }

@@ -288,6 +288,11 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 		t.Error("a private address was called")
 	}
 	f.waits(bob, 1)
+	// Who named it is told no more than of an address where nobody is.
+	f.eventually("the failure is told", func() bool {
+		s, err := f.courier.State(t.Context(), bob)
+		return err == nil && s.Failure == "the web hook cannot be reached"
+	})
 }
 
 // No call begins behind the commit by which the agent deregisters or takes the hook away,

@@ -170,7 +170,10 @@ func (h *hook) missed(it *item, called bool, err error) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = "an internal error"
-	if called || errors.Is(err, errShut) {
+	switch {
+	case called:
+		h.failure = webhook.Told(err)
+	case errors.Is(err, errShut):
 		h.failure = err.Error()
 	}
 	if called {

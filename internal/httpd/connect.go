@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/netip"
 
 	"koine/internal/caller"
 	"koine/kg"
@@ -39,23 +38,7 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 	if refused := actFor(header, &who); refused != nil {
 		return opened, s.notConnected(ctx, who, refused)
 	}
-	if err := s.countSocket(ctx, opened, who); err != nil {
-		return opened, err
-	}
 	return who, nil
-}
-
-// countSocket takes a place of a stream from the share of who a socket turns out
-// to be of: it was opened by nobody, and counted for its address alone.
-func (s *Server) countSocket(ctx context.Context, opened, who caller.Caller) error {
-	if opened.Principal.Method != MethodNone || who.Principal.Method == MethodNone {
-		return nil
-	}
-	release, err := s.options.Throttle.Stream(who.Principal.ID, netip.Addr{})
-	if err == nil {
-		context.AfterFunc(ctx, release)
-	}
-	return err
 }
 
 // notConnected notes why a socket is not let in, and gives it as an error.

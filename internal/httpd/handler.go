@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/throttle"
 )
 
 // Handler is everything that Serve answers with: the routes and what stands
@@ -16,6 +17,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	id := s.ids.of(r)
 	w.Header().Set("X-Request-ID", id)
+	secure(w.Header())
 	out := newResponse(w, r, s.options.StallTimeout)
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = newBody(r, w, s.options.StallTimeout)
@@ -53,21 +55,14 @@ func (s *Server) route(w *response, r *http.Request, id string) (seen *http.Requ
 	if !in {
 		return seen
 	}
-	before := w.left
-	w.left = func() {
-		s.leave()
-		if before != nil {
-			before()
-		}
-	}
 	defer w.leave()
 	defer s.recover(w, seen)
 	s.mux.ServeHTTP(w, seen)
 	return seen
 }
 
-// letIn says who asks, and takes a place for the request; or it answers the request
-// itself. leave is to be called when the request is over.
+// letIn says who asks, receives what is sent, and takes a place for the request; or
+// it answers the request itself. leave is to be called when the request is over.
 func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
 	leave = func() {}
 	_, pattern := s.mux.Handler(r)
@@ -94,25 +89,64 @@ func (s *Server) letIn(w *response, r *http.Request, id string) (seen *http.Requ
 		s.refuse(w, r, who, refused)
 		return known, end, false
 	}
-	if !s.enter() {
-		s.refuse(w, r, who, overloaded)
+	received, refused := s.enter(w, known, who, pattern)
+	if refused != nil {
+		s.refuse(w, r, who, refused)
 		return known, end, false
 	}
-	return known, end, true
+	return known, func() { received.Release(); end() }, true
 }
 
-// enter takes one of the places for requests under way. A request gives it back
-// when its handler has ended or its answer has become a stream, whichever is
-// first.
-func (s *Server) enter() bool {
-	if s.underWay.Add(1) > int64(s.options.MaxRequests) {
-		s.underWay.Add(-1)
-		return false
+// enter receives what a request sends and takes one of the places for requests
+// under way. The request gives that back when its handler has ended or its answer
+// has become a stream, whichever is first.
+func (s *Server) enter(w *response, r *http.Request, who caller.Caller, pattern string) (*throttle.Received, *refusal) {
+	owner, c := throttle.OwnerOf(who), connectionOf(r.Context())
+	if c != nil && (c.spare && !s.isProbe(r) || !s.conns.claim(c, owner)) {
+		w.Header().Set("Connection", "close")
+		return nil, tooManyConnections
 	}
-	return true
+	if c != nil && c.spare {
+		w.Header().Set("Connection", "close") // others wait for its place
+	}
+	places := s.requests
+	switch {
+	case probes[r.URL.Path]:
+		return nil, nil
+	case s.isProbe(r):
+		places = s.scrapes
+	}
+	var received *throttle.Received
+	if !s.uploads[pattern] {
+		var refused *refusal
+		if received, refused = s.receive(r, owner); refused != nil {
+			if refused == tooSlow {
+				w.Header().Set("Connection", "close")
+			}
+			return nil, refused
+		}
+	}
+	if !places.Take(owner, 1) {
+		received.Release()
+		return nil, overloaded
+	}
+	before := w.left
+	w.left = func() {
+		places.Give(owner, 1)
+		if before != nil {
+			before()
+		}
+	}
+	return received, nil
 }
 
-func (s *Server) leave() { s.underWay.Add(-1) }
+// secure sets the headers that every answer has, whatever path gives it. A handler
+// may set stricter ones.
+func secure(header http.Header) {
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Frame-Options", "DENY")
+}
 
 // recover turns a panic into that request's error. What was written already
 // cannot be taken back: then the connection is cut.

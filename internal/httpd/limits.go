@@ -7,12 +7,21 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
 // probes are never limited: who asks whether the server is alive must not be
 // told that it is busy.
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
+
+// isProbe reports whether a request looks after the server: those have room of
+// their own, whatever others take.
+func (s *Server) isProbe(r *http.Request) bool {
+	return probes[r.URL.Path] || r.URL.Path == metricsPath
+}
+
+const metricsPath = "/metrics"
 
 // limitAddress takes a request from the share of where it comes from. It stands
 // before authentication, so that guessing credentials is bounded too.
@@ -49,9 +58,10 @@ func (s *Server) AdmitOperation(ctx context.Context) (leave func(), err error) {
 	if err := s.options.Throttle.AdmitCall(ctx); err != nil {
 		return nil, err
 	}
-	if !s.enter() {
+	owner := throttle.OwnerOf(caller.From(ctx))
+	if !s.requests.Take(owner, 1) {
 		return nil, &kg.Error{Code: kg.CodeOverloaded, Message: overloaded.message, Hint: overloaded.hint,
 			RetryAfter: time.Duration(overloaded.retry) * time.Second}
 	}
-	return s.leave, nil
+	return func() { s.requests.Give(owner, 1) }, nil
 }

@@ -35,7 +35,13 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultMaxHeaderBytes  = 64 << 10
 	DefaultMaxRequests     = 4096
-	DefaultHome            = "playground"
+	// DefaultMaxReceiving bounds the requests whose body is still on its way.
+	DefaultMaxReceiving = 16_384
+	// DefaultMaxReceivedBytes bounds what was received and is not answered yet.
+	DefaultMaxReceivedBytes = 256 << 20
+	// DefaultMaxScrapes bounds the reads of /metrics at a time.
+	DefaultMaxScrapes = 4
+	DefaultHome       = "playground"
 )
 
 // Options of a Server. Store and Streams are required; the zero value of each
@@ -91,8 +97,16 @@ type Options struct {
 	ShutdownTimeout time.Duration
 	MaxHeaderBytes  int
 	// MaxRequests bounds the requests that are under way at a time, open
-	// streams not counted.
-	MaxRequests int
+	// streams not counted, MaxReceiving those before them whose body is still on its
+	// way. Of these, of MaxConnections and of the Intake's bytes a caller may have
+	// half of what the others leave (throttle.Pool).
+	MaxRequests, MaxReceiving int
+	// MaxConnections bounds the open connections. 0 goes by how many files the
+	// process may have open.
+	MaxConnections int
+	// Intake bounds the bytes that were received and are not answered yet, and how
+	// slowly a body may come that is not an upload.
+	Intake throttle.Intake
 }
 
 func (o Options) withDefaults() Options {
@@ -103,6 +117,12 @@ func (o Options) withDefaults() Options {
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
 	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	o.MaxRequests = cmp.Or(o.MaxRequests, DefaultMaxRequests)
+	o.MaxReceiving = cmp.Or(o.MaxReceiving, DefaultMaxReceiving)
+	if o.Intake.Pool == nil {
+		o.Intake.Pool = throttle.NewPool(DefaultMaxReceivedBytes)
+	}
+	o.Intake.Grace = cmp.Or(o.Intake.Grace, throttle.DefaultGrace)
+	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
 	if o.Counters == nil {
 		o.Counters = NewCounters()
 	}

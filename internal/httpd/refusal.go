@@ -55,6 +55,10 @@ var (
 		message: "pages of other sites may not use this server"}
 	overloaded = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
 		message: "too many requests are under way", hint: "Try again later.", retry: 1}
+	tooManyConnections = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeOverloaded),
+		message: "you have too many connections open", hint: "Use connections again, and close those that are no longer needed.", retry: 1}
+	tooSlow = &refusal{status: http.StatusRequestTimeout, rpc: rpcInvalidRequest, reason: string(kg.CodeTimeout),
+		message: "the body did not arrive in time", hint: "Send at least 16 KiB a second, or less at a time."}
 	noCredential = &refusal{status: http.StatusUnauthorized, rpc: rpcPermissionDenied, reason: string(kg.CodeUnauthenticated),
 		message: "this server wants to know who is calling", challenge: challenge,
 		hint: "Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}

@@ -2,7 +2,6 @@ package httpd
 
 import (
 	"bufio"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -112,27 +111,4 @@ func (w *response) leave() {
 		w.left()
 		w.left = nil
 	}
-}
-
-// body is a request's body that must make progress.
-type body struct {
-	io.ReadCloser
-	rc    *http.ResponseController
-	stall time.Duration
-	lift  bool // the deadline after each read: in HTTP/2 one that passes later ends the body
-}
-
-func newBody(r *http.Request, w http.ResponseWriter, stall time.Duration) *body {
-	return &body{ReadCloser: r.Body, rc: http.NewResponseController(w), stall: stall, lift: r.ProtoMajor >= 2}
-}
-
-// Read sets a deadline for each read, and lifts it at the end: the connection
-// is then read for the sign that the client goes away.
-func (b *body) Read(p []byte) (int, error) {
-	_ = b.rc.SetReadDeadline(time.Now().Add(b.stall))
-	n, err := b.ReadCloser.Read(p)
-	if err != nil || b.lift {
-		_ = b.rc.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }

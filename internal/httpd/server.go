@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"koine/internal/sse"
+	"koine/internal/throttle"
 )
 
 // Server is the HTTP server. Routes are added before Serve.
@@ -20,24 +20,33 @@ type Server struct {
 	forms   map[string]Form // of the patterns
 	// The patterns that need no credential, those that open sockets, and those
 	// that only administrators and one role more may use.
-	public, sockets map[string]bool
-	restricted      map[string]string
-	metrics         *metrics
-	ids             requestIDs
+	public, sockets, uploads map[string]bool
+	restricted               map[string]string
+	metrics                  *metrics
+	ids                      requestIDs
 
-	underWay atomic.Int64
-	stopping atomic.Bool
+	requests  *throttle.Pool // requests under way
+	receiving *throttle.Pool // requests whose body is on its way
+	scrapes   *throttle.Pool // reads of /metrics
+	intake    throttle.Intake
+	conns     *connections
+
+	unavailable unavailable
+	stopping    atomic.Bool
 }
 
 // New makes a server with the routes of its own: /healthz, /readyz, /metrics.
 func New(options Options) *Server {
 	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), forms: map[string]Form{}, ids: newRequestIDs()}
-	s.public, s.sockets, s.restricted = map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.public, s.sockets, s.uploads, s.restricted = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
+	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
+	s.conns = newConnections(s.maxConnections(), s.trusts)
 	s.log = s.options.Logger
 	s.metrics = newMetrics(s)
 	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
 	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
-	s.HandleAdmin("GET /metrics", RoleMetrics, Plain, s.metrics.handler())
+	s.HandleAdmin("GET "+metricsPath, RoleMetrics, Plain, s.metrics.handler())
 	s.HandlePublic("/", Plain, http.HandlerFunc(notFound))
 	return s
 }
@@ -71,6 +80,26 @@ func (s *Server) HandleSocket(pattern string, form Form, handler http.Handler) {
 	s.sockets[pattern] = true
 }
 
+// HandleUpload adds a route whose bodies may be large: they are not received before
+// the handler runs, which bounds what it keeps of them and how many it takes at a
+// time.
+func (s *Server) HandleUpload(pattern string, form Form, handler http.Handler) {
+	s.Handle(pattern, form, handler)
+	s.uploads[pattern] = true
+}
+
+// maxConnections is how many connections there may be.
+func (s *Server) maxConnections() int {
+	if s.options.MaxConnections > 0 {
+		return s.options.MaxConnections
+	}
+	files, known := maxFiles()
+	if !known {
+		return DefaultMaxConnections
+	}
+	return connectionsFor(files)
+}
+
 // HandleRPC adds the JSON-RPC endpoint, at / and /a2a, each also with a
 // trailing slash. A browser that asks for / is sent home.
 func (s *Server) HandleRPC(rpc http.Handler) {
@@ -98,7 +127,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ReadHeaderTimeout: s.options.HeaderTimeout,
 		IdleTimeout:       s.options.IdleTimeout,
 		MaxHeaderBytes:    s.options.MaxHeaderBytes,
-		ConnContext:       sse.ConnContext,
+		ConnContext:       connContext,
+		ConnState:         stateChanged,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		// A request outlives ctx: it is to be finished, not cut off.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
@@ -116,6 +146,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 func (s *Server) serve(server *http.Server, listener net.Listener) error {
+	listener = sharedListener{listener, s.conns}
 	if s.options.Certificate == nil {
 		return server.Serve(listener)
 	}

@@ -198,16 +198,24 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of its body is let go.
+// A client that stops in the middle of its body is let go: told so before its
+// request reaches the handler, or, of what may be large, by the read that fails.
 func TestStalledBody(t *testing.T) {
 	s := newServer(httpd.Options{StallTimeout: 50 * time.Millisecond})
 	read := make(chan error, 1)
-	s.HandleRPC(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	reading := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		read <- err
-	}))
+	})
+	s.HandleRPC(reading)
+	s.HandleUpload("/data", httpd.Plain, reading)
 	r := run(t, s)
-	dial(t, r, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
+	conn := dial(t, r, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") || !strings.Contains(string(answer), `"reason":"TIMEOUT"`) {
+		t.Errorf("got %s, %v", answer, err)
+	}
+	dial(t, r, "POST /data HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
 	if err := receive(t, read, "end of the body"); err == nil {
 		t.Error("half a body was taken for a whole one")
 	}
@@ -338,6 +346,25 @@ func TestAccessLog(t *testing.T) {
 		if got, _, _ = strings.Cut(got, "took="); got+"took=" != row.want && got != row.want {
 			t.Errorf("%s at %s: got %q, want %q", row.path, row.level, log.String(), row.want)
 		}
+	}
+}
+
+// Refusals because of too many streams, or that the server is not ready, do not fill
+// the log: of many there is one warning.
+func TestUnavailableInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	s := newServer(httpd.Options{Logger: slog.New(slog.NewTextHandler(&lockedWriter{&mu, &log}, nil))})
+	s.Handle("/full", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
+	r := run(t, s)
+	for range 50 {
+		do(t, r, "POST", "/full", "")
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), "status=503"); got != 1 {
+		t.Errorf("%d lines of 50 refusals:\n%s", got, log.String())
 	}
 }
 

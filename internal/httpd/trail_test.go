@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -83,19 +82,19 @@ func TestSocketsCountForWhomTheyAreOf(t *testing.T) {
 		}
 	}
 	payload := json.RawMessage(`{"headers":{"Authorization":"Bearer right"}}`)
-	first, end := context.WithCancel(t.Context())
-	if _, err := s.Connect(first, func(error) {}, nobody, payload); err != nil {
+	who, err := s.Connect(t.Context(), func(error) {}, nobody, payload)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Connect(t.Context(), func(error) {}, nobody, payload); kg.CodeOf(err) != kg.CodeRateLimited {
+	release, err := limits.AdmitStream(caller.With(t.Context(), who))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := limits.AdmitStream(caller.With(t.Context(), who)); kg.CodeOf(err) != kg.CodeRateLimited {
 		t.Errorf("a second socket: got %v", err)
 	}
-	end() // of the first one; its place is given back soon
-	eventually(t, "the place is free again", func() bool {
-		release, err := limits.Stream("agent://a", netip.Addr{})
-		if err == nil {
-			release()
-		}
-		return err == nil
-	})
+	release()
+	if _, err := limits.AdmitStream(caller.With(t.Context(), who)); err != nil {
+		t.Errorf("after the first has ended: got %v", err)
+	}
 }

@@ -21,6 +21,7 @@ type Server struct {
 
 	mu      sync.Mutex // guards what follows; never held while a stream is used
 	streams map[string]*Stream
+	places  int // taken: by streams, and by what is Acquired
 	next    uint64
 	closed  bool
 	empty   chan struct{} // closed when the server is closed and has no stream
@@ -58,42 +59,76 @@ func New(options Options) *Server {
 // If ctx ends with a cause of its own, or by a deadline, that is the reason
 // given to Last; a plain cancellation means that the client is gone.
 func (s *Server) Open(ctx context.Context, options StreamOptions) (*Stream, error) {
+	release, err := s.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.attach(ctx, options)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	st.admitted = release
+	return st, nil
+}
+
+// Attach returns a stream that takes no place: a connection that Shutdown ends and
+// waits for, and that is counted, by Acquire, only when its client has said what it
+// is for. The error is a *Refused with ErrShutdown.
+func (s *Server) Attach(ctx context.Context) (*Stream, error) {
+	return s.attach(ctx, StreamOptions{})
+}
+
+// Acquire takes a place among the streams for what is no response of its own: a
+// socket, or a subscription on one. release gives it back and may be called again.
+// The error is a *Refused with ErrTooManyStreams or the error of Options.Admit.
+func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	admitted := func() {}
 	if s.options.Admit != nil {
-		var err error
 		if admitted, err = s.options.Admit(ctx); err != nil {
 			return nil, s.refuse(err)
 		}
 	}
-	st, err := s.place(ctx, options)
-	if err != nil {
+	if !s.take() {
 		admitted()
-		return nil, err
+		return nil, s.refuse(ErrTooManyStreams)
 	}
-	st.admitted = admitted
-	return st, nil
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.places--
+		s.mu.Unlock()
+		admitted()
+	}), nil
 }
 
-func (s *Server) place(ctx context.Context, options StreamOptions) (*Stream, error) {
+func (s *Server) take() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.places >= s.options.MaxStreams {
+		return false
+	}
+	s.places++
+	return true
+}
+
+func (s *Server) attach(ctx context.Context, options StreamOptions) (*Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, s.refuse(ErrShutdown)
 	}
-	if len(s.streams) >= s.options.MaxStreams {
-		return nil, s.refuse(ErrTooManyStreams)
-	}
 	s.next++
 	st := newStream(ctx, s, strconv.FormatUint(s.next, 10), options)
+	st.admitted = func() {}
 	s.streams[st.id] = st
 	return st, nil
 }
 
-// Streams is the number of open streams.
+// Streams is the number of places that are taken.
 func (s *Server) Streams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.streams)
+	return s.places
 }
 
 // MaxEventBytes is the bound on the block of one event.

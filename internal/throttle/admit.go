@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"context"
+	"sync"
 
 	"koine/internal/caller"
 	"koine/kg"
@@ -29,10 +30,30 @@ func (t *Throttle) ChargeUpdate(ctx context.Context, m kg.Meta) {
 // context carries.
 func (t *Throttle) AdmitStream(ctx context.Context) (release func(), err error) {
 	who := caller.From(ctx)
+	principal := who.Principal.ID
 	if who.Principal.Method == caller.MethodNone {
-		return t.Stream("", who.Address) // a socket that has yet to say whose it is
+		principal = "" // a socket that has yet to say whose it is
 	}
-	return t.Stream(who.Principal.ID, who.Address)
+	own, err := t.Stream(principal, who.Address)
+	if err != nil || t == nil || t.streams.shared == nil {
+		return own, err
+	}
+	owner, shared := OwnerOf(who), t.streams.shared
+	if !shared.Take(owner, 1) {
+		if shared.Taken() >= shared.Size() {
+			return own, nil // full for everybody, which is the streams' server's to say
+		}
+		own()
+		by := Refusal{What: Streams, By: ByAddress, Address: who.Address}
+		if owner.Known() {
+			by = Refusal{What: Streams, By: ByPrincipal, Principal: principal}
+		}
+		return nil, t.check(StreamRetryAfter, by)
+	}
+	return sync.OnceFunc(func() {
+		shared.Give(owner, 1)
+		own()
+	}), nil
 }
 
 // AdmitHistory takes a read of a channel's history from the share of who the

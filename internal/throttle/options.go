@@ -50,6 +50,9 @@ type Options struct {
 	Address   Limits
 	// Burst is how long a quiet caller saves up requests and updates for.
 	Burst time.Duration
+	// MaxStreams is how many streams there are for everybody, of which each caller
+	// may have half of what the others leave; 0 shares nothing.
+	MaxStreams int
 	// MaxBuckets bounds the principals, and the addresses, that are remembered.
 	MaxBuckets int
 	// Clock is time.Now when nil.

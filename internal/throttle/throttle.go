@@ -25,6 +25,7 @@ type Throttle struct {
 	streams   struct {
 		principal *places[kg.AgentID]
 		address   *places[netip.Prefix]
+		shared    *Pool
 	}
 }
 
@@ -39,6 +40,9 @@ func New(options Options) *Throttle {
 	t.histories = newBuckets[kg.AgentID](o.Principal.Histories, o.Burst, o.MaxBuckets)
 	t.streams.principal = newPlaces[kg.AgentID](o.Principal.Streams)
 	t.streams.address = newPlaces[netip.Prefix](o.Address.Streams)
+	if o.MaxStreams > 0 {
+		t.streams.shared = NewPool(int64(o.MaxStreams))
+	}
 	return t
 }
 
@@ -149,8 +153,16 @@ func (t *Throttle) check(wait time.Duration, r Refusal) error {
 
 // keyOf is what an address counts as, and whether it counts.
 func keyOf(addr netip.Addr) (netip.Prefix, bool) {
+	if addr.Unmap().IsLoopback() {
+		return netip.Prefix{}, false
+	}
+	return prefixOf(addr)
+}
+
+// prefixOf is what an address counts as: itself, or its /64.
+func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
 	addr = addr.Unmap()
-	if !addr.IsValid() || addr.IsLoopback() {
+	if !addr.IsValid() {
 		return netip.Prefix{}, false
 	}
 	bits := 32

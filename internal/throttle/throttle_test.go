@@ -264,3 +264,37 @@ func BenchmarkRequest(b *testing.B) {
 		}
 	}
 }
+
+// Of the streams that there are one caller gets half of what the others leave, and is
+// told that they are its own; who finds none left at all is not.
+func TestShareOfStreams(t *testing.T) {
+	limits := throttle.New(throttle.Options{MaxStreams: 4})
+	admit := func(id string) (func(), error) {
+		return limits.AdmitStream(caller.With(t.Context(), caller.Caller{Principal: kg.Principal{ID: kg.AgentID(id)}}))
+	}
+	for _, row := range []struct {
+		id   string
+		code kg.Code
+	}{{"a", ""}, {"a", ""}, {"a", kg.CodeRateLimited}, {"b", ""}, {"b", kg.CodeRateLimited}, {"c", ""}, {"d", ""}, {"a", ""}} {
+		release, err := admit(row.id)
+		if kg.CodeOf(err) != row.code {
+			t.Errorf("%s: got %v, want %q", row.id, err, row.code)
+		}
+		if err == nil && release == nil {
+			t.Errorf("%s: a place without a release", row.id)
+		}
+	}
+	limits = throttle.New(throttle.Options{MaxStreams: 2})
+	release, err := admit("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admit("a"); kg.CodeOf(err) != kg.CodeRateLimited {
+		t.Errorf("got %v", err)
+	}
+	release()
+	release()
+	if _, err := admit("a"); err != nil {
+		t.Errorf("after a release: got %v", err)
+	}
+}

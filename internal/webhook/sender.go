@@ -107,7 +107,19 @@ func plain(err error) error {
 	case errors.As(err, &at) && at.Timeout():
 		return errors.New("the web hook did not answer in time")
 	}
-	return errors.New("the web hook cannot be reached")
+	return errUnreachable
+}
+
+var errUnreachable = errors.New("the web hook cannot be reached")
+
+// Told returns what whoever named the hook may know of an error of Post. It does not
+// tell an address that is not of the public network from one that does not answer: else
+// names of the server's own network could be found out. The log has the difference.
+func Told(err error) string {
+	if errors.Is(err, ErrPrivate) {
+		return errUnreachable.Error()
+	}
+	return err.Error()
 }
 
 // Pause waits before the next try of a hook that has failed so many times in a row:

@@ -12,6 +12,7 @@ import (
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -46,7 +47,13 @@ type Options struct {
 	// answer may take; AuthTimeout how long it may leave open who it is; WriteTimeout how
 	// long it may take a frame.
 	PingInterval, AuthTimeout, WriteTimeout time.Duration
-	Logger                                  *slog.Logger
+	// MaxPendingSockets bounds the sockets that have not said who they are, of which one
+	// caller may have half of what the others leave. They take no place among the streams.
+	MaxPendingSockets int
+	// Intake bounds what sockets sent and is not answered yet, and how slowly a frame may
+	// come.
+	Intake throttle.Intake
+	Logger *slog.Logger
 	// OriginAllowed, if set, says whether a page may open a socket.
 	OriginAllowed func(*http.Request) bool
 	// Connect, if set, takes the credential in a frame of a socket's (httpd.Server).
@@ -62,6 +69,7 @@ type Handler struct {
 	deps    Deps
 	options Options
 	routes  *rest.Routes
+	pending *throttle.Pool // sockets that have not said who they are
 }
 
 // NewHandler makes the handler.
@@ -75,7 +83,9 @@ func NewHandler(deps Deps, o Options) *Handler {
 	if o.Refused == nil {
 		o.Refused = func(caller.Caller, kg.Code) {}
 	}
-	h := &Handler{deps: deps, options: o}
+	o.Intake.Grace = cmp.Or(o.Intake.Grace, throttle.DefaultGrace)
+	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
+	h := &Handler{deps: deps, options: o, pending: throttle.NewPool(int64(cmp.Or(o.MaxPendingSockets, DefaultPendingSockets)))}
 	h.routes = rest.NewRoutes(func(w http.ResponseWriter, r *http.Request, err error) {
 		refuse(w, h.errorOf(caller.From(r.Context()), err))
 	})

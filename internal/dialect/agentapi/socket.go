@@ -3,6 +3,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -22,7 +24,11 @@ const (
 	DefaultPingInterval = 30 * time.Second
 	DefaultAuthTimeout  = 10 * time.Second
 	DefaultWriteTimeout = 10 * time.Second
-	maxCloseReason      = 123 // what a close frame has room for
+	// DefaultPendingSockets bounds those that have not said who they are, MaxAuthBytes
+	// a frame of one of them.
+	DefaultPendingSockets = 1_024
+	MaxAuthBytes          = 8 << 10
+	maxCloseReason        = 123 // what a close frame has room for
 )
 
 // The codes with which sockets close, beside those of RFC 6455.
@@ -39,7 +45,9 @@ type socket struct {
 	ctx     context.Context // its cause says why the socket ends
 	cancel  context.CancelCauseFunc
 	all     sync.WaitGroup
-	feeding bool // of the reader alone
+	feeding bool   // of the reader alone
+	settled func() // gives its place among those that have not said who they are back
+	leave   func() // gives its place among the streams back
 
 	mu  sync.Mutex // guards who, which is whoever the frame before authenticated
 	who caller.Caller
@@ -52,7 +60,26 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := caller.From(r.Context())
-	place, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{})
+	// A client is told at once that there is no place for it; one that has yet to say who
+	// it is takes one then.
+	leave, err := h.deps.Streams.Acquire(r.Context())
+	if err != nil {
+		refuse(w, h.errorOf(who, rest.NoStream(err)))
+		return
+	}
+	settled := func() {}
+	if owner := throttle.OwnerOf(who); who.Principal.Method == caller.MethodNone {
+		leave()
+		leave = func() {}
+		if !h.pending.Take(owner, 1) {
+			refuse(w, h.errorOf(who, rest.NoStream(&sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})))
+			return
+		}
+		settled = sync.OnceFunc(func() { h.pending.Give(owner, 1) })
+	}
+	s := &socket{handler: h, who: who, settled: settled, leave: leave}
+	defer func() { s.settled(); s.leave() }()
+	place, err := h.deps.Streams.Attach(r.Context())
 	if err != nil {
 		refuse(w, h.errorOf(who, rest.NoStream(err)))
 		return
@@ -65,7 +92,10 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = conn.CloseNow() }()
 	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
 	conn.SetReadLimit(h.options.MaxBodyBytes)
-	s := &socket{handler: h, conn: conn, who: who}
+	if who.Principal.Method == caller.MethodNone {
+		conn.SetReadLimit(MaxAuthBytes)
+	}
+	s.conn = conn
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
 	s.serve()
 }
@@ -195,6 +225,8 @@ func closing(cause error) (websocket.StatusCode, string) {
 		return closeUnauthorized, clip(kg.AsError(cause).Message)
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
 		return closeForbidden, clip(kg.AsError(cause).Message)
+	case code == kg.CodeTimeout:
+		return websocket.StatusPolicyViolation, clip(kg.AsError(cause).Message)
 	case code == kg.CodeRateLimited || code == kg.CodeOverloaded || code == kg.CodeAccessChanged:
 		return websocket.StatusTryAgainLater, string(code)
 	}
@@ -209,34 +241,56 @@ func (s *socket) read() {
 	for {
 		// Not the socket's context: the library closes a connection whose read is
 		// cancelled, and the reason would be lost.
-		kind, raw, err := s.conn.Read(context.Background())
+		kind, from, err := s.conn.Reader(context.Background())
 		if err != nil {
 			return
 		}
 		if s.ctx.Err() != nil {
+			if _, err := io.Copy(io.Discard, from); err != nil {
+				return
+			}
 			continue // the rest up to the client's own close
 		}
-		var f received
-		if kind != websocket.MessageText {
-			err = kg.Errorf(kg.CodeInvalid, "a frame is text")
-		} else {
-			err = rest.Decode(raw, &f)
-		}
-		var answer *sentFrame
-		if err == nil {
-			answer, err = s.take(&f, raw)
-		}
+		raw, received, err := s.handler.options.Intake.ReadMessage(throttle.OwnerOf(s.caller()), from, s.handler.options.MaxBodyBytes+2, s.late)
 		if err != nil {
-			answer = &sentFrame{Type: frameError, Error: s.handler.errorOf(s.caller(), err)}
+			if kg.CodeOf(err) == kg.CodeOverloaded {
+				s.cancel(err)
+			}
+			return
 		}
-		if answer == nil {
-			continue
-		}
-		answer.RequestID = f.RequestID
-		if err := s.write(answer); err != nil {
+		err = s.answer(kind, raw)
+		received.Release()
+		if err != nil {
 			s.cancel(err)
 		}
 	}
+}
+
+// late ends a socket whose client does not finish a frame.
+func (s *socket) late() {
+	s.cancel(kg.Errorf(kg.CodeTimeout, "a frame did not arrive in time"))
+}
+
+// answer does what a frame asks for and answers it. Its error ends the socket.
+func (s *socket) answer(kind websocket.MessageType, raw []byte) (err error) {
+	var f received
+	if kind != websocket.MessageText {
+		err = kg.Errorf(kg.CodeInvalid, "a frame is text")
+	} else {
+		err = rest.Decode(raw, &f)
+	}
+	var answer *sentFrame
+	if err == nil {
+		answer, err = s.take(&f, raw)
+	}
+	if err != nil {
+		answer = &sentFrame{Type: frameError, Error: s.handler.errorOf(s.caller(), err)}
+	}
+	if answer == nil {
+		return nil
+	}
+	answer.RequestID = f.RequestID
+	return s.write(answer)
 }
 
 // take does what a frame asks for, and gives the answer to it.
@@ -270,6 +324,16 @@ func (s *socket) authenticate(raw []byte) error {
 	if err != nil {
 		s.cancel(err)
 		return err
+	}
+	if who.Principal.Method != caller.MethodNone && s.caller().Principal.Method == caller.MethodNone {
+		leave, err := s.handler.deps.Streams.Acquire(caller.With(s.ctx, who))
+		if err != nil {
+			s.cancel(rest.NoStream(err))
+			return rest.NoStream(err)
+		}
+		s.leave = leave
+		s.settled()
+		s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
 	}
 	s.mu.Lock()
 	s.who = who

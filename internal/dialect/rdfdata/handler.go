@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"strings"
 
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -49,7 +50,8 @@ const (
 	DefaultMaxBytes = 2 << 30
 	// DefaultMaxReplaceBytes bounds one of PUT.
 	DefaultMaxReplaceBytes = 32 << 20
-	// DefaultMaxImports bounds the imports at one time.
+	// DefaultMaxImports bounds the imports at one time, of which one caller may have
+	// half of what the others leave.
 	DefaultMaxImports = 4
 )
 
@@ -79,13 +81,13 @@ func (o Options) withDefaults() Options {
 type handler struct {
 	Deps
 	options Options
-	imports chan struct{} // a place for each import that goes on
+	imports *throttle.Pool // a place for each import that goes on
 }
 
 // NewHandler serves /data. It finds the caller in the request's context.
 func NewHandler(d Deps, o Options) http.Handler {
 	h := &handler{Deps: d, options: o.withDefaults()}
-	h.imports = make(chan struct{}, h.options.MaxImports)
+	h.imports = throttle.NewPool(int64(h.options.MaxImports))
 	return h
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
 	"koine/kg"
 )
@@ -34,7 +35,13 @@ func start(t *testing.T, o rdfdata.Options) *fixture {
 		t.Fatal(err)
 	}
 	o.TempDir = t.TempDir()
-	server := httptest.NewServer(rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes}, o))
+	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes}, o)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := kg.AgentID(r.Header.Get("X-Agent-Id")); id != "" {
+			r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: id, Method: kg.MethodOpen}}))
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		server.Close()
 		if err := store.Close(); err != nil {
@@ -392,6 +399,36 @@ func TestJustification(t *testing.T) {
 	}
 	if after := f.store.Head().Revision; after != before {
 		t.Errorf("something was written: revision %d after %d", after, before)
+	}
+}
+
+// One caller has half of the imports that go on at one time, and another finds a place.
+func TestShareOfImports(t *testing.T) {
+	f := start(t, rdfdata.Options{MaxImports: 4})
+	var ended []chan answer
+	var feeds []*io.PipeWriter
+	begin := func() {
+		body, feed := io.Pipe()
+		done := make(chan answer, 1)
+		go func() { done <- f.ask("POST", "", body, "Content-Type: application/n-quads", "Expect: 100-continue") }()
+		if _, err := io.WriteString(feed, "<urn:s> <urn:p> <urn:o> .\n"); err != nil { // once it has its place
+			t.Fatal(err)
+		}
+		ended, feeds = append(ended, done), append(feeds, feed)
+	}
+	begin()
+	begin()
+	if a := f.post("", "application/n-quads", ""); a.status != 429 {
+		t.Errorf("the third of one caller: got %d %s", a.status, a.body)
+	}
+	if a := f.ask("POST", "", strings.NewReader(""), "Content-Type: application/n-quads", "X-Agent-Id: another"); a.status != 200 {
+		t.Errorf("another caller: got %d %s", a.status, a.body)
+	}
+	for i, feed := range feeds {
+		feed.Close()
+		if a := <-ended[i]; a.status != 200 {
+			t.Errorf("import %d: got %d %s", i, a.status, a.body)
+		}
 	}
 }
 

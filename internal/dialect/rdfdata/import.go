@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/rdf"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -62,12 +63,11 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*
 	if why, err = justification(r, why); err != nil {
 		return err
 	}
-	select {
-	case h.imports <- struct{}{}:
-		defer func() { <-h.imports }()
-	default:
+	owner := throttle.OwnerOf(caller.From(r.Context()))
+	if !h.imports.Take(owner, 1) {
 		return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
 	}
+	defer h.imports.Give(owner, 1)
 	doc, err := h.document(w, r, format, graph, limit)
 	if err != nil {
 		return err

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+
+	"koine/internal/httpd"
+	"koine/internal/throttle"
+)
+
+// capacityFlags say how much of what all callers share the server has. One caller
+// may have half of what the others leave (throttle.Pool).
+type capacityFlags struct {
+	MaxStreams     int  `help:"How many event streams, WebSockets and subscriptions on them may be open at a time; one caller may have half of what the others leave." default:"10000" placeholder:"N"`
+	MaxConnections *int `help:"How many connections may be open at a time; one caller may have half of what the others leave (default: by how many files the process may open, at most 16384)." placeholder:"N"`
+	ReceivedMiB    int  `help:"How much may have been received of requests and messages that are not answered yet; one caller may use half of what the others leave." default:"256" name:"received-mib" placeholder:"MIB"`
+}
+
+// Bounds of what can be said.
+const (
+	maxCapacity    = 1_000_000 // streams, and connections
+	minReceivedMiB = 16        // one message is 4 MiB at the most
+	maxReceivedMiB = 64 << 10
+)
+
+func (f capacityFlags) check() error {
+	connections := httpd.MinConnections
+	if f.MaxConnections != nil {
+		connections = *f.MaxConnections
+	}
+	for _, flag := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"max-streams", f.MaxStreams, 1, maxCapacity},
+		{"max-connections", connections, httpd.MinConnections, maxCapacity},
+		{"received-mib", f.ReceivedMiB, minReceivedMiB, maxReceivedMiB},
+	} {
+		if flag.value < flag.least || flag.value > flag.most {
+			return usageError{fmt.Errorf("--%s is between %d and %d", flag.name, flag.least, flag.most)}
+		}
+	}
+	return nil
+}
+
+// connections is the bound of the connections, 0 where it goes by the files that may
+// be open.
+func (f capacityFlags) connections() int {
+	if f.MaxConnections == nil {
+		return 0
+	}
+	return *f.MaxConnections
+}
+
+// intake is shared by everything that receives.
+func (f capacityFlags) intake() throttle.Intake {
+	return throttle.Intake{Pool: throttle.NewPool(int64(f.ReceivedMiB) << 20)}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"koine/internal/httpd"
+)
+
+// What all callers share has bounds that can be said, and is refused past them.
+func TestCapacityFlags(t *testing.T) {
+	n := func(n int) *int { return &n }
+	valid := capacityFlags{MaxStreams: 10_000, ReceivedMiB: 256}
+	with := func(change func(*capacityFlags)) capacityFlags {
+		f := valid
+		change(&f)
+		return f
+	}
+	for _, row := range []struct {
+		flags capacityFlags
+		want  string
+	}{
+		{valid, ""},
+		{with(func(f *capacityFlags) { f.MaxStreams = 1 }), ""},
+		{with(func(f *capacityFlags) { f.MaxStreams = maxCapacity }), ""},
+		{with(func(f *capacityFlags) { f.MaxStreams = 0 }), "--max-streams is between 1 and 1000000"},
+		{with(func(f *capacityFlags) { f.MaxStreams = maxCapacity + 1 }), "--max-streams"},
+		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections) }), ""},
+		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity) }), ""},
+		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections - 1) }), "--max-connections is between 8 and 1000000"},
+		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity + 1) }), "--max-connections"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB }), ""},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB }), ""},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib is between 16 and 65536"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
+	} {
+		err := row.flags.check()
+		if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !errors.As(err, new(usageError))) {
+			t.Errorf("%+v: got %v, want %q", row.flags, err, row.want)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package httpd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"koine/internal/sse"
+	"koine/internal/throttle"
+)
+
+// Bounds of the connections.
+const (
+	// DefaultMaxConnections bounds the connections where more files may be open.
+	DefaultMaxConnections = 16_384
+	// MinConnections is what is allowed however few files may be open.
+	MinConnections = 8
+	// MaxSpareConnections bounds those beyond the shares, which are answered probes
+	// only.
+	MaxSpareConnections = 64
+
+	// freshAge is how long a connection that has not sent a request header yet is
+	// left alone where its owner has no share left for another.
+	freshAge = time.Second
+	// evictBatch bounds the connections that are closed at a time to make room, and
+	// evictPause is how long none is looked for after none was found.
+	evictBatch = 64
+	evictPause = 100 * time.Millisecond
+)
+
+// connections shares the connections among those who open them. One counts for
+// its address until a request has said whose it is, and for that principal from
+// then on; one of a trusted proxy counts for nobody. Where an owner has no share
+// left its connections that wait for a request make room. Failing that, a new one
+// is a spare: it is answered probes and refused everything else, and the oldest
+// spare goes when there are too many.
+type connections struct {
+	pool   *throttle.Pool
+	trusts func(netip.Addr) bool
+
+	mu       sync.Mutex // guards what follows
+	open     map[*connection]struct{}
+	spares   []*connection // the oldest first
+	maxSpare int
+	barren   map[throttle.Owner]time.Time // when no connection of an owner could make room
+}
+
+// connection is one that a client opened.
+type connection struct {
+	net.Conn
+	all    *connections
+	proxy  bool // of a trusted proxy
+	spare  bool
+	closed sync.Once
+
+	state atomic.Int32 // an http.ConnState
+	since atomic.Int64 // Unix nanoseconds, of the state
+
+	owner throttle.Owner // guarded by all.mu
+}
+
+func newConnections(size int, trusts func(netip.Addr) bool) *connections {
+	return &connections{
+		pool: throttle.NewPool(int64(size)), trusts: trusts, open: map[*connection]struct{}{},
+		maxSpare: min(MaxSpareConnections, 4+size/8), barren: map[throttle.Owner]time.Time{},
+	}
+}
+
+// SetWriteBuffer is for sse.BoundSendBuffer.
+func (c *connection) SetWriteBuffer(size int) error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		return tcp.SetWriteBuffer(size)
+	}
+	return nil
+}
+
+// CloseWrite lets net/http end a connection without losing the answer.
+func (c *connection) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close closes the connection and gives its place back.
+func (c *connection) Close() error {
+	err := c.Conn.Close()
+	c.closed.Do(func() { c.all.release(c) })
+	return err
+}
+
+// admit gives a connection a place, or makes it a spare.
+func (all *connections) admit(conn net.Conn) *connection {
+	c := &connection{Conn: conn, all: all}
+	c.enter(http.StateNew)
+	var addr netip.Addr
+	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		addr = at.Addr().Unmap().WithZone("")
+	}
+	c.owner, c.proxy = throttle.OwnerAt(addr), all.trusts(addr)
+	all.mu.Lock()
+	oldest := all.place(c)
+	all.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close() // which it will notice
+	}
+	return c
+}
+
+// place is called with all.mu held. The spare that it returns is to be closed.
+func (all *connections) place(c *connection) (oldest *connection) {
+	take := func() bool {
+		if c.proxy {
+			return all.pool.TakeFree(c.owner, 1)
+		}
+		return all.pool.Take(c.owner, 1)
+	}
+	if !take() && !(all.makeRoom(c.owner) && take()) {
+		c.spare = true
+		if len(all.spares) >= all.maxSpare {
+			oldest = all.spares[0]
+			all.spares = slices.Delete(all.spares, 0, 1)
+		}
+		all.spares = append(all.spares, c)
+		return oldest
+	}
+	all.open[c] = struct{}{}
+	return nil
+}
+
+// claim makes a connection count for who is found to use it. It returns false
+// where that owner has no share left.
+func (all *connections) claim(c *connection, owner throttle.Owner) bool {
+	if c.spare || c.proxy || !owner.Known() {
+		return true
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if _, open := all.open[c]; !open || c.owner == owner {
+		return true
+	}
+	if !all.pool.Move(c.owner, owner, 1) && !(all.makeRoom(owner) && all.pool.Move(c.owner, owner, 1)) {
+		return false
+	}
+	c.owner = owner
+	return true
+}
+
+// release gives the place of a connection back.
+func (all *connections) release(c *connection) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if c.spare {
+		all.spares = slices.DeleteFunc(all.spares, func(s *connection) bool { return s == c })
+	} else if _, open := all.open[c]; open {
+		delete(all.open, c)
+		all.pool.Give(c.owner, 1)
+	}
+}
+
+// makeRoom closes the connections that have waited longest for a request, of the
+// owner, or of everybody where no place is free at all. It is called with all.mu
+// held.
+func (all *connections) makeRoom(owner throttle.Owner) bool {
+	now := time.Now()
+	if now.Sub(all.barren[owner]) < evictPause {
+		return false
+	}
+	full := all.pool.Taken() >= all.pool.Size()
+	var waiting []*connection
+	for c := range all.open {
+		if (full || c.owner == owner) && c.isWaiting(now) {
+			waiting = append(waiting, c)
+		}
+	}
+	if len(waiting) == 0 {
+		clear(all.barren) // of those that were barren before; it stays small
+		all.barren[owner] = now
+		return false
+	}
+	slices.SortFunc(waiting, func(a, b *connection) int { return int(min(1, max(-1, a.since.Load()-b.since.Load()))) })
+	for _, c := range waiting[:min(len(waiting), evictBatch)] {
+		delete(all.open, c)
+		all.pool.Give(c.owner, 1)
+		_ = c.Conn.Close() // its server notices, and calls Close
+	}
+	return true
+}
+
+// isWaiting reports whether the connection has no request under way.
+func (c *connection) isWaiting(now time.Time) bool {
+	switch http.ConnState(c.state.Load()) {
+	case http.StateIdle:
+		return true
+	case http.StateNew:
+		return now.UnixNano()-c.since.Load() > int64(freshAge)
+	}
+	return false
+}
+
+func (c *connection) enter(state http.ConnState) {
+	c.since.Store(time.Now().UnixNano())
+	c.state.Store(int32(state))
+}
+
+// stateChanged is for http.Server.ConnState.
+func stateChanged(conn net.Conn, state http.ConnState) {
+	if c := underlying(conn); c != nil {
+		c.enter(state)
+	}
+}
+
+// underlying is the connection below TLS; nil if it is none of ours.
+func underlying(conn net.Conn) *connection {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*connection)
+	return c
+}
+
+type connectionKey struct{}
+
+// connContext is for http.Server.ConnContext.
+func connContext(ctx context.Context, conn net.Conn) context.Context {
+	if c := underlying(conn); c != nil {
+		ctx = context.WithValue(ctx, connectionKey{}, c)
+	}
+	return sse.ConnContext(ctx, conn)
+}
+
+// connectionOf is the connection that a request came over; nil if it is none of
+// ours.
+func connectionOf(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
+	return c
+}
+
+// sharedListener accepts connections into their shares.
+type sharedListener struct {
+	net.Listener
+	all *connections
+}
+
+// Accept waits for a connection. Where no file can be opened for one, those that
+// wait for a request make room.
+func (l sharedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			l.all.shrink()
+		}
+		return nil, err // http.Server tries again a little later
+	}
+	return l.all.admit(conn), nil
+}
+
+// shrink closes connections that wait for a request, whoever they are of.
+func (all *connections) shrink() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	now, closed := time.Now(), 0
+	for c := range all.open {
+		if closed < evictBatch && c.isWaiting(now) {
+			delete(all.open, c)
+			all.pool.Give(c.owner, 1)
+			_ = c.Conn.Close()
+			closed++
+		}
+	}
+}
