@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"koine/client"
@@ -129,7 +127,7 @@ type listChannels struct {
 	Member     string `help:"Only those that this agent is a member of." placeholder:"AGENT"`
 	Scope      string `help:"Those of this scope that you may find." placeholder:"ID"`
 	Invited    bool   `help:"Only those that you are invited to, with who invited you."`
-	JSON       bool   `help:"Print each channel as JSON on a line."`
+	outputFlags
 }
 
 // Help is shown by --help.
@@ -166,44 +164,33 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 	if c.JSON {
 		return nil
 	}
-	return channelTable(t.out, found)
+	return c.print(ctx, t, server, nil, channelTable(found))
 }
 
-// channelTable prints a line for each, below a head. Why channels were closed has a
-// column where it was said of any.
-func channelTable(w io.Writer, list []*client.Channel) error {
+// channelTable has a row for each channel, and a column with why it was closed where
+// that was said of any.
+func channelTable(list []*client.Channel) *table {
+	b := &table{columns: []string{"ID", "VISIBILITY", "STATUS", "MEMBERS", "MADE", "NAME"}}
 	why := slices.ContainsFunc(list, func(c *client.Channel) bool { return c.ClosedReason != "" })
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	head := "ID\tVISIBILITY\tSTATUS\tMEMBERS\tMADE\tNAME"
 	if why {
-		head += "\tWHY CLOSED"
+		b.columns = append(b.columns, "WHY CLOSED")
 	}
-	fmt.Fprintln(table, head)
 	for _, c := range list {
 		row := channelRow(c)
 		if why {
-			row += "\t" + onLine(c.ClosedReason)
+			row = append(row, c.ClosedReason)
 		}
-		fmt.Fprintln(table, row)
+		b.rows = append(b.rows, row)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b
 }
 
-func channelRow(c *client.Channel) string {
+func channelRow(c *client.Channel) []string {
 	members := "-" // they are not shown: every channel has an owner
 	if n := len(c.Members); n > 0 {
 		members = strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", c.ID, c.Visibility, channelStatus(c.ClosedAt), members, atMilli(c.CreatedAt), onLine(c.Name))
+	return []string{c.ID, c.Visibility, channelStatus(c.ClosedAt), members, atMilli(c.CreatedAt), c.Name}
 }
 
 func channelStatus(closedAt int64) string {

@@ -70,7 +70,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	case err != nil:
 		return c.lost(err)
 	}
-	return printMessage(ctx, t, server, m, c.JSON)
+	return printMessage(ctx, t, server, m, outputFlags{JSON: c.JSON})
 }
 
 // unknownAgent tells that the server has no record of the agent, and that it wrote nothing

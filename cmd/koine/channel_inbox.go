@@ -13,7 +13,7 @@ type channelInbox struct {
 	onServer
 	From  string `help:"Only what came behind this position." placeholder:"POSITION"`
 	Count int    `help:"At most so many." placeholder:"N"`
-	JSON  bool   `help:"Print each message as JSON on a line."`
+	outputFlags
 }
 
 // Help is shown by --help.
@@ -50,6 +50,9 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	ask := map[string]any{"first": channelPage}
 	if c.From != "" {
 		ask["after"] = c.From
+	}
+	if err := c.beginMessages(t); err != nil {
+		return err
 	}
 	for seen := 0; ; {
 		if c.Count > 0 {
@@ -90,14 +93,14 @@ func (c *channelInbox) print(ctx context.Context, t terminal, server *client.Cli
 		if list[i], err = from.message(); err != nil {
 			return err
 		}
-		if hasFate(list[i]) && !c.JSON {
+		if hasFate(list[i]) && c.outputFlags == (outputFlags{}) {
 			held = append(held, list[i])
 		}
 	}
 	known := fatesOf(ctx, server, held)
 	for i, m := range list {
-		if c.JSON {
-			if err := printJSON(t.out, m.Raw, true); err != nil {
+		if c.outputFlags != (outputFlags{}) {
+			if err := c.printMessage(t, m); err != nil {
 				return err
 			}
 			continue

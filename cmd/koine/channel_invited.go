@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"koine/client"
@@ -95,15 +93,14 @@ func (c *listChannels) invited(ctx context.Context, t terminal, server *client.C
 		}
 		return nil
 	}
-	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tVISIBILITY\tSTATUS\tINVITED\tBY\tNAME")
+	b := &table{columns: []string{"ID", "VISIBILITY", "STATUS", "INVITED", "BY", "NAME"}}
 	for _, one := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Visibility, channelStatus(one.ClosedAt), atMilli(one.InvitedAt), onLine(one.InvitedBy), onLine(one.Name))
+		b.rows = append(b.rows, []string{one.ID, one.Visibility, channelStatus(one.ClosedAt), atMilli(one.InvitedAt), one.InvitedBy, one.Name})
 	}
-	if err := table.Flush(); err != nil {
+	if err := c.print(ctx, t, server, nil, b); err != nil {
 		return err
 	}
-	if len(list) > 0 {
+	if len(list) > 0 && !c.CSV {
 		t.sayf("Accept with koine channel join ID")
 	}
 	return nil

@@ -15,7 +15,7 @@ type tailChannel struct {
 	channelPlace
 	Since *int64 `help:"Begin with what came after this sequence; 0 is all." placeholder:"N"`
 	Count int    `help:"End after so many messages." placeholder:"N"`
-	JSON  bool   `help:"Print each message as JSON on a line."`
+	outputFlags
 }
 
 // Help is shown by --help.
@@ -44,12 +44,15 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := c.beginMessages(t); err != nil {
+		return err
+	}
 	seen := 0
 	for m, err := range server.Stream(ctx, id, client.StreamOptions{Since: last}) {
 		if err != nil {
 			return c.ended(ctx, t, last, err)
 		}
-		if err := printMessage(ctx, t, server, m, c.JSON); err != nil {
+		if err := printMessage(ctx, t, server, m, c.outputFlags); err != nil {
 			return err
 		}
 		last = m.Sequence

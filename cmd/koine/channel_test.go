@@ -10,10 +10,10 @@ import (
 // What others wrote stays on its line and in its column of a table.
 func TestChannelTableKeepsItsLines(t *testing.T) {
 	var out strings.Builder
-	err := channelTable(&out, []*client.Channel{
+	err := channelTable([]*client.Channel{
 		{ID: "a", Visibility: "public", Name: "lab\nb\tpublic\u2028\x1b[31m"},
 		{ID: "c", Visibility: "private", Name: "attic", ClosedAt: 1, ClosedReason: "All\r\nis said"},
-	})
+	}).write(terminal{out: &out})
 	want := "" +
 		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME                WHY CLOSED\n" +
 		"a   public      open    -        1970-01-01 00:00:00  lab�b�public��[31m\n" +
@@ -26,7 +26,7 @@ func TestChannelTableKeepsItsLines(t *testing.T) {
 // Nothing follows the name where no channel was closed for a reason.
 func TestChannelTableWithoutReasons(t *testing.T) {
 	var out strings.Builder
-	err := channelTable(&out, []*client.Channel{{ID: "a", Visibility: "public", Name: "lab", ClosedAt: 1}})
+	err := channelTable([]*client.Channel{{ID: "a", Visibility: "public", Name: "lab", ClosedAt: 1}}).write(terminal{out: &out})
 	want := "" +
 		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME\n" +
 		"a   public      closed  -        1970-01-01 00:00:00  lab\n"

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"koine/client"
@@ -86,20 +88,20 @@ func onLine(text string) string {
 }
 
 // printMessage prints a message as people, or as programs read it.
-func printMessage(ctx context.Context, t terminal, server *client.Client, m *client.Message, asJSON bool) error {
-	return printMessages(ctx, t, server, []*client.Message{m}, asJSON)
+func printMessage(ctx context.Context, t terminal, server *client.Client, m *client.Message, out outputFlags) error {
+	return printMessages(ctx, t, server, []*client.Message{m}, out)
 }
 
 // printMessages is printMessage of several: what their lines tell beside them is asked for
 // together.
-func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, asJSON bool) error {
+func printMessages(ctx context.Context, t terminal, server *client.Client, list []*client.Message, out outputFlags) error {
 	var known fates
-	if !asJSON {
+	if out == (outputFlags{}) {
 		known = fatesOf(ctx, server, list)
 	}
 	for _, m := range list {
-		if asJSON {
-			if err := printJSON(t.out, m.Raw, true); err != nil {
+		if out != (outputFlags{}) {
+			if err := out.printMessage(t, m); err != nil {
 				return err
 			}
 			continue
@@ -124,7 +126,7 @@ type channelHistory struct {
 	Author []string `help:"Only what this agent said; may be repeated." placeholder:"AGENT"`
 	Last   int      `help:"Only the last so many." placeholder:"N"`
 	Count  int      `help:"At most so many." placeholder:"N"`
-	JSON   bool     `help:"Print each message as JSON on a line."`
+	outputFlags
 }
 
 // Help is shown by --help.
@@ -153,6 +155,9 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := c.beginMessages(t); err != nil {
+		return err
+	}
 	most := max(c.Last, c.Count) // 0 for all
 	filter := client.HistoryFilter{Since: c.Since, Before: c.Before, Authors: c.Author, Newest: c.Last > 0, PageSize: channelPage}
 	if most > 0 {
@@ -169,7 +174,7 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 			break
 		}
 		if c.Last == 0 && len(list) == filter.PageSize {
-			if err := printMessages(ctx, t, server, list, c.JSON); err != nil {
+			if err := printMessages(ctx, t, server, list, c.outputFlags); err != nil {
 				return err
 			}
 			list = nil
@@ -181,14 +186,38 @@ func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 		}
 		slices.Reverse(list)
 	}
-	if failed := printMessages(ctx, t, server, list, c.JSON); err == nil {
+	if failed := printMessages(ctx, t, server, list, c.outputFlags); err == nil {
 		err = failed
 	}
 	if err != nil {
 		return err
 	}
-	if !c.JSON {
+	if c.outputFlags == (outputFlags{}) {
 		sayClosed(ctx, t, server, id)
 	}
 	return nil
+}
+
+// messageColumns are the columns of messages as CSV.
+var messageColumns = []string{"channel", "sequence", "id", "time", "author", "type", "recipient", "withheld", "text"}
+
+// beginMessages writes the header of CSV.
+func (o outputFlags) beginMessages(t terminal) error {
+	if !o.CSV {
+		return nil
+	}
+	return writeRow(t.out, messageColumns)
+}
+
+// printMessage writes a message for programs: JSON on a line, or a row of CSV.
+func (o outputFlags) printMessage(t terminal, m *client.Message) error {
+	if o.JSON {
+		return printJSON(t.out, m.Raw, true)
+	}
+	texts := make([]string, len(m.Parts))
+	for i, part := range m.Parts {
+		texts[i] = partText(part)
+	}
+	return writeRow(t.out, []string{m.ChannelID, strconv.FormatInt(m.Sequence, 10), m.ID, time.UnixMilli(m.Timestamp).UTC().Format(time.RFC3339Nano),
+		m.Author, m.Type, m.Recipient, m.Withheld, strings.Join(texts, "\n")})
 }

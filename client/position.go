@@ -1,0 +1,109 @@
+package client
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// PositionSaveInterval is how often a PositionFile is written at most, unless Close or
+// Save asks for it.
+const PositionSaveInterval = time.Second
+
+// PositionFile keeps the position of a subscription in a file, so that a program
+// that ends, however it ends, goes on behind what it handled.
+//
+// Each change is handled at least once: after a crash, changes of the last
+// PositionSaveInterval may come again, with the same Change.ID. It is safe for concurrent use.
+type PositionFile struct {
+	path string
+
+	mu    sync.Mutex // guards the fields below
+	now   string
+	saved string
+	at    time.Time // of the last write
+	err   error     // of the last write
+}
+
+// OpenPositionFile reads the position in a file. A file that does not exist holds
+// none yet; its directory must exist.
+func OpenPositionFile(path string) (*PositionFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	position := strings.TrimSpace(string(text))
+	return &PositionFile{path: path, now: position, saved: position}, nil
+}
+
+// Position is the position to go on from, "" for none.
+func (f *PositionFile) Position() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+// Resume returns the subscription with From set to the position, if there is one, and
+// with Moved set to keep it. A Moved of the caller's own is called as well.
+func (f *PositionFile) Resume(s Subscription) Subscription {
+	if p := f.Position(); p != "" {
+		s.From = p
+	}
+	own := s.Moved
+	s.Moved = func(from string) {
+		f.moved(from)
+		if own != nil {
+			own(from)
+		}
+	}
+	return s
+}
+
+// moved notes a position, and writes it if the last write is old enough. An error is
+// kept for Save and Close.
+func (f *PositionFile) moved(position string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = position
+	if time.Since(f.at) >= PositionSaveInterval {
+		f.err = f.save()
+	}
+}
+
+// Save writes the position, and returns the error of that or of an earlier write whose
+// position is still not in the file.
+func (f *PositionFile) Save() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = f.save()
+	return f.err
+}
+
+// Close is Save; the file may be used again.
+func (f *PositionFile) Close() error { return f.Save() }
+
+// save replaces the file, so that after a crash it holds the old position or the new.
+func (f *PositionFile) save() error {
+	if f.now == f.saved {
+		return nil
+	}
+	f.at = time.Now()
+	tmp, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.WriteString(f.now + "\n")
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), f.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	f.saved = f.now
+	return nil
+}
