@@ -21,7 +21,7 @@ type restFlags struct {
 
 // taken are the first parts of the paths that koine has otherwise.
 var taken = []string{
-	".well-known", "a2a", "admin", "agents", "changes", "data", "graphql", "healthz", "metrics", "playground", "readyz", "schemas",
+	".well-known", "a2a", "admin", "agents", "changes", "data", "graphql", "healthz", "metrics", "playground", "readyz", "schemas", "stream-token",
 }
 
 // restPrefix is where the protocol is, "" for no prefix.

@@ -203,7 +203,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	graphql := transport.NewHandler(transport.Deps{Engine: engine, Positions: store, Streams: streams}, transport.Options{Intake: intake, Heartbeat: c.Heartbeat, Connect: server.Connect, OriginAllowed: server.OriginAllowed, Admit: server.AdmitOperation, Observe: counters.Operation})
 	server.HandleSocket("/graphql", httpd.GraphQL, graphql)
-	server.HandlePublic("/graphql/schema", httpd.GraphQL, graphql)
+	server.HandleStream("/changes")
+	server.HandleStream("/graphql")
+	for _, path := range []string{"/graphql/schema", "/graphql/schema.graphql", "/graphql/schema.graphqls"} {
+		server.HandlePublic(path, httpd.GraphQL, graphql)
+	}
 
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))

@@ -50,7 +50,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form := negotiate(r.Header.Values("Accept"))
 	switch {
-	case strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/schema"):
+	case schemaType(r.URL.Path) != "":
 		h.schema.ServeHTTP(w, r)
 	case isUpgrade(r):
 		h.serveSocket(w, r)
@@ -94,13 +94,26 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, form responseForm
 	return req, kind, true
 }
 
+// schemaType is the media type of the schema at a path, "" where it is not: plain text
+// for people at /schema, and a GraphQL document at the names by whose end tools such as
+// graphql-codegen tell a schema from an endpoint.
+func schemaType(path string) string {
+	switch path = strings.TrimSuffix(path, "/"); {
+	case strings.HasSuffix(path, "/schema"):
+		return "text/plain; charset=utf-8"
+	case strings.HasSuffix(path, "/schema.graphql"), strings.HasSuffix(path, "/schema.graphqls"):
+		return "application/graphql; charset=utf-8"
+	}
+	return ""
+}
+
 func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		refuse(w, formJSON, http.StatusMethodNotAllowed, string(kg.CodeInvalid), "the schema is read with GET")
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", schemaType(r.URL.Path))
 	w.Header().Set("ETag", h.etag)
 	w.Header().Set("Cache-Control", "no-cache")
 	if r.Header.Get("If-None-Match") == h.etag {

@@ -186,3 +186,22 @@ func TestHTTPCaller(t *testing.T) {
 	b.exchange(t, server, exchange{body: query(mutation), header: map[string]string{"X-Agent-ID": "smith"}, status: 200, reply: `{"data":{"applyPatches":{"revision":1}},` + at1 + `}`})
 	b.exchange(t, server, exchange{body: query(`{ statements { nodes { assertedBy } } }`), status: 200, reply: `{"data":{"statements":{"nodes":[{"assertedBy":["agent://smith"]}]}},` + at1 + `}`})
 }
+
+// Tools that go by the end of an address read the schema as a GraphQL document.
+func TestSchemaForTools(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	for path, want := range map[string]string{
+		"/graphql/schema": "text/plain; charset=utf-8", "/graphql/schema.graphql": "application/graphql; charset=utf-8", "/graphql/schema.graphqls": "application/graphql; charset=utf-8",
+	} {
+		resp, err := http.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != want || !strings.Contains(string(text), "type Query") {
+			t.Errorf("%s: got %s, %s, %.60s, %v", path, resp.Status, resp.Header.Get("Content-Type"), text, err)
+		}
+	}
+}

@@ -15,6 +15,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
 
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
+	r = hideStreamToken(r)
 	id := s.ids.of(r)
 	w.Header().Set("X-Request-ID", id)
 	secure(w.Header())

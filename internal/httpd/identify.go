@@ -42,6 +42,13 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 		who.Principal = nobody
 		return ctx, func() {}, nil
 	}
+	token, refused := s.redeem(r, pattern)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	if token != nil {
+		return s.authenticateToken(ctx, token, who)
+	}
 	credential, refused := credentialOf(r.Header)
 	if refused == nil && credential == "" {
 		if s.sockets[pattern] && isUpgrade(r) {

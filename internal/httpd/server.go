@@ -31,6 +31,9 @@ type Server struct {
 	intake    throttle.Intake
 	conns     *connections
 
+	streamed map[string]bool // the patterns that a stream token opens
+	tokens   *streamTokens
+
 	unavailable unavailable
 	stopping    atomic.Bool
 }
@@ -42,11 +45,15 @@ func New(options Options) *Server {
 	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
 	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
 	s.conns = newConnections(s.maxConnections(), s.trusts)
+	s.streamed, s.tokens = map[string]bool{}, newStreamTokens(MaxStreamTokens)
 	s.log = s.options.Logger
 	s.metrics = newMetrics(s)
 	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
 	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
 	s.HandleAdmin("GET "+metricsPath, RoleMetrics, Plain, s.metrics.handler())
+	if !s.isOpen() { // there everybody is let in without a token
+		s.Handle("POST "+StreamTokenPath, Plain, http.HandlerFunc(s.serveStreamToken))
+	}
 	s.HandlePublic("/", Plain, http.HandlerFunc(notFound))
 	return s
 }

@@ -1,0 +1,228 @@
+package httpd
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"koine/internal/caller"
+	"koine/internal/throttle"
+	"koine/kg"
+)
+
+// A browser's EventSource cannot send headers, so a page that knows a credential
+// exchanges it for a stream token, which it may put into an address: it opens one
+// stream, once, within a minute, and dies with the credential. It is taken out of the
+// address before anything else sees the request, so that no log, trace or handler has
+// it; where it is kept, its hash stands for it.
+
+// StreamTokenPath is where a stream token is made, by POST of {"url": "/changes?…"}.
+const StreamTokenPath = "/stream-token"
+
+// StreamTokenParameter is the parameter of an address that carries one.
+const StreamTokenParameter = "streamToken"
+
+// Bounds of stream tokens.
+const (
+	StreamTokenLifetime = time.Minute
+	// MaxStreamTokens bounds those that wait to be used, of which one caller may have
+	// half of what the others leave.
+	MaxStreamTokens = 10_000
+	// MaxStreamURLBytes bounds the address that one is for.
+	MaxStreamURLBytes = 32 << 10
+)
+
+// streamTokens are those that were made and not used yet. It is safe for concurrent
+// use.
+type streamTokens struct {
+	places *throttle.Pool
+
+	mu     sync.Mutex // guards byHash
+	byHash map[[sha256.Size]byte]*streamToken
+}
+
+// streamToken is what a token stands for.
+type streamToken struct {
+	target     string // path and query, as targetOf writes them
+	credential string
+	who        caller.Caller
+	expiry     *time.Timer
+}
+
+func newStreamTokens(size int64) *streamTokens {
+	return &streamTokens{places: throttle.NewPool(size), byHash: map[[sha256.Size]byte]*streamToken{}}
+}
+
+// HandleStream adds a route of which a GET stream may be opened with a stream token.
+func (s *Server) HandleStream(pattern string) { s.streamed[pattern] = true }
+
+// targetOf writes an address so that two ways to write it are one.
+func targetOf(u *url.URL) (string, bool) {
+	query, err := url.ParseQuery(u.RawQuery)
+	return u.Path + "?" + query.Encode(), err == nil
+}
+
+// serveStreamToken makes a token for who asks.
+func (s *Server) serveStreamToken(w http.ResponseWriter, r *http.Request) {
+	who := caller.From(r.Context())
+	target, u, refused := s.readStreamURL(r)
+	if refused != nil {
+		s.refuse(w, r, who, refused)
+		return
+	}
+	credential, refused := credentialOf(r.Header)
+	if refused != nil {
+		s.refuse(w, r, who, refused)
+		return
+	}
+	text, ok := s.tokens.add(&streamToken{target: target, credential: credential, who: who})
+	if !ok {
+		s.refuse(w, r, who, tooManyStreamTokens)
+		return
+	}
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += StreamTokenParameter + "=" + text
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, http.StatusCreated, struct {
+		Token       string `json:"token"`
+		URL         string `json:"url"`
+		ExpiresInMs int64  `json:"expiresInMs"`
+	}{text, u.RequestURI(), StreamTokenLifetime.Milliseconds()})
+}
+
+// readStreamURL reads which stream a token is to be for.
+func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refused *refusal) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return "", nil, badStreamURL("a body is application/json")
+	}
+	var body struct {
+		URL string `json:"url"`
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, MaxStreamURLBytes+1))
+	if err != nil || len(raw) > MaxStreamURLBytes || json.Unmarshal(raw, &body) != nil || body.URL == "" {
+		return "", nil, badStreamURL(`the body is {"url": "/changes?…"}, the path and the query of a stream`)
+	}
+	u, err = url.Parse(body.URL)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" {
+		return "", nil, badStreamURL("url is a path with a query, of this server")
+	}
+	_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, URL: u, Host: r.Host})
+	target, valid := targetOf(u)
+	if !s.streamed[pattern] || !valid || u.Query().Has(StreamTokenParameter) {
+		return "", nil, badStreamURL("url names no stream that a stream token opens: those are /changes and /graphql")
+	}
+	return target, u, nil
+}
+
+// add keeps a token until it is used or has expired. It returns false where its
+// caller has no share left.
+func (all *streamTokens) add(t *streamToken) (text string, ok bool) {
+	if !all.places.Take(throttle.OwnerOf(t.who), 1) {
+		return "", false
+	}
+	text = "st_" + rand.Text()
+	hash := sha256.Sum256([]byte(text))
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.byHash[hash] = t
+	t.expiry = time.AfterFunc(StreamTokenLifetime, func() { all.remove(hash) })
+	return text, true
+}
+
+// remove takes a token out; nil if there is none.
+func (all *streamTokens) remove(hash [sha256.Size]byte) *streamToken {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	t := all.byHash[hash]
+	if t == nil {
+		return nil
+	}
+	delete(all.byHash, hash)
+	t.expiry.Stop()
+	all.places.Give(throttle.OwnerOf(t.who), 1)
+	return t
+}
+
+type streamTokenKey struct{}
+
+// hideStreamToken takes a stream token out of the address of a request.
+func hideStreamToken(r *http.Request) *http.Request {
+	if !strings.Contains(r.URL.RawQuery, "oken") && !strings.Contains(r.URL.RawQuery, "%") {
+		return r
+	}
+	var rest []string
+	token, found := "", false
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && plain == StreamTokenParameter {
+			token, found = value, true
+			continue
+		}
+		rest = append(rest, part)
+	}
+	if !found {
+		return r
+	}
+	r.URL.RawQuery = strings.Join(rest, "&")
+	r.RequestURI = r.URL.RequestURI()
+	return r.WithContext(context.WithValue(r.Context(), streamTokenKey{}, token))
+}
+
+// redeem uses the stream token that a request has brought. It is nil, without a
+// refusal, where it has brought none.
+func (s *Server) redeem(r *http.Request, pattern string) (*streamToken, *refusal) {
+	text, brought := r.Context().Value(streamTokenKey{}).(string)
+	if !brought {
+		return nil, nil
+	}
+	t := s.tokens.remove(sha256.Sum256([]byte(text))) // used, whatever comes of it
+	target, valid := targetOf(r.URL)
+	if t == nil || !s.streamed[pattern] || r.Method != http.MethodGet || !valid || t.target != target ||
+		!strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+		return nil, badStreamToken
+	}
+	// Whoever made the token could send headers, so this is no request that a page
+	// of another site makes without asking.
+	r.Header.Set("GraphQL-Require-Preflight", "1")
+	return t, nil
+}
+
+// authenticateToken asks whose the token's credential is now.
+func (s *Server) authenticateToken(ctx context.Context, t *streamToken, who *caller.Caller) (context.Context, func(), *refusal) {
+	ctx, leave, refused := s.authenticate(ctx, t.credential, who)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	if who.Principal.ID != t.who.Principal.ID {
+		leave()
+		return nil, nil, badStreamToken
+	}
+	if t.who.Actor != "" && !who.Principal.MayActFor(t.who.Actor) {
+		leave()
+		return nil, nil, sourceForbidden
+	}
+	who.Actor = t.who.Actor
+	return ctx, leave, nil
+}
+
+var (
+	badStreamToken = &refusal{status: http.StatusUnauthorized, rpc: rpcPermissionDenied, reason: string(kg.CodeUnauthenticated),
+		message: "the stream token was used, has expired, or is for another stream", challenge: challenge + `, error="invalid_token"`,
+		hint: "Make another with POST " + StreamTokenPath + "; it opens one stream, once, within a minute."}
+	tooManyStreamTokens = &refusal{status: http.StatusTooManyRequests, rpc: rpcRateLimit, reason: string(kg.CodeRateLimited),
+		message: "you have too many stream tokens that were not used", hint: "Use them, or wait until they have expired.", retry: int(StreamTokenLifetime / time.Second)}
+)
+
+func badStreamURL(message string) *refusal {
+	return &refusal{status: http.StatusBadRequest, rpc: rpcInvalidRequest, reason: string(kg.CodeInvalid), message: message}
+}
