@@ -112,7 +112,7 @@ func (b *bench) viewsOfS() []string {
 	return []string{
 		``, `{at: 1}`, `{at: "` + b.timeOf(2) + `"}`, fmt.Sprintf(`{at: %d}`, b.store.Head().Revision), `{minCertainty: 0.4}`, `{graphs: ["ex:g"]}`, `{graphs: [null]}`,
 		`{allGraphs: true}`, `{includePending: true}`, `{believedBy: ["ann"]}`, `{recordedAt: {from: "` + b.timeOf(3) + `", until: "` + b.timeOf(5) + `"}}`,
-		`{validAt: "2026-01-01T00:00:00Z"}`, `{maxAgeSeconds: 3}`, `{at: 4, minCertainty: 0.25, graphs: [null, "ex:g"], believedBy: ["ann", "bob"], maxAgeSeconds: 3600}`,
+		`{validAt: "2026-01-01T00:00:00Z"}`, `{maxAgeSeconds: 600}`, `{at: 4, minCertainty: 0.25, graphs: [null, "ex:g"], believedBy: ["ann", "bob"], maxAgeSeconds: 3600}`,
 	}
 }
 

@@ -13,7 +13,7 @@ const entityStanding = `subscription Watch($iri: IRI!, $depth: Int!, $far: Boole
   }
 }
 fragment told on Statement {
-  subject { id } predicate object { ... on Entity { id } ... on Literal { value language } } graph revision
+  subject { id: iri } predicate object { ... on Entity { id: iri } ... on Literal { value language } } graph revision
   assertions { source certainty revision }
 }`
 
