@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"slices"
 	"strings"
 
 	"koine/kg"
@@ -32,10 +31,12 @@ func matchText(f *StringFilter) (textMatch, error) {
 	add(f.StartsWith, strings.HasPrefix)
 	add(f.EndsWith, strings.HasSuffix)
 	if f.In != nil {
-		tests = append(tests, func(text string) bool { return slices.Contains(f.In, text) })
+		among := setOf(f.In)
+		tests = append(tests, func(text string) bool { return among[text] })
 	}
 	if f.Nin != nil {
-		tests = append(tests, func(text string) bool { return !slices.Contains(f.Nin, text) })
+		except := setOf(f.Nin)
+		tests = append(tests, func(text string) bool { return !except[text] })
 	}
 	re, err := matchRegex(f.Regex)
 	if err != nil {
@@ -80,4 +81,13 @@ func regexTest(expression *string) (termTest, error) {
 
 func isText(t kg.Term) bool {
 	return t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
+}
+
+// setOf is a list in which a text is found at once, however long it is.
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, text := range list {
+		set[text] = true
+	}
+	return set
 }

@@ -142,29 +142,43 @@ func matchComparisons(f *ValueFilter) (termTest, error) {
 	add("lte", f.Lte, true, false, func(c int) bool { return c <= 0 })
 	add("gt", f.Gt, true, false, func(c int) bool { return c > 0 })
 	add("gte", f.Gte, true, false, func(c int) bool { return c >= 0 })
-	for i, raw := range f.Nin {
-		add("nin["+strconv.Itoa(i)+"]", raw, false, true, isZero)
+	among, err := parseOperands("in", f.In)
+	if firstErr == nil {
+		firstErr = err
 	}
-	some := len(all)
-	for i, raw := range f.In {
-		add("in["+strconv.Itoa(i)+"]", raw, false, false, isZero)
+	except, err := parseOperands("nin", f.Nin)
+	if firstErr == nil {
+		firstErr = err
 	}
-	if firstErr != nil || len(all) == 0 && f.In == nil {
+	if firstErr != nil || len(all) == 0 && among == nil && except == nil {
 		return nil, firstErr
 	}
-	every, among, limited := all[:some], all[some:], f.In != nil
 	return func(t kg.Term) bool {
 		v := valueOf(t)
-		for i := range every {
-			if !every[i].test(v) {
+		for i := range all {
+			if !all[i].test(v) {
 				return false
 			}
 		}
-		for i := range among {
-			if among[i].test(v) {
-				return true
-			}
-		}
-		return !limited
+		return (among == nil || among.contains(v)) && (except == nil || !except.contains(v))
 	}, nil
+}
+
+// parseOperands reads a list of operands; null in it is left out. It is nil for none.
+func parseOperands(name string, list []json.RawMessage) (*operandSet, error) {
+	if list == nil {
+		return nil, nil
+	}
+	operands := make([]operand, 0, len(list))
+	for i, raw := range list {
+		if raw == nil || string(raw) == "null" {
+			continue
+		}
+		o, err := parseOperand(raw)
+		if err != nil {
+			return nil, kg.AsError(err).At(name + "[" + strconv.Itoa(i) + "]")
+		}
+		operands = append(operands, o)
+	}
+	return newOperandSet(operands), nil
 }
