@@ -37,7 +37,7 @@ func request(method string, params any) ([]byte, error) {
 }
 
 func (c *Client) send(ctx context.Context, body []byte, into any) error {
-	text, err := c.exchange(ctx, http.MethodPost, c.rpc, body)
+	text, err := c.exchange(ctx, http.MethodPost, c.rpc, body, nil)
 	if err != nil {
 		return err
 	}
@@ -48,9 +48,14 @@ func (c *Client) send(ctx context.Context, body []byte, into any) error {
 	return unmarshal(result, into)
 }
 
-// exchange sends JSON and reads the whole answer.
-func (c *Client) exchange(ctx context.Context, method, url string, body []byte) ([]byte, error) {
-	response, err := c.do(ctx, method, url, http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
+// exchange sends JSON and reads the whole answer. The header may be nil.
+func (c *Client) exchange(ctx context.Context, method, url string, body []byte, header http.Header) ([]byte, error) {
+	header = header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", "application/json")
+	response, err := c.do(ctx, method, url, header, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 		return err
 	}
 	run := func() error {
-		text, err := c.exchange(ctx, http.MethodPost, c.base+"/graphql", body)
+		text, err := c.exchange(ctx, http.MethodPost, c.base+"/graphql", body, nil)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"koine/internal/sse"
 )
 
@@ -25,9 +27,11 @@ const (
 
 // Letter is what an agent behind the hub is asked.
 type Letter struct {
-	ID   string `json:"id"`   // the same whenever it is told
-	From string `json:"from"` // who asks
-	Task struct {
+	ID       string `json:"id"`       // the same whenever it is told
+	From     string `json:"from"`     // who asks
+	Version  int64  `json:"version"`  // of the task
+	Canceled bool   `json:"canceled"` // the task was, and nothing is asked for
+	Task     struct {
 		ID        string `json:"id"`
 		ContextID string `json:"contextId"`
 		Status    struct {
@@ -50,6 +54,14 @@ type Report struct {
 	State     TaskState        `json:"state,omitempty"`
 	Message   *ReportMessage   `json:"message,omitempty"`
 	Artifacts []ReportArtifact `json:"artifacts,omitempty"`
+	// Letters are the ids of those that it is about: they leave the mailbox. A report that
+	// names none is about all letters of the task that the agent was told of.
+	Letters []string `json:"letters,omitzero"`
+	// Version is what the task's is to be before; 0 is any.
+	Version int64 `json:"version,omitempty"`
+	// Key makes the report repeatable by another process: the same report with the same key
+	// is made once. Client.Report makes one where none is said.
+	Key string `json:"-"`
 }
 
 // ReportMessage is what is said with a state.
@@ -63,6 +75,7 @@ type ReportArtifact struct {
 	Name   string `json:"name,omitempty"`
 	Parts  []any  `json:"parts"`            // as those of a message
 	Append bool   `json:"append,omitempty"` // puts the parts behind those that are there
+	Offset *int   `json:"offset,omitempty"` // how many chunks are to be there before one that is appended
 	Last   bool   `json:"lastChunk,omitempty"`
 }
 
@@ -89,15 +102,32 @@ func (c *Client) DeregisterAgent(ctx context.Context, id string) error {
 	return c.atHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id), nil)
 }
 
-// Report says what became of a task in the agent's mailbox.
+// Report says what became of a task in the agent's mailbox. It is made once, however often
+// it has to be sent.
 func (c *Client) Report(ctx context.Context, id, task string, r Report) error {
-	return c.atHub(ctx, http.MethodPost, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), r)
+	if r.Key == "" {
+		r.Key = uuid.NewString()
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	header := http.Header{"Idempotency-Key": {r.Key}, "Prefer": {"return=minimal"}}
+	return c.retry.until(ctx, func() error {
+		_, err := c.exchange(ctx, http.MethodPost, c.hub()+"/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(task), body, header)
+		return err
+	})
+}
+
+// Acknowledge takes a letter out of the agent's mailbox without saying anything of its task.
+func (c *Client) Acknowledge(ctx context.Context, id, letter string) error {
+	return c.atHub(ctx, http.MethodDelete, "/agents/"+url.PathEscape(id)+"/mailbox/"+url.PathEscape(letter), nil)
 }
 
 // Mailbox tells what the agent is asked, what waits first, until the caller stops, the
 // context ends, or there is an error, which is the last thing told. It connects again
-// by itself. A letter is told again, on a new connection, while no state of its task was
-// reported: who works on it for long reports TaskWorking first. An agent that is not
+// by itself. A letter is told again, on a new connection, until a report names it or it is
+// acknowledged: who works on it for long reports TaskWorking first. An agent that is not
 // registered, or deregisters, has none: AGENT_NOT_FOUND.
 func (c *Client) Mailbox(ctx context.Context, id string) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
@@ -152,10 +182,10 @@ func (c *Client) atHub(ctx context.Context, method, path string, said any) error
 		return err
 	}
 	send := func() error {
-		_, err := c.exchange(ctx, method, c.hub()+path, body)
+		_, err := c.exchange(ctx, method, c.hub()+path, body, nil)
 		return err
 	}
-	if method == http.MethodPut { // what is there already is put there again
+	if method == http.MethodPut || strings.Contains(path, "/mailbox/") { // what is there, or gone, already may be so again
 		return c.retry.until(ctx, send)
 	}
 	return send()

@@ -4694,6 +4694,18 @@ input ReportTaskInput {
   failure: TaskFailureInput
   "Members of the task's metadata to be set; null takes one away."
   metadata: JSON
+  """
+  The ids of the letters that this is about, as the mailbox has them: they leave it, and no others do. Where this is not
+  said, a report with a state is about those of the task that the agent was told of. 100 at the most.
+  """
+  letters: [ID!]
+  """
+  The same report with the same key is made once, and answered with what the first one did; another report with the key
+  is IDEMPOTENCY_CONFLICT. One with an ` + "`" + `expectedVersion` + "`" + `, or the ` + "`" + `offset` + "`" + ` of an artifact, is repeatable without.
+  """
+  idempotencyKey: String
+  "The version that the task is to have; VERSION_CONFLICT where it has another."
+  expectedVersion: Long
 }
 
 "An artifact, or a piece of one."
@@ -4706,8 +4718,10 @@ input ArtifactInput {
   description: String
   "Its content, or that of the piece."
   parts: [PartInput!]!
-  "Whether the parts come behind those that are there, and not in the place of all that there is."
+  "Whether the parts come behind those that are there, and not in the place of all that there is. The first make the artifact."
   append: Boolean
+  "How many chunks the artifact is to have before one that is appended; VERSION_CONFLICT where it has others."
+  offset: Int
   "Whether it is whole with this."
   complete: Boolean
   "What is kept with it, a JSON object."
@@ -32598,7 +32612,7 @@ func (ec *executionContext) unmarshalInputArtifactInput(ctx context.Context, obj
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "parts", "append", "complete", "metadata", "extensions"}
+	fieldsInOrder := [...]string{"id", "name", "description", "parts", "append", "offset", "complete", "metadata", "extensions"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -32640,6 +32654,13 @@ func (ec *executionContext) unmarshalInputArtifactInput(ctx context.Context, obj
 				return it, err
 			}
 			it.Append = data
+		case "offset":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("offset"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Offset = data
 		case "complete":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("complete"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -35354,7 +35375,7 @@ func (ec *executionContext) unmarshalInputReportTaskInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"taskId", "state", "message", "artifacts", "failure", "metadata"}
+	fieldsInOrder := [...]string{"taskId", "state", "message", "artifacts", "failure", "metadata", "letters", "idempotencyKey", "expectedVersion"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -35403,6 +35424,27 @@ func (ec *executionContext) unmarshalInputReportTaskInput(ctx context.Context, o
 				return it, err
 			}
 			it.Metadata = data
+		case "letters":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("letters"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Letters = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
 		}
 	}
 	return it, nil

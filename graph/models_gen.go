@@ -225,8 +225,10 @@ type ArtifactInput struct {
 	Description *string `json:"description"`
 	// Its content, or that of the piece.
 	Parts []PartInput `json:"parts"`
-	// Whether the parts come behind those that are there, and not in the place of all that there is.
+	// Whether the parts come behind those that are there, and not in the place of all that there is. The first make the artifact.
 	Append *bool `json:"append"`
+	// How many chunks the artifact is to have before one that is appended; VERSION_CONFLICT where it has others.
+	Offset *int `json:"offset"`
 	// Whether it is whole with this.
 	Complete *bool `json:"complete"`
 	// What is kept with it, a JSON object.
@@ -1787,6 +1789,14 @@ type ReportTaskInput struct {
 	Failure *TaskFailureInput `json:"failure"`
 	// Members of the task's metadata to be set; null takes one away.
 	Metadata json.RawMessage `json:"metadata"`
+	// The ids of the letters that this is about, as the mailbox has them: they leave it, and no others do. Where this is not
+	// said, a report with a state is about those of the task that the agent was told of. 100 at the most.
+	Letters []string `json:"letters"`
+	// The same report with the same key is made once, and answered with what the first one did; another report with the key
+	// is IDEMPOTENCY_CONFLICT. One with an `expectedVersion`, or the `offset` of an artifact, is repeatable without.
+	IdempotencyKey *string `json:"idempotencyKey"`
+	// The version that the task is to have; VERSION_CONFLICT where it has another.
+	ExpectedVersion *int64 `json:"expectedVersion"`
 }
 
 // What `resolveContradiction` takes.

@@ -39,7 +39,12 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := tasks.Report{State: tasks.State(deref(input.State)), Metadata: noNull(input.Metadata)}
+	report := tasks.Report{State: tasks.State(deref(input.State)), Metadata: noNull(input.Metadata), Letters: input.Letters, Key: deref(input.IdempotencyKey)}
+	if v := input.ExpectedVersion; v != nil {
+		if report.Version = *v; report.Version < 1 {
+			return nil, inInput(kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("expectedVersion"))
+		}
+	}
 	if input.Message != nil {
 		report.Message = &tasks.Message{Parts: partsIn(input.Message)}
 	}
@@ -47,16 +52,18 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 		report.Failure = &tasks.Failure{Code: f.Code, Message: f.Message, Details: noNull(f.Details)}
 	}
 	for _, a := range input.Artifacts {
-		report.Artifacts = append(report.Artifacts, tasks.Chunk{Append: deref(a.Append), Artifact: tasks.Artifact{
+		report.Artifacts = append(report.Artifacts, tasks.Chunk{Append: deref(a.Append), Offset: a.Offset, Artifact: tasks.Artifact{
 			ID: a.ID, Name: deref(a.Name), Description: deref(a.Description), Parts: partsIn(a.Parts),
 			Metadata: noNull(a.Metadata), Extensions: a.Extensions, Complete: deref(a.Complete),
 		}})
 	}
-	t, err := service.Report(ctx, by, tasks.TaskID(input.TaskID), report)
+	// What is asked for of the artifacts and messages is read when it is.
+	out, err := service.SubmitReport(ctx, by, tasks.TaskID(input.TaskID), report, tasks.Reading{})
 	if err != nil {
-		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code"}))
+		return nil, inInput(renamed(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
 	}
-	return r.changedTask(service, t), nil
+	r.wroteUpTo(service.Behind(out.Task))
+	return &Task{of: out.Task}, r.charge(sizeOfTask(out.Task))
 }
 
 // cancelTask answers Mutation.cancelTask.

@@ -34,6 +34,8 @@ var errorTable = []errorRow{
 	{kg.CodeTaskNotFound, http.StatusNotFound},
 	{kg.CodeNotFound, http.StatusNotFound},
 	{kg.CodeTaskEnded, http.StatusConflict},
+	{kg.CodeVersionConflict, http.StatusConflict},
+	{kg.CodeIdempotencyConflict, http.StatusConflict},
 	{kg.CodeContentType, http.StatusUnsupportedMediaType},
 	{kg.CodeInvalid, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, http.StatusBadRequest},

@@ -14,9 +14,9 @@ import (
 func TestEveryCodeHasARow(t *testing.T) {
 	none := []kg.Code{
 		kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown, // no row is the internal error; and those of opening a store
-		kg.CodeBudgetExceeded, kg.CodeGraphNotFound, kg.CodeRevisionConflict, kg.CodeIdempotencyConflict, kg.CodeRevisionGone,
+		kg.CodeBudgetExceeded, kg.CodeGraphNotFound, kg.CodeRevisionConflict, kg.CodeRevisionGone,
 		kg.CodeRevisionAhead, kg.CodeCursorForeign, kg.CodeCursorGone, kg.CodeProposalClosed, // of queries, updates and proposals
-		kg.CodeChannelNotFound, kg.CodeVersionConflict, kg.CodeLastOwner, kg.CodeScopeNotFound, kg.CodeScopeEnded, kg.CodeChannelClosed,
+		kg.CodeChannelNotFound, kg.CodeLastOwner, kg.CodeScopeNotFound, kg.CodeScopeEnded, kg.CodeChannelClosed,
 		kg.CodeNameTaken, kg.CodeNotMember, kg.CodeNoRecipient, kg.CodeMessageExpired, // of channels
 	}
 	rows := hub.Table()

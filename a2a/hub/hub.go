@@ -67,6 +67,7 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"GET /agents/{id}/.well-known/agent.json":      h.card,
 		"GET /agents/{id}/mailbox":                     h.mailbox,
 		"POST /agents/{id}/mailbox/{task}":             h.report,
+		"DELETE /agents/{id}/mailbox/{letter}":         h.acknowledge,
 		"GET /agents/{id}/webhook":                     h.webhook,
 		"PUT /agents/{id}/webhook":                     h.setWebhook,
 		"DELETE /agents/{id}/webhook":                  h.deleteWebhook,

@@ -37,7 +37,7 @@ func holder(r *http.Request) (caller.Caller, error) {
 }
 
 // mailbox is GET /agents/<id>/mailbox: what waits, and then what comes. A letter is there
-// until a state is reported of its task, so who opens the mailbox again finds it again.
+// until it is acknowledged, so who opens the mailbox again finds it again.
 func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {
@@ -108,8 +108,46 @@ func (h *Handler) endOf(ctx context.Context, reason error) *wireError {
 	return h.errorOf(ctx, reason)
 }
 
+// acknowledge is DELETE /agents/<id>/mailbox/<letter>. A letter that is gone already is no
+// error.
+func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	who, err := holder(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	letter := r.PathValue("letter")
+	if id, _, ok := tasks.ParseLetterID(letter); ok {
+		if _, err := h.handled(r, who, id); err != nil {
+			return 0, nil, kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
+		}
+	}
+	return http.StatusNoContent, nil, h.deps.Tasks.Acknowledge(r.Context(), who, letter)
+}
+
+// handled is a task that the agent of the mailbox handles.
+func (h *Handler) handled(r *http.Request, who caller.Caller, id tasks.TaskID) (*tasks.Task, error) {
+	t, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.Reading{})
+	if err == nil && t.Handler != who.Actor {
+		err = kg.Errorf(kg.CodeTaskNotFound, "there is no such task in this mailbox").At("taskId")
+	}
+	return t, err
+}
+
+// reported is the least that a report is answered with.
+type reported struct {
+	Task      tasks.TaskID   `json:"taskId"`
+	Version   int64          `json:"version"`
+	Artifacts []reportedSize `json:"artifacts,omitempty"`
+}
+
+type reportedSize struct {
+	ID     string `json:"artifactId"`
+	Chunks int    `json:"chunks"`
+}
+
 // report is POST /agents/<id>/mailbox/<task>: what becomes of a task that the agent
-// handles. It answers with the task.
+// handles. It answers with the task, without its artifacts and messages unless the whole
+// representation is preferred: what an append costs is not to grow with what is there.
 func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
 	if err != nil {
@@ -124,16 +162,27 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) (int, any, erro
 		return 0, nil, err
 	}
 	id := tasks.TaskID(r.PathValue("task"))
-	now, err := h.deps.Tasks.Get(r.Context(), who, id, tasks.Reading{})
-	if err == nil && now.Handler != who.Actor {
-		err = kg.Errorf(kg.CodeTaskNotFound, "there is no such task in this mailbox").At("taskId")
+	if _, err := h.handled(r, who, id); err != nil {
+		return 0, nil, err
 	}
+	if said.Key, err = rest.IdempotencyKey(r); err != nil {
+		return 0, nil, err
+	}
+	prefer, reading := rest.Preference(r), tasks.Reading{}
+	if prefer == rest.PreferRepresentation {
+		reading = tasks.Whole
+	}
+	out, err := h.deps.Tasks.SubmitReport(r.Context(), who, id, *said, reading)
 	if err != nil {
 		return 0, nil, err
 	}
-	now, err = h.deps.Tasks.Report(r.Context(), who, id, *said)
-	if err != nil {
-		return 0, nil, err
+	rest.Answered(w, prefer, out.Task.Version, out.Replayed)
+	if prefer != rest.PreferMinimal {
+		return http.StatusOK, v1.Codec{}.Task(out.Task), nil
 	}
-	return http.StatusOK, v1.Codec{}.Task(now), nil
+	small := reported{Task: id, Version: out.Task.Version}
+	for _, a := range out.Artifacts {
+		small.Artifacts = append(small.Artifacts, reportedSize(a))
+	}
+	return http.StatusOK, small, nil
 }

@@ -10,6 +10,7 @@ import (
 	"koine/internal/agents"
 	"koine/internal/courier"
 	"koine/internal/presence"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -20,7 +21,7 @@ func (t *trust) directory(store *kg.Store, gone func(kg.AgentID)) *agents.Direct
 		Self:     itself(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Of(id).Status) },
 		Leaving: func(tx *kg.Tx, id kg.AgentID) error {
-			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id))
+			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id), tasks.Left(tx, id))
 		},
 		Left: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)

@@ -209,7 +209,11 @@ func (w *taskWitness) tell(c asker, t *heldTask, state, message, chunk string) (
 	if message != "" {
 		body += fmt.Sprintf(`,"message":{"parts":[%s]}`, message)
 	}
-	body += fmt.Sprintf(`,"artifacts":[{"artifactId":"a","parts":[%s],"append":%t}]}`, chunk, len(t.chunks) > 0)
+	letters := []string{`"` + t.id + `.cancel"`} // that of a cancel which came first
+	for _, place := range t.mail {
+		letters = append(letters, fmt.Sprintf(`"%s.%d"`, t.id, place+1))
+	}
+	body += fmt.Sprintf(`,"letters":[%s],"artifacts":[{"artifactId":"a","parts":[%s],"append":true}]}`, strings.Join(letters, ","), chunk)
 	status, text, err := c.send(w.handler, http.MethodPost, "/agents/"+w.name+"/mailbox/"+t.id, body)
 	switch {
 	case err != nil || status == http.StatusOK:
@@ -410,9 +414,15 @@ func (w *taskWitness) mail(c asker) error {
 		if !ok {
 			continue
 		}
-		var letter struct{ Message wireMessage }
+		var letter struct {
+			Canceled bool
+			Message  wireMessage
+		}
 		if err := json.Unmarshal([]byte(data), &letter); err != nil {
 			return fmt.Errorf("%s: %w", data, err)
+		}
+		if letter.Canceled { // and a kill came before its acknowledgement
+			continue
 		}
 		got = append(got, partsOf(letter.Message)...)
 	}
@@ -431,8 +441,8 @@ func (w *taskWitness) replay(commits []*kg.Commit) error {
 			ch := &commit.Changes[i]
 			subject, ours := strings.CutPrefix(ch.Quad.Subject.Value(), "urn:koine:task:")
 			id, _, _ := strings.Cut(subject, "/")
-			if !ours || !strings.HasSuffix(ch.Quad.Graph.Value(), w.name) {
-				continue
+			if !ours || !strings.HasSuffix(ch.Quad.Graph.Value(), w.name) || strings.Contains(ch.Quad.Predicate.Value(), "taskMail") {
+				continue // letters are acknowledged behind the end too
 			}
 			if at := ended[id]; at > 0 && at != commit.Revision {
 				return fmt.Errorf("the task %s ended in revision %d, and revision %d changes it", id, at, commit.Revision)

@@ -48,6 +48,7 @@ type serveCommand struct {
 	originFlags
 	tracingFlags
 	policyFlags
+	taskFlags
 	pushFlags
 	restFlags
 
@@ -209,7 +210,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		server.HandlePublic(path, httpd.GraphQL, graphql)
 	}
 
-	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams},
+	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
 	server.HandleUpload("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	"koine/a2a"
 	"koine/a2a/hub"
@@ -18,8 +20,26 @@ import (
 func (c *serveCommand) tasks(log *slog.Logger, who *identity) *tasks.Service {
 	return tasks.New(tasks.Options{
 		Known: who.knows, Limits: func(id kg.AgentID) tasks.Limits { return tasks.Limits(who.agents.Limits(id)) },
+		Registered: who.agents.Registered, Unregistered: who.agents.Unregistered, LeaveGrace: c.LeaveGrace, MaxArtifactBytes: c.MaxArtifactMiB << 20,
 		Repeats: c.ConformanceAgent, Logger: log,
 	})
+}
+
+// taskFlags are about tasks.
+type taskFlags struct {
+	LeaveGrace     time.Duration `help:"How long the tasks of an agent that deregistered wait for it to register again before they fail." default:"1m"`
+	MaxArtifactMiB int           `help:"How large an artifact of a task may become, with half a KiB for each chunk of it." default:"64" name:"max-artifact-mib" placeholder:"MIB"`
+}
+
+// Validate refuses what no server can keep to.
+func (f *taskFlags) Validate() error {
+	switch {
+	case f.LeaveGrace <= 0:
+		return errors.New("--leave-grace is a time, such as 1m")
+	case f.MaxArtifactMiB < 1 || f.MaxArtifactMiB > 1<<20:
+		return errors.New("--max-artifact-mib is between 1 and 1048576")
+	}
+	return nil
 }
 
 // pushFlags are about web hooks.

@@ -97,6 +97,20 @@ func (g *Registry) Takes(id kg.AgentID) bool {
 	return now.registered && now.status == Active
 }
 
+// Registered tells whether the agent is registered, be it refused or not.
+func (g *Registry) Registered(id kg.AgentID) bool { return g.of(id).registered }
+
+// Unregistered lists the agents on record that are not registered, in no order.
+func (g *Registry) Unregistered() (out []kg.AgentID) {
+	g.Each(func(id kg.AgentID) bool {
+		if !g.Registered(id) {
+			out = append(out, id)
+		}
+		return true
+	})
+	return out
+}
+
 // Limits are how much the agent takes, as it said.
 func (g *Registry) Limits(id kg.AgentID) Limits { return g.of(id).limits }
 

@@ -151,16 +151,50 @@ func TestAwayForLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, _, err := f.tasks.Notices(t.Context(), bob.Principal.ID)
-	if err != nil || len(list) != 1 {
+	if err != nil || len(list) != 2 {
 		t.Errorf("in the mailbox are %v, %v", list, err)
 	}
 	d.answers(nil)
-	d.expect("2")
 	f.waits(bob, 0)
+	all := d.accepted()
+	if slices.Sort(all); !slices.Equal(all, []string{"2", "The task was canceled."}) {
+		t.Errorf("got %q", all)
+	}
 	if s, err := f.courier.State(t.Context(), bob); err != nil || !s.Failing.IsZero() || s.Failure != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	d.expect("2")
+}
+
+// A message that comes while a call is open, whose handler reports, is the next letter: the
+// report is not about it.
+func TestMessageDuringACall(t *testing.T) {
+	f := newOffice(t, open())
+	var id tasks.TaskID
+	d := newDoor(t, func(text string, _ int) int {
+		if text == "1" {
+			f.send(bob, "2", id)
+			f.report(bob, id, tasks.Working)
+		}
+		return 200
+	})
+	sent := make(chan struct{})
+	answer := d.answer
+	d.answers(func(text string, times int) int {
+		<-sent // the id is known
+		return answer(text, times)
+	})
+	f.set(bob, d.target())
+	id = f.send(bob, "1")
+	close(sent)
+	d.expect("1", "2")
+	f.eventually("the first was reported on and is gone", func() bool {
+		list, _, err := f.tasks.Notices(t.Context(), bob.Principal.ID)
+		return err == nil && len(list) == 1 && list[0].Number == 2
+	})
+	f.report(bob, id, tasks.Completed)
+	if list, _, err := f.tasks.Notices(t.Context(), bob.Principal.ID); err != nil || len(list) != 0 {
+		t.Errorf("in the mailbox are %v, %v", list, err)
+	}
 }
 
 // After a restart it goes on behind what was carried, with what came while the server was

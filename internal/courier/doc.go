@@ -1,6 +1,6 @@
 // Package courier carries the letters of mailboxes to web hooks: an agent that has
 // registered may say where it is to be called (Service.Set), instead of keeping a
-// mailbox open. A letter is there until its agent has reported on it, whatever becomes
+// mailbox open. A letter is there until its agent has acknowledged it, whatever becomes
 // of the calls: what the agent has to say it says by calls of its own.
 //
 // # What is stored

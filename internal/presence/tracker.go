@@ -38,6 +38,7 @@ type entry struct {
 	writing bool      // it is being told right now
 	dropped bool      // what is being told is not to be there any more
 	left    bool      // it deregistered, and nothing came of it since: it is not written
+	leaving bool      // it said that it leaves, and nothing came of it since: it is not waited for
 	at      time.Time // when to look at it; the zero time for not in upcoming
 }
 
@@ -77,7 +78,7 @@ func (t *Tracker) Connected(agent kg.AgentID) (release func()) {
 		return func() {}
 	}
 	t.came(e, now)
-	e.left = false
+	e.left, e.leaving = false, false
 	e.connections++
 	t.look(e, now)
 	return sync.OnceFunc(func() { t.disconnected(e) })
@@ -90,7 +91,7 @@ func (t *Tracker) disconnected(e *entry) {
 	t.look(e, now)
 	if e.connections--; e.connections == 0 {
 		e.linger = now
-		if e.told.Status != Offline || e.writing { // others know of it: perhaps it comes again
+		if !e.leaving { // perhaps it comes again
 			e.linger = now.Add(t.options.Linger)
 		}
 	}
@@ -124,7 +125,7 @@ func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) 
 		return never, t.full()
 	}
 	t.came(e, now)
-	e.left = false
+	e.left, e.leaving = false, false
 	e.beat = now.Add(t.options.Validity)
 	switch says {
 	case Online:
@@ -149,6 +150,7 @@ func (t *Tracker) leave(agent kg.AgentID) Presence {
 	now := time.Now()
 	t.look(e, now)
 	e.beat, e.linger, e.stated = earlier(e.beat, now), earlier(e.linger, now), ""
+	e.leaving = e.connections > 0
 	t.look(e, now)
 	return e.now
 }

@@ -59,13 +59,34 @@ func TestReconnecting(t *testing.T) {
 	})
 }
 
-// What is over before it has lasted is not written.
-func TestShortConnection(t *testing.T) {
+// A connection is waited for however short it was: one that comes and goes does not flicker.
+func TestShortConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
-		release := tracker.Connected(ann)
+		for range 15 { // before it is idle
+			release := tracker.Connected(ann)
+			time.Sleep(presence.DefaultSettle - 1)
+			release()
+			time.Sleep(presence.DefaultLinger - 1)
+			if got := tracker.Of(ann); got.Status != presence.Online {
+				t.Fatalf("before it comes again: %v", got)
+			}
+		}
+		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
+		time.Sleep(time.Hour)
+		if got := tracker.Of(ann); got.Status != presence.Offline {
+			t.Errorf("an hour later: %v", got)
+		}
+	})
+}
+
+// What is over before it has lasted is not written.
+func TestShortHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, b := start(t, presence.Options{}, ann)
+		b.beat(t, ann, presence.Online)
 		time.Sleep(presence.DefaultSettle - 1)
-		release()
+		b.beat(t, ann, presence.Offline)
 		if got := tracker.Of(ann); got != (presence.Presence{Status: presence.Offline}) {
 			t.Errorf("after it: %v", got)
 		}
@@ -366,7 +387,8 @@ func TestMaxTracked(t *testing.T) {
 		if _, err := tracker.Heartbeat(t.Context(), "agent://dora", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
 			t.Errorf("one heartbeat too many, without a record: %v", err)
 		}
-		b.beat(t, bob, "") // who is known is heard
+		b.beat(t, bob, "")               // who is known is heard
+		b.beat(t, ann, presence.Offline) // it does not come again
 		release()
 		b.beat(t, "agent://chen", "")
 		if got := tracker.Of("agent://chen"); got.Status != presence.Online {

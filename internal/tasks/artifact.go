@@ -16,8 +16,14 @@ import (
 type Chunk struct {
 	Artifact
 	// Append puts the parts behind those that are there; otherwise they and all else
-	// about the artifact are in place of what there was.
+	// about the artifact are in place of what there was. The first makes the artifact.
 	Append bool
+	// Offset is how many chunks the artifact is to have before an appended one; nil is any
+	// number.
+	Offset *int
+	// Replaced are the parts that a chunk which is not appended was put in the place of,
+	// where that is known: in events.
+	Replaced []Part `json:"-"`
 }
 
 // storedChunk is a chunk as it is written down.
@@ -58,6 +64,9 @@ func (c *Chunk) check() error {
 			return err
 		}
 	}
+	if c.Offset != nil && !c.Append {
+		return kg.Errorf(kg.CodeInvalid, "is said of what is appended").At("offset")
+	}
 	if err := checkMetadata("metadata", c.Metadata); err != nil {
 		return err
 	}
@@ -67,29 +76,35 @@ func (c *Chunk) check() error {
 	return checkParts("parts", c.Parts)
 }
 
-// hand puts a chunk into the task.
-func (e *edit) hand(c *Chunk) error {
+// chunkCost is what a chunk counts for in Options.MaxArtifactBytes.
+func chunkCost(parts []Part) int { return sizeOf(parts) + ChunkOverhead }
+
+// hand puts a chunk into the task, where its artifact has at most so many bytes then.
+func (e *edit) hand(c *Chunk, most int) error {
 	subject := e.task.ID.ArtifactEntity(c.ID)
-	// How many there are is counted beside them: what is there is not read for each
-	// that comes.
-	chunks, there, err := e.chunksOf(subject)
+	// How much there is stands beside it: what is there is not read for each chunk that
+	// comes.
+	size, err := readSize(e.tx.MatchOwn, e.graph, subject)
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.Append && !there:
-		return kg.Errorf(kg.CodeInvalid, "there is no artifact %q to append to", c.ID).At("append")
-	case !c.Append:
-		chunks = 0
-	case chunks == MaxChunks:
-		return errTooMuch("parts", "an artifact has at most %d chunks", MaxChunks)
+	if c.Offset != nil && *c.Offset != size.chunks {
+		return kg.Errorf(kg.CodeVersionConflict, "the artifact has %d chunks, not %d", size.chunks, *c.Offset).At("offset")
+	}
+	there, more := size.there, c.Append && size.there
+	if !more {
+		size = artifactSize{}
+	}
+	size.chunks++
+	if size.bytes += chunkCost(c.Parts); size.bytes > most {
+		return errTooMuch("parts", "an artifact has at most %d bytes, with %d for each chunk", most, ChunkOverhead)
 	}
 	stored := storedChunk{
-		Number: chunks + 1, Append: c.Append, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
+		Number: size.chunks, Append: more, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
 		Name: c.Name, Description: c.Description, Metadata: c.Metadata, Extensions: c.Extensions,
 	}
-	r := records.Record{propChunks: {kg.Integer(int64(stored.Number))}}
-	if !c.Append {
+	r := records.Record{propChunks: {kg.Integer(int64(size.chunks))}, propBytes: {kg.Integer(int64(size.bytes))}}
+	if !more {
 		if err := e.describe(subject, c, !there, r); err != nil {
 			return err
 		}
@@ -114,16 +129,42 @@ func (e *edit) hand(c *Chunk) error {
 	return e.state(kg.Add, subject, records.Property(propChunk), jsonText(raw))
 }
 
-// chunksOf counts the chunks of an artifact.
-func (e *edit) chunksOf(artifact kg.Term) (n int, there bool, err error) {
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Subject: artifact, Predicate: records.Property(propChunks), Graph: e.graph}) {
-		if err != nil {
-			return 0, false, err
+// artifactSize is how much of an artifact there is.
+type artifactSize struct {
+	chunks, bytes int
+	there         bool
+}
+
+// readSize reads how much of an artifact there is.
+func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
+	count := func(property string, into *int) (there bool, err error) {
+		for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(property), Graph: graph}) {
+			if err != nil {
+				return false, err
+			}
+			*into, err = strconv.Atoi(st.Object.Value())
+			return true, err
 		}
-		n, err = strconv.Atoi(st.Object.Value())
-		return n, true, err
+		return false, nil
 	}
-	return 0, false, nil
+	if size.there, err = count(propChunks, &size.chunks); err != nil || !size.there {
+		return size, err
+	}
+	if counted, err := count(propBytes, &size.bytes); err != nil || counted {
+		return size, err
+	}
+	// An artifact of an older build, whose chunks are counted once.
+	for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(propChunk), Graph: graph}) {
+		if err != nil {
+			return size, err
+		}
+		var c storedChunk
+		if err := json.Unmarshal([]byte(st.Object.Value()), &c); err != nil {
+			return size, err
+		}
+		size.bytes += chunkCost(c.Parts)
+	}
+	return size, nil
 }
 
 // describe says all of an artifact but its content, in place of what there was.
@@ -183,9 +224,15 @@ func artifactOf(r records.Record) (*Artifact, error) {
 		}
 		chunks = append(chunks, c)
 	}
+	a.Parts = partsOf(chunks)
+	return a, nil
+}
+
+// partsOf are the parts of an artifact, whose chunks come in any order.
+func partsOf(chunks []storedChunk) (parts []Part) {
 	slices.SortFunc(chunks, func(a, b storedChunk) int { return cmp.Compare(a.Number, b.Number) })
 	for _, c := range chunks {
-		a.Parts = append(a.Parts, c.Parts...)
+		parts = append(parts, c.Parts...)
 	}
-	return a, nil
+	return parts
 }

@@ -77,27 +77,10 @@ func TestBoundsOfReports(t *testing.T) {
 	b.report(task.ID, tasks.Report{Artifacts: all})
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("b", false, "x")}})
 	wants(t, "an artifact too many", err, kg.CodeLimitExceeded)
-	for range tasks.MaxChunks/tasks.MaxReportChunks - 1 {
-		var more []tasks.Chunk
-		for range tasks.MaxReportChunks {
-			more = append(more, chunk("a", true, "x"))
-		}
-		b.report(task.ID, tasks.Report{Artifacts: more})
-	}
-	var last []tasks.Chunk
-	for range tasks.MaxReportChunks - 1 {
-		last = append(last, chunk("a", true, "x"))
-	}
-	b.report(task.ID, tasks.Report{Artifacts: last})
-	if got := b.get(as(ann), task.ID).Artifacts[0]; len(got.Parts) != tasks.MaxChunks {
-		t.Errorf("%d parts, want %d", len(got.Parts), tasks.MaxChunks)
-	}
-	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "x")}})
-	wants(t, "a chunk too many", err, kg.CodeLimitExceeded)
 	for name, r := range map[string]tasks.Report{
 		"no such state": {State: "DONE"}, "said without a status": {Message: &tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}},
-		"a reason without a failure": {State: tasks.Working, Failure: &tasks.Failure{Code: "X"}}, "more of nothing": {Artifacts: []tasks.Chunk{chunk("none", true, "x")}},
-		"no id": {Artifacts: []tasks.Chunk{chunk("", false, "x")}}, "no parts": {Artifacts: []tasks.Chunk{chunk("a", false)}}, "no object": {Metadata: json.RawMessage(`[]`)},
+		"a reason without a failure": {State: tasks.Working, Failure: &tasks.Failure{Code: "X"}},
+		"no id":                      {Artifacts: []tasks.Chunk{chunk("", false, "x")}}, "no parts": {Artifacts: []tasks.Chunk{chunk("a", false)}}, "no object": {Metadata: json.RawMessage(`[]`)},
 	} {
 		_, err := b.Report(t.Context(), as(bot), task.ID, r)
 		wants(t, name, err, kg.CodeInvalid)
@@ -106,4 +89,27 @@ func TestBoundsOfReports(t *testing.T) {
 	wants(t, "too many at a time", err, kg.CodeLimitExceeded)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Failed, Failure: &tasks.Failure{Code: "X", Message: strings.Repeat("x", tasks.MaxFailureBytes)}})
 	wants(t, "too long a reason", err, kg.CodeLimitExceeded)
+}
+
+// An artifact is bounded by its bytes, with some for each of its chunks; one that an older
+// build wrote is counted when something is appended.
+func TestBoundOfArtifacts(t *testing.T) {
+	const most = 4 * (tasks.ChunkOverhead + 10)
+	b := open(t, tasks.Options{MaxArtifactBytes: most}, nil)
+	task := b.send(ann, tasks.Sending{})
+	for i := range 4 {
+		if i == 2 {
+			b.uncount(task, "a")
+		}
+		b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "0123456789")}})
+	}
+	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "0")}})
+	wants(t, "a byte too many", err, kg.CodeLimitExceeded)
+	if got := kg.AsError(err).Field; got != "artifacts[0].parts" {
+		t.Errorf("refused at %q", got)
+	}
+	// Another one in its place is counted anew.
+	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead))}})
+	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead+1))}})
+	wants(t, "one that is too large", err, kg.CodeLimitExceeded)
 }

@@ -52,6 +52,11 @@ func (e *edit) write() error {
 	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
+// writeQuietly ends an edit that does not change the task: nobody is told of it.
+func (e *edit) writeQuietly() error {
+	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
+}
+
 // add states something about an entity that is new.
 func (e *edit) add(subject kg.Term, r records.Record) error {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
@@ -117,40 +122,6 @@ func (e *edit) become(state State, said *Message) error {
 	byStatus.put(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil
-		return e.clearMail()
 	}
 	return nil
-}
-
-// clearMail takes the task's messages out of its handler's mailbox.
-func (e *edit) clearMail() error {
-	subjects, err := e.inMail()
-	if err != nil {
-		return err
-	}
-	for _, subject := range subjects {
-		if err := e.state(kg.Remove, subject, records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inMail lists the task's messages that are in its handler's mailbox. They are the
-// last: what a handler reports takes all out that came before.
-func (e *edit) inMail() (out []kg.Term, err error) {
-	for n := e.task.Messages; n > 0; n-- {
-		subject, there := e.task.ID.message(n), false
-		for _, err := range e.tx.MatchOwn(kg.Pattern{Subject: subject, Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}) {
-			if err != nil {
-				return nil, err
-			}
-			there = true
-		}
-		if !there {
-			break
-		}
-		out = append(out, subject)
-	}
-	return out, nil
 }

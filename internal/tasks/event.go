@@ -11,7 +11,7 @@ import (
 
 // eventsIn makes of a commit what happened in it to a task, in order: what was said,
 // what was handed over, and what it came to. The position of the nth is the nth of
-// the commit.
+// the commit, where an event counts for as many as it has parts.
 func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	said := added(c, id, graph)
 	version := int64(0)
@@ -21,8 +21,10 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 		}
 	}
 	var out []Event
+	index := uint32(0)
 	tell := func(e Event) {
-		e.Position = kg.Position{Revision: c.Revision, Index: uint32(len(out))}
+		index += e.width()
+		e.Position = kg.Position{Revision: c.Revision, Index: index - 1}
 		e.Time, e.By, e.Version = c.Time, c.Actor, version
 		out = append(out, e)
 	}
@@ -41,6 +43,11 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 			chunk, err := chunkOf(about.subject, object)
 			if err != nil {
 				return nil, err
+			}
+			if !chunk.Append {
+				if chunk.Replaced, err = replaced(c, about.subject, graph); err != nil {
+					return nil, err
+				}
 			}
 			tell(Event{Chunk: chunk})
 		}
@@ -63,6 +70,43 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 		tell(Event{Status: status, Failure: failureOf(about.record)})
 	}
 	return out, nil
+}
+
+// width is how many places an event takes in its commit: one for each part, so that a stream
+// that tells them one by one goes on behind any, and one for a status.
+func (e *Event) width() uint32 {
+	switch {
+	case e.Chunk != nil:
+		return uint32(max(1, len(e.Chunk.Parts)))
+	case e.Status != nil && e.Status.Message != nil:
+		return uint32(len(e.Status.Message.Parts)) + 1
+	}
+	return 1
+}
+
+// PartPosition is behind the nth part of an event, from 0, of those of its chunk or of the
+// message of its status.
+func (e *Event) PartPosition(n int) kg.Position {
+	at := e.Position
+	at.Index -= e.width() - 1 - uint32(n)
+	return at
+}
+
+// replaced are the parts of an artifact that a commit took away.
+func replaced(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
+	var chunks []storedChunk
+	for i := range c.Changes {
+		q := &c.Changes[i].Quad
+		if c.Changes[i].Op != kg.Remove || q.Subject != artifact || q.Graph != graph || q.Predicate != records.Property(propChunk) {
+			continue
+		}
+		var chunk storedChunk
+		if err := json.Unmarshal([]byte(q.Object.Value()), &chunk); err != nil {
+			return nil, err
+		}
+		chunks = append(chunks, chunk)
+	}
+	return partsOf(chunks), nil
 }
 
 // movesOn tells whether a commit gives the task another version: one that takes the

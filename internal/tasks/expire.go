@@ -8,10 +8,14 @@ import (
 	"koine/kg"
 )
 
-// expire fails tasks that nobody claims, round by round, until Close.
+// expire fails tasks that nobody claims, and those of agents that left, round by round,
+// until Close.
 func (s *Service) expire() {
-	tick := time.NewTicker(min(expiryPace, max(s.options.Expiry/4, time.Millisecond)))
+	tick := time.NewTicker(min(expiryPace, max(min(s.options.Expiry, s.options.LeaveGrace)/4, time.Millisecond)))
 	defer tick.Stop()
+	if err := s.noteDeparted(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+		s.options.Logger.Error("agents that left before are not known", "error", err)
+	}
 	for {
 		select {
 		case <-s.desk.ctx.Done():
@@ -20,6 +24,9 @@ func (s *Service) expire() {
 		}
 		if err := s.expireDue(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
 			s.options.Logger.Error("tasks do not expire", "error", err)
+		}
+		if err := s.failAbandoned(s.desk.ctx); err != nil && s.desk.ctx.Err() == nil {
+			s.options.Logger.Error("tasks of agents that left do not fail", "error", err)
 		}
 	}
 }
@@ -35,13 +42,25 @@ func (s *Service) expireDue(ctx context.Context) error {
 			if e.task.Status.State != Submitted { // claimed meanwhile
 				return errEnded(e.task.Status.State)
 			}
-			return (&Report{State: Failed, Failure: &Failure{Code: FailureExpired, Message: "nobody claimed the task in time"}}).write(e)
+			return e.failFor(FailureExpired, "nobody claimed the task in time")
 		})
 		if err != nil && kg.CodeOf(err) != kg.CodeTaskEnded && kg.CodeOf(err) != kg.CodeTaskNotFound {
 			return err
 		}
 	}
 	return nil
+}
+
+// failFor fails the task for a reason of koine's own. Its letters leave the mailbox: there is
+// nobody who would take them.
+func (e *edit) failFor(code, message string) error {
+	if err := e.withdraw(); err != nil {
+		return err
+	}
+	if err := e.fail(&Failure{Code: code, Message: message}); err != nil {
+		return err
+	}
+	return e.become(Failed, nil)
 }
 
 // unclaimed lists tasks that wait for their handler since before a time. It looks at

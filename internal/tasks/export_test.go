@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/records"
 )
 
 // Unclaimed lists the tasks that wait for their handler since before a time.
@@ -32,3 +33,9 @@ func (s *Service) AtDesk() int {
 	defer s.desk.mu.Unlock()
 	return len(s.desk.jobs)
 }
+
+// BytesProperty is not stated by older builds.
+var BytesProperty = records.Property(propBytes)
+
+// FailAbandoned is one round of failing the tasks of agents that left.
+func (s *Service) FailAbandoned(ctx context.Context) error { return s.failAbandoned(ctx) }

@@ -18,6 +18,7 @@ type Failure struct {
 // The codes of failures that koine itself writes down. Nobody else says them.
 const (
 	FailureExpired     = "EXPIRED"     // nobody claimed the task in time
+	FailureLeft        = "AGENT_LEFT"  // the handler deregistered
 	FailureInterrupted = "INTERRUPTED" // the server ended while the task was worked on
 	FailureInternal    = "INTERNAL"    // the handler broke
 )
@@ -32,7 +33,7 @@ func (f *Failure) sayable(by caller.Caller) error {
 		return errTooMuch("error", "at most %d bytes", MaxFailureBytes)
 	}
 	switch f.Code {
-	case FailureExpired, FailureInterrupted, FailureInternal:
+	case FailureExpired, FailureLeft, FailureInterrupted, FailureInternal:
 		if !by.Principal.Trusted() {
 			return kg.Errorf(kg.CodeInvalid, "%s is for koine itself to say", f.Code).At("error.code")
 		}

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"koine/internal/caller"
@@ -11,13 +12,18 @@ import (
 
 // Happening is something that concerns an agent: a letter in its mailbox, or a task,
 // of those that it created or handles, to which something happened. Exactly one of
-// Letter and Task is set.
+// Letter, Task and More is set.
 type Happening struct {
 	Letter *Letter
-	// Task is how it is now, with its artifacts; Events are what happened to it in one
-	// commit.
+	// Task is how a commit left it, with its artifacts; Events are what happened to it in
+	// that commit.
 	Task   *Task
 	Events []Event
+	// Position is behind it in the feed: FeedFrom goes on there. It is the zero Position for
+	// letters that waited, which are told again whenever a feed begins.
+	Position kg.Position
+	// More tells, behind the tasks that changed before the feed began, that there are others.
+	More bool
 }
 
 // Feed is all that concerns an agent, as it comes. Close it when done.
@@ -27,6 +33,7 @@ type Feed struct {
 	dispatch *dispatch
 	after    kg.Revision // what is up to here is in the box, or was before
 	woken    chan struct{}
+	missed   []Happening // tasks that changed before the feed began
 
 	mu    sync.Mutex // guards what follows
 	queue []note
@@ -49,6 +56,23 @@ const MaxNotes = 1024
 //
 // Errors: CodeClosed; CodeSourceForbidden.
 func (s *Service) Concerning(ctx context.Context, by caller.Caller) (*Feed, error) {
+	return s.ConcerningFrom(ctx, by, s.store.Head())
+}
+
+// MaxMissed bounds the tasks that a feed tells of first, of those that changed while nobody
+// heard.
+const MaxMissed = 1000
+
+// ConcerningFrom is Concerning for an agent that was told of what happened up to a position:
+// the feed begins with how each task is that changed behind it, those that changed last and
+// MaxMissed at the most.
+//
+// Errors: those of Concerning; CodePositionGone for a position of another log.
+func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg.Position) (*Feed, error) {
+	head := s.store.Head()
+	if after.Epoch != head.Epoch || after.Revision > head.Revision {
+		return nil, s.store.CheckPosition(after)
+	}
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
@@ -64,7 +88,60 @@ func (s *Service) Concerning(ctx context.Context, by caller.Caller) (*Feed, erro
 		return nil, err
 	}
 	f.after = f.box.from.Revision
+	if f.missed, err = s.missed(ctx, by, after, f.box.from); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return f, nil
+}
+
+// missed is how the tasks of the agent are, as of a position, that changed behind another one.
+func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.Position) ([]Happening, error) {
+	if after.Revision >= upTo.Revision {
+		return nil, nil
+	}
+	snapshot, err := s.viewAt(ctx, by, upTo.Revision)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	var out []Happening
+	q := Query{Created: true, Handled: true, First: MaxPage, Reading: Reading{Artifacts: true}}
+	for more := false; ; {
+		page, err := s.list(snapshot, by, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Tasks {
+			t := &page.Tasks[i]
+			changed, err := lastChange(snapshot, t.Graph(), t.ID)
+			if err != nil {
+				return nil, err
+			}
+			if changed <= after.Revision {
+				page.Next = ""
+				break
+			}
+			if more = len(out) == MaxMissed; more {
+				page.Next = ""
+				break
+			}
+			if t.Version > 1 { // who made it was told
+				out = append(out, Happening{Task: t, Position: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
+			}
+		}
+		if q.After = page.Next; q.After != "" {
+			continue
+		}
+		slices.Reverse(out) // in the order of the log
+		if more {
+			for i := range out {
+				out[i].Position = kg.Position{} // older ones are not told of
+			}
+			out = append(out, Happening{More: true, Position: upTo})
+		}
+		return out, nil
+	}
 }
 
 // Close ends the feed.
@@ -114,16 +191,23 @@ func (f *Feed) next() ([]note, error) {
 	return notes, nil
 }
 
-// Happenings yields what concerns the agent, in the order of the log, behind what
-// waits in the mailbox. It ends with the context's error; with CodeResync for a reader
+// Happenings yields what concerns the agent, in the order of the log, behind what it missed
+// and what waits in the mailbox. It ends with the context's error; with CodeResync for a reader
 // that is too slow; with CodeClosed. It is used once, from one goroutine.
 func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 	return func(yield func(Happening, error) bool) {
+		for i := range f.missed {
+			if !yield(f.missed[i], nil) {
+				return
+			}
+		}
+		f.missed = nil
 		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l}, err) }
-		for _, subject := range f.box.waiting {
+		for i, subject := range f.box.waiting {
 			if !f.box.tell(subject, f.box.from, letter) {
 				return
 			}
+			f.box.service.told.upTo(f.agent, f.box.since[i])
 		}
 		for {
 			notes, err := f.next()
@@ -132,7 +216,7 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 				return
 			}
 			for i := range notes {
-				if !f.happened(&notes[i], letter, yield) {
+				if !f.happened(&notes[i], yield) {
 					return
 				}
 			}
@@ -151,16 +235,37 @@ func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 
 // happened tells of a note, unless it is about what was there when the feed began, or
 // a task that is gone.
-func (f *Feed) happened(n *note, letter func(Letter, error) bool, yield func(Happening, error) bool) bool {
+func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
 	if n.at.Revision <= f.after {
 		return true
 	}
 	if !n.letter.IsZero() {
-		return f.box.tell(n.letter, n.at, letter)
+		if _, number := letterOf(n.letter); number == cancelNumber {
+			return true // its task tells
+		}
+		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l, Position: n.at}, err) }
+		if !f.box.tell(n.letter, n.at, letter) {
+			return false
+		}
+		f.box.service.told.upTo(f.agent, n.at.Revision)
+		return true
 	}
-	t, err := f.box.service.Get(f.box.ctx, f.box.by, n.task, Reading{Artifacts: true})
+	t, err := f.taskAt(n)
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return true
 	}
-	return yield(Happening{Task: t, Events: n.events}, err) && err == nil
+	return yield(Happening{Task: t, Events: n.events, Position: n.at}, err) && err == nil
+}
+
+// taskAt is the task of a note as its commit left it.
+func (f *Feed) taskAt(n *note) (*Task, error) {
+	snapshot, err := f.box.service.viewAt(f.box.ctx, f.box.by, n.at.Revision)
+	if kg.CodeOf(err) == kg.CodeRevisionGone {
+		return nil, kg.Errorf(kg.CodeResync, "what is to be read is not kept any more")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return readTask(snapshot, n.task, Reading{Artifacts: true})
 }

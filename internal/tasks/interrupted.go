@@ -15,7 +15,7 @@ func (s *Service) failInterrupted(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		err := s.report(ctx, own(), id, Report{
+		_, err := s.report(ctx, own(), id, Report{
 			State: Failed, Failure: &Failure{Code: FailureInterrupted, Message: "the server ended while the task was worked on"},
 			Message: &Message{Parts: []Part{TextPart("The server ended while the task was worked on. Send it again.")}},
 		})

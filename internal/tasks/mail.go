@@ -5,30 +5,35 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strconv"
 
 	"koine/internal/caller"
 	"koine/internal/records"
 	"koine/kg"
 )
 
-// Letter is a message that its handler has not reported on.
+// Letter is something that its handler has not acknowledged: a message, or the cancel of
+// the task.
 type Letter struct {
-	Task    *Task // without its artifacts and earlier messages
+	Task *Task // without its artifacts and earlier messages
+	// Message is what was said; of a cancel, that it was.
 	Message Message
-	Number  int // of the message in the task, from 1
+	Number  int // of the message in the task, from 1; 0 for its cancel
 	// Position is behind the letter in the mailbox.
 	Position kg.Position
 }
 
 // ID names the letter: it is the same wherever and however often it is told.
-func (l *Letter) ID() string { return string(l.Task.ID) + "." + strconv.Itoa(l.Number) }
+func (l *Letter) ID() string { return LetterID(l.Task.ID, l.Number) }
+
+// Canceled tells whether the letter is the cancel of its task.
+func (l *Letter) Canceled() bool { return l.Number == cancelNumber }
 
 // Mailbox is the mail of an agent as it comes. Close it when done.
 type Mailbox struct {
 	service *Service
 	ctx     context.Context
 	by      caller.Caller
+	agent   kg.AgentID
 	waiting []kg.Term     // messages, the oldest first
 	since   []kg.Revision // of each of them
 	from    kg.Position
@@ -36,8 +41,8 @@ type Mailbox struct {
 }
 
 // Mail opens the mailbox of the agent that asks: what waits there, then what comes.
-// A message is there until its handler reports a state of the task, so whoever comes
-// back finds what it did not begin with.
+// A letter is there until its handler acknowledges it, so whoever comes back finds what it
+// did not begin with.
 //
 // Errors: those of kg.Store.Watch.
 func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) {
@@ -65,7 +70,7 @@ func (s *Service) waiting(ctx context.Context, by caller.Caller, agent kg.AgentI
 		return nil, err
 	}
 	defer snapshot.Close()
-	box := &Mailbox{service: s, ctx: ctx, by: by, from: snapshot.Position()}
+	box := &Mailbox{service: s, ctx: ctx, by: by, agent: agent, from: snapshot.Position()}
 	since := map[kg.Term]kg.Revision{}
 	for st, err := range snapshot.Match(mailOf(agent)) {
 		if err != nil {
@@ -89,14 +94,15 @@ func (b *Mailbox) Close() {
 }
 
 // Letters yields what waits and then what comes, each once, and waits for more. What
-// was reported on meanwhile is left out. It ends with the context's error, and as a
+// was acknowledged meanwhile is left out. It ends with the context's error, and as a
 // kg.Watcher does. It is used once, from one goroutine.
 func (b *Mailbox) Letters() iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
-		for _, subject := range b.waiting {
+		for i, subject := range b.waiting {
 			if more := b.tell(subject, b.from, yield); !more {
 				return
 			}
+			b.service.told.upTo(b.agent, b.since[i])
 		}
 		for e, err := range b.watcher.Events() {
 			if err != nil {
@@ -106,6 +112,7 @@ func (b *Mailbox) Letters() iter.Seq2[Letter, error] {
 			if more := b.tell(e.Statement.Subject, e.Position, yield); !more {
 				return
 			}
+			b.service.told.upTo(b.agent, e.Position.Revision)
 		}
 	}
 }
@@ -130,7 +137,7 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	id, n := messageNumber(subject)
+	id, n := letterOf(subject)
 	graph, err := graphIn(snapshot, id)
 	if err != nil {
 		return nil, err
@@ -139,10 +146,24 @@ func (b *Mailbox) read(subject kg.Term) (*Letter, error) {
 	if err != nil || r[propMail] == nil {
 		return nil, err
 	}
+	t, err := readTask(snapshot, id, Reading{})
+	if err != nil {
+		return nil, err
+	}
+	if n == cancelNumber {
+		return cancelLetter(t), nil
+	}
 	m, err := messageOf(r)
 	if err != nil || m == nil {
 		return nil, err
 	}
-	t, err := readTask(snapshot, id, Reading{})
-	return &Letter{Task: t, Message: *m, Number: n}, err
+	return &Letter{Task: t, Message: *m, Number: n}, nil
+}
+
+// cancelLetter tells of the cancel of a task. It has a message, so that whoever knows no
+// cancels finds in words what there is to know.
+func cancelLetter(t *Task) *Letter {
+	return &Letter{Task: t, Number: cancelNumber, Message: Message{
+		ID: LetterID(t.ID, cancelNumber), Role: User, Author: t.Creator, Parts: []Part{TextPart("The task was canceled.")}, Time: t.Status.Time,
+	}}
 }

@@ -10,8 +10,8 @@ import (
 	"koine/internal/tasks"
 )
 
-// A handler finds in its mailbox what it has not reported on, in order, and then what
-// comes; nothing of others.
+// A handler finds in its mailbox what it has not acknowledged, in order, and then what
+// comes; nothing of others. A cancel is in the place of what was canceled.
 func TestMailbox(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	text := func(s string) tasks.Message { return tasks.Message{Parts: []tasks.Part{tasks.TextPart(s)}} }
@@ -44,15 +44,15 @@ func TestMailbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, fmt.Sprintf("%s %s", l.Task.Creator, *l.Message.Parts[0].Text))
-		if len(got) == 4 {
+		if len(got) == 5 {
 			b.report(late.ID, tasks.Report{State: tasks.InputRequired})
 			b.send(ann, tasks.Sending{Task: late.ID, Message: text("5")})
 		}
-		if len(got) == 5 {
+		if len(got) == 6 {
 			break
 		}
 	}
-	if want := []string{"agent://ann 1", "agent://eve 2", "agent://ann 3", "agent://ann 4", "agent://ann 5"}; !slices.Equal(got, want) {
+	if want := []string{"agent://ann 1", "agent://eve 2", "agent://ann 3", "agent://ann The task was canceled.", "agent://ann 4", "agent://ann 5"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if others, err := b.Mail(t.Context(), as(ann)); err != nil {

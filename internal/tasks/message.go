@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -119,6 +120,9 @@ func checkParts(field string, parts []Part) error {
 		if p.Data != nil {
 			contents++
 		}
+		if p.Raw != nil && !isBase64(*p.Raw) {
+			return kg.Errorf(kg.CodeInvalid, "raw is not base64").At(at + ".raw")
+		}
 		if contents != 1 {
 			return kg.Errorf(kg.CodeInvalid, "a part is one of text, raw, url and data").At(at)
 		}
@@ -135,6 +139,23 @@ func checkParts(field string, parts []Part) error {
 		return errTooMuch(field, "%d bytes of content are more than the %d of one message or chunk", size, MaxMessageBytes)
 	}
 	return nil
+}
+
+// isBase64 tells whether a text is bytes in base64, of the standard alphabet or that of URLs,
+// with or without padding, as JSON of protocol buffers has it.
+func isBase64(text string) bool {
+	if strings.ContainsAny(text, "\r\n") { // which the decoders pass over
+		return false
+	}
+	encoding := base64.StdEncoding
+	if strings.ContainsAny(text, "-_") {
+		encoding = base64.URLEncoding
+	}
+	if !strings.HasSuffix(text, "=") && len(text)%4 != 0 {
+		encoding = encoding.WithPadding(base64.NoPadding)
+	}
+	_, err := encoding.DecodeString(text)
+	return err == nil
 }
 
 // sizeOf is how many bytes of content there are.

@@ -11,7 +11,7 @@ import (
 // comes, and may be there no more.
 type Notice struct {
 	Task   TaskID
-	Number int // of the message in the task
+	Number int // of the message in the task; 0 for its cancel
 	Since  kg.Revision
 }
 
@@ -21,7 +21,7 @@ func Mail() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)
 
 // MailIn is whose letter an event of Mail is about.
 func MailIn(e *kg.Event) (kg.AgentID, Notice) {
-	id, n := messageNumber(e.Statement.Subject)
+	id, n := letterOf(e.Statement.Subject)
 	return kg.AgentID(e.Statement.Object.Value()), Notice{id, n, e.Commit.Revision}
 }
 
@@ -32,7 +32,7 @@ func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice,
 		return nil, 0, err
 	}
 	for i, subject := range box.waiting {
-		id, n := messageNumber(subject)
+		id, n := letterOf(subject)
 		list = append(list, Notice{id, n, box.since[i]})
 	}
 	return list, box.from.Revision, nil
@@ -40,7 +40,7 @@ func (s *Service) Notices(ctx context.Context, agent kg.AgentID) (list []Notice,
 
 // Noticed reads a letter, nil for one that is not in its mailbox any more.
 func (s *Service) Noticed(ctx context.Context, n Notice) (*Letter, error) {
-	l, err := (&Mailbox{service: s, ctx: ctx, by: own()}).read(n.Task.message(n.Number))
+	l, err := (&Mailbox{service: s, ctx: ctx, by: own()}).read(letterEntity(n.Task, n.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return nil, nil
 	}

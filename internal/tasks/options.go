@@ -10,27 +10,31 @@ import (
 
 // Bounds of what is sent.
 const (
-	MaxParts          = 64
-	MaxMessageBytes   = 256 << 10 // of a message, and of a chunk of an artifact
-	MaxMetadataBytes  = 16 << 10
-	MaxKeyBytes       = 256 // of ids that others choose
-	MaxTextBytes      = 4 << 10
-	MaxExtensions     = 32
-	MaxReferences     = 32
-	MaxMessages       = 10_000 // of a task
-	MaxArtifacts      = 100    // of a task
-	MaxChunks         = 1000   // of an artifact
-	MaxReportChunks   = 100    // of one report
-	MaxFailureBytes   = 16 << 10
-	DefaultPage       = 50
-	MaxPage           = 100
-	DefaultMaxListed  = 10_000
-	DefaultMaxWorking = 64
-	DefaultMaxQueued  = 1024
-	DefaultExpiry     = 24 * time.Hour
-	DefaultMaxCommits = 10_000
-	maxExpired        = 1000 // tasks that expire in one round
-	expiryPace        = 10 * time.Second
+	MaxParts         = 64
+	MaxMessageBytes  = 256 << 10 // of a message, and of a chunk of an artifact
+	MaxMetadataBytes = 16 << 10
+	MaxKeyBytes      = 256 // of ids that others choose
+	MaxTextBytes     = 4 << 10
+	MaxExtensions    = 32
+	MaxReferences    = 32
+	MaxMessages      = 10_000 // of a task
+	MaxArtifacts     = 100    // of a task
+	MaxReportChunks  = 100    // of one report
+	MaxReportLetters = 100    // that a report names
+	// DefaultMaxArtifactBytes bounds an artifact, with ChunkOverhead for each of its chunks.
+	DefaultMaxArtifactBytes = 64 << 20
+	ChunkOverhead           = 512
+	MaxFailureBytes         = 16 << 10
+	DefaultPage             = 50
+	MaxPage                 = 100
+	DefaultMaxListed        = 10_000
+	DefaultMaxWorking       = 64
+	DefaultMaxQueued        = 1024
+	DefaultLeaveGrace       = time.Minute
+	DefaultExpiry           = 24 * time.Hour
+	DefaultMaxCommits       = 10_000
+	maxExpired              = 1000 // tasks that expire in one round
+	expiryPace              = 10 * time.Second
 )
 
 // Options of a Service. The zero Options is a working one.
@@ -47,8 +51,18 @@ type Options struct {
 	// MaxListed bounds the tasks of a context or a parent that a list looks at, and the
 	// pairs of agents whose tasks are in it.
 	MaxListed int
+	// MaxArtifactBytes bounds the content of an artifact, with ChunkOverhead for each chunk.
+	MaxArtifactBytes int
 	// Expiry is how long a task waits for its handler to claim it.
 	Expiry time.Duration
+	// LeaveGrace is how long the tasks of an agent that left wait for it to come back before
+	// they fail.
+	LeaveGrace time.Duration
+	// Registered tells whether an agent that left (Left) is back; nil is Known.
+	Registered func(kg.AgentID) bool
+	// Unregistered lists the agents on record that are not registered; nil is none. It is
+	// asked once.
+	Unregistered func() []kg.AgentID
 	// MaxCommits is how many commits of the log a page of Commits looks at.
 	MaxCommits int
 	// Clock is what Expiry and Limits go by; nil is the time of day.
@@ -63,6 +77,12 @@ func (o Options) withDefaults() Options {
 	if o.Known == nil {
 		o.Known = func(kg.AgentID) bool { return false }
 	}
+	if o.Registered == nil {
+		o.Registered = o.Known
+	}
+	if o.Unregistered == nil {
+		o.Unregistered = func() []kg.AgentID { return nil }
+	}
 	if o.Limits == nil {
 		o.Limits = func(kg.AgentID) Limits { return Limits{} }
 	}
@@ -75,7 +95,9 @@ func (o Options) withDefaults() Options {
 	o.MaxWorking = cmp.Or(o.MaxWorking, DefaultMaxWorking)
 	o.MaxQueued = cmp.Or(o.MaxQueued, DefaultMaxQueued)
 	o.MaxListed = cmp.Or(o.MaxListed, DefaultMaxListed)
+	o.MaxArtifactBytes = cmp.Or(o.MaxArtifactBytes, DefaultMaxArtifactBytes)
 	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
+	o.LeaveGrace = cmp.Or(o.LeaveGrace, DefaultLeaveGrace)
 	o.MaxCommits = cmp.Or(o.MaxCommits, DefaultMaxCommits)
 	return o
 }

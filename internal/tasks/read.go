@@ -106,11 +106,16 @@ func (s *Service) Artifact(ctx context.Context, by caller.Caller, task TaskID, i
 
 // view is the store as the agent sees it.
 func (s *Service) view(ctx context.Context, by caller.Caller) (*kg.Snapshot, error) {
+	return s.viewAt(ctx, by, 0)
+}
+
+// viewAt is the store as of a revision, 0 for the newest.
+func (s *Service) viewAt(ctx context.Context, by caller.Caller, at kg.Revision) (*kg.Snapshot, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
 	}
-	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true})
+	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true, At: at})
 }
 
 // readTask reads a task that the view shows.

@@ -2,7 +2,11 @@ package tasks
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strconv"
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
@@ -21,42 +25,185 @@ type Report struct {
 	Failure *Failure
 	// Metadata is put into that of the task, member by member; null takes one away.
 	Metadata json.RawMessage
+	// Letters are the ids of the letters that the report is about: they leave the mailbox,
+	// and no others do, also where the task has ended. With nil and a State they are those
+	// of the task that the handler was told of; with none and not nil there are none.
+	Letters []string
+	// Key makes a report repeatable: the same key with the same report is the same report,
+	// whose answer is that of the first. "" is none; what names a Version, the Offset of a
+	// chunk or the id of its message is repeatable without.
+	Key string
+	// Version is what Task.Version is to be before the report; 0 is any.
+	Version int64
+}
+
+// ReportReceipt is what became of a report.
+type ReportReceipt struct {
+	// Task is the task as the report left it.
+	Task *Task
+	// Artifacts are the sizes of those that the report handed over, each once.
+	Artifacts []ArtifactSize
+	// Replayed tells that the same report was made before.
+	Replayed bool
+}
+
+// ArtifactSize is how much of an artifact there is.
+type ArtifactSize struct {
+	ID     string
+	Chunks int
 }
 
 // Report changes a task as its handler says. Handlers and administrators may; creators
 // change the metadata only.
 //
 // Errors: CodeTaskNotFound; CodePermissionDenied for its creator, but for metadata; CodeTaskEnded;
-// CodeInvalid, also for a failure with a code of koine's own; CodeLimitExceeded.
+// CodeInvalid, also for a failure with a code of koine's own; CodeLimitExceeded;
+// CodeVersionConflict for another version or offset; CodeIdempotencyConflict.
 func (s *Service) Report(ctx context.Context, by caller.Caller, id TaskID, r Report) (*Task, error) {
-	if err := s.report(ctx, by, id, r); err != nil {
+	out, err := s.SubmitReport(ctx, by, id, r, Whole)
+	if err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, by, id, Whole)
+	return out.Task, nil
+}
+
+// SubmitReport is Report with an answer that has no more of the task than is asked for.
+func (s *Service) SubmitReport(ctx context.Context, by caller.Caller, id TaskID, r Report, reading Reading) (*ReportReceipt, error) {
+	receipt, err := s.report(ctx, by, id, r)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.viewAt(ctx, by, receipt.Revision)
+	if kg.CodeOf(err) == kg.CodeRevisionGone { // a repetition, long after
+		snapshot, err = s.view(ctx, by)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	out := &ReportReceipt{Replayed: receipt.Replayed}
+	if out.Task, err = readTask(snapshot, id, reading); err != nil {
+		return nil, err
+	}
+	for i := range r.Artifacts {
+		key := r.Artifacts[i].ID
+		if slices.ContainsFunc(out.Artifacts, func(a ArtifactSize) bool { return a.ID == key }) {
+			continue
+		}
+		size, err := readSize(snapshot.Match, out.Task.Graph(), id.ArtifactEntity(key))
+		if err != nil {
+			return nil, err
+		}
+		out.Artifacts = append(out.Artifacts, ArtifactSize{key, size.chunks})
+	}
+	return out, nil
 }
 
 // report is Report for who does not want to know what became of the task.
-func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Report) error {
+func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Report) (kg.Receipt, error) {
 	agent, err := by.Agent()
 	if err != nil {
-		return err
+		return kg.Receipt{}, err
+	}
+	if r.Message != nil {
+		said := *r.Message // check completes it
+		r.Message = &said
+	}
+	m := meta(by, "tasks/report")
+	if m.IdempotencyKey, m.ContentHash, err = r.once(agent, id); err != nil {
+		return kg.Receipt{}, err
 	}
 	if err := r.check(agent); err != nil {
-		return err
+		return kg.Receipt{}, err
 	}
 	if err := r.Failure.sayable(by); err != nil {
-		return err
+		return kg.Receipt{}, err
 	}
-	err = s.change(ctx, by, "tasks/report", id, func(e *edit) error {
+	var calls []*Telling
+	receipt, err := s.updateAs(ctx, m, func(tx *kg.Tx) error {
+		calls = nil
+		e, err := find(tx, by.Reader(agent), id)
+		if err != nil {
+			return err
+		}
 		if e.task.Handler != agent && !administers(by.Principal) && !(e.task.Creator == agent && r.onlyMetadata()) {
 			return kg.Errorf(kg.CodePermissionDenied, "what becomes of a task is its handler's to say").At("id")
 		}
-		return r.write(e)
+		if err := r.acknowledge(s, e, &calls); err != nil {
+			return err
+		}
+		if r.onlyLetters() {
+			return e.writeQuietly()
+		}
+		if err := r.write(e, s.options.MaxArtifactBytes); err != nil {
+			return err
+		}
+		return e.write()
 	})
-	if err == nil && r.State.Ended() {
-		s.desk.stop(id)
+	switch {
+	case err == nil:
+		s.noteReported(calls)
+		if r.State.Ended() {
+			s.desk.stop(id)
+		}
+	case kg.CodeOf(err) == kg.CodeTaskEnded && !r.onlyLetters():
+		s.acknowledgeEnded(ctx, by, agent, id, &r)
 	}
-	return err
+	return receipt, err
+}
+
+// acknowledgeEnded takes the letters out of the mailbox that a report is about which came too
+// late: its handler has dealt with them. What fails is told again.
+func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent kg.AgentID, id TaskID, r *Report) {
+	var calls []*Telling
+	_, err := s.update(ctx, by, "tasks/acknowledge", func(tx *kg.Tx) error {
+		calls = nil
+		e, err := find(tx, by.Reader(agent), id)
+		if err != nil {
+			return err
+		}
+		if err := r.acknowledge(s, e, &calls); err != nil {
+			return err
+		}
+		return e.writeQuietly()
+	})
+	if err != nil {
+		s.options.Logger.Debug("the letters of a task that has ended wait on", "task", id, "error", err)
+		return
+	}
+	s.noteReported(calls)
+}
+
+// once is the idempotency key of a report, "" for one that may be made twice, with the hash
+// of what it says.
+func (r *Report) once(agent kg.AgentID, id TaskID) (key string, content [sha256.Size]byte, err error) {
+	repeatable := r.Key != "" || r.Version > 0 || r.Message != nil && r.Message.ID != "" ||
+		slices.ContainsFunc(r.Artifacts, func(c Chunk) bool { return c.Offset != nil })
+	if !repeatable {
+		return "", content, nil
+	}
+	if len(r.Key) > kg.MaxIdempotencyKeyBytes {
+		return "", content, errTooMuch("idempotencyKey", "at most %d bytes", kg.MaxIdempotencyKeyBytes)
+	}
+	raw, err := plainjson.Encode(r)
+	if err != nil {
+		return "", content, kg.Errorf(kg.CodeInvalid, "the report is no JSON: %s", err)
+	}
+	content = sha256.Sum256(raw)
+	said := []any{"tasks/report", agent, id, r.Key}
+	if r.Key == "" {
+		said = append(said, content[:]) // what it says is the key
+	}
+	if raw, err = plainjson.Encode(said); err != nil {
+		return "", content, err
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), content, nil
+}
+
+// onlyLetters tells whether nothing is said of the task.
+func (r *Report) onlyLetters() bool {
+	return r.Letters != nil && r.State == "" && r.Message == nil && r.Failure == nil && len(r.Artifacts) == 0 && len(r.Metadata) == 0
 }
 
 // onlyMetadata tells whether nothing is said of what becomes of the task.
@@ -91,6 +238,9 @@ func (r *Report) check(agent kg.AgentID) error {
 	if r.Failure != nil && !r.State.Fails() {
 		return kg.Errorf(kg.CodeInvalid, "only what has failed has a reason to").At("error")
 	}
+	if len(r.Letters) > MaxReportLetters {
+		return errTooMuch("letters", "at most %d at a time", MaxReportLetters)
+	}
 	if len(r.Artifacts) > MaxReportChunks {
 		return errTooMuch("artifacts", "at most %d at a time", MaxReportChunks)
 	}
@@ -102,12 +252,19 @@ func (r *Report) check(agent kg.AgentID) error {
 	return checkMetadata("metadata", r.Metadata)
 }
 
-func (r *Report) write(e *edit) error {
+// write says it of the task, whose artifacts have at most so many bytes each.
+func (r *Report) write(e *edit, most int) error {
 	if e.task.Status.State.Ended() {
 		return errEnded(e.task.Status.State)
 	}
+	if r.Version > 0 && r.Version != e.task.Version {
+		return kg.Errorf(kg.CodeVersionConflict, "the task has version %d, not %d", e.task.Version, r.Version).At("version")
+	}
 	for i := range r.Artifacts {
-		if err := e.hand(&r.Artifacts[i]); err != nil {
+		if err := e.hand(&r.Artifacts[i], most); err != nil {
+			if e := kg.AsError(err); e.Field != "" {
+				return e.At("artifacts[" + strconv.Itoa(i) + "]")
+			}
 			return err
 		}
 	}
@@ -125,9 +282,6 @@ func (r *Report) write(e *edit) error {
 	}
 	if r.State == "" {
 		return nil
-	}
-	if err := e.clearMail(); err != nil {
-		return err
 	}
 	var said *Message
 	if r.Message != nil {
@@ -197,15 +351,28 @@ func (s *Service) Cancel(ctx context.Context, by caller.Caller, id TaskID) (*Tas
 //
 // Errors: those of Cancel; CodeInvalid for a code of koine's own; CodeLimitExceeded.
 func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, why *Failure) (*Task, error) {
+	agent, err := by.Agent()
+	if err != nil {
+		return nil, err
+	}
 	if err := why.sayable(by); err != nil {
 		return nil, err
 	}
-	err := s.change(ctx, by, "tasks/cancel", id, func(e *edit) error {
+	err = s.change(ctx, by, "tasks/cancel", id, func(e *edit) error {
 		if e.task.Status.State.Ended() {
 			return errEnded(e.task.Status.State)
 		}
 		if why != nil {
 			if err := e.fail(why); err != nil {
+				return err
+			}
+		}
+		if err := e.withdraw(); err != nil {
+			return err
+		}
+		// A letter in the place of those of the task: who asked wants no answer to them.
+		if agent != e.task.Handler && s.worker(e.task.Handler) == nil {
+			if err := e.deliver(cancelNumber); err != nil {
 				return err
 			}
 		}

@@ -167,7 +167,7 @@ func (s *Service) write(ctx context.Context, by caller.Caller, agent kg.AgentID,
 		if err := s.admit(e, &m, p.Task == "", &counted); err != nil {
 			return err
 		}
-		if err := e.take(&m, once); err != nil {
+		if err := e.take(&m, once, s.worker(p.To) == nil); err != nil {
 			return err
 		}
 		number = e.task.Messages
@@ -252,14 +252,17 @@ func (e *edit) open() error {
 	return e.add(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
 }
 
-// take puts a message of the creator's into the task, and into its handler's mail.
-func (e *edit) take(m *Message, once kg.Term) error {
+// take puts a message of the creator's into the task, and into the mailbox of its handler if
+// it has one.
+func (e *edit) take(m *Message, once kg.Term, mailbox bool) error {
 	n, err := e.say(m)
 	if err != nil {
 		return err
 	}
-	if err := e.state(kg.Add, e.task.ID.message(n), records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
-		return err
+	if mailbox {
+		if err := e.deliver(n); err != nil {
+			return err
+		}
 	}
 	if !once.IsZero() {
 		if err := e.state(kg.Add, e.task.ID.message(n), records.Property(propOnce), once); err != nil {
@@ -276,9 +279,14 @@ func (e *edit) take(m *Message, once kg.Term) error {
 
 // update writes, and says in which revision.
 func (s *Service) update(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
-	receipt, err := s.store.Update(ctx, meta(by, method), do)
+	receipt, err := s.updateAs(ctx, meta(by, method), do)
+	return receipt.Revision, err
+}
+
+func (s *Service) updateAs(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
+	receipt, err := s.store.Update(ctx, m, do)
 	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server's refuses it: %s", receipt.Verdict.Reason)
 	}
-	return receipt.Revision, err
+	return receipt, err
 }

@@ -20,6 +20,7 @@ type Service struct {
 	desk     *desk
 	dispatch *dispatch
 	paces    paces
+	told     telling
 }
 
 // New makes a service.

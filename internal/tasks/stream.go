@@ -101,8 +101,29 @@ func (s *Service) open(ctx context.Context, snapshot *kg.Snapshot, st *Stream, f
 		return err
 	}
 	end := kg.Position{Epoch: snapshot.Position().Epoch, Revision: changed, Index: kg.EndOfCommit}
-	st.over = st.about.Status.State.Ended() && st.after.Compare(end) >= 0
+	if st.about.Status.State.Ended() {
+		if st.over, err = s.toldToTheEnd(ctx, snapshot, st, end); err != nil {
+			return err
+		}
+	}
 	return s.watch(ctx, snapshot.View().Principal, st, from)
+}
+
+// toldToTheEnd tells whether the last event of a task that has ended is not behind where the
+// stream begins.
+func (s *Service) toldToTheEnd(ctx context.Context, snapshot *kg.Snapshot, st *Stream, end kg.Position) (bool, error) {
+	if st.after.Compare(end) >= 0 || st.after.Revision < end.Revision {
+		return st.after.Compare(end) >= 0, nil
+	}
+	c, err := s.store.Commit(ctx, snapshot.View().Principal, end.Revision)
+	if err != nil {
+		return false, err
+	}
+	events, err := eventsIn(c, st.id, st.graph)
+	if err != nil || len(events) == 0 {
+		return false, err
+	}
+	return st.after.Index >= events[len(events)-1].Position.Index, nil
 }
 
 // watch watches the version: everything that changes a task moves it on.
@@ -181,3 +202,6 @@ func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err e
 	}
 	return at, nil
 }
+
+// Over tells whether nothing comes: the last event is not behind where the stream begins.
+func (st *Stream) Over() bool { return st.over }

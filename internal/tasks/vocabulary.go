@@ -27,6 +27,9 @@ const (
 	propCreated  = "taskCreatedAt"
 	propVersion  = "taskVersion"
 	propOpen     = "taskOpen" // names the handler until the task ends
+	// propMailFrom is the number of the oldest message that is in the mailbox of the
+	// handler. While it is not there, those in the mailbox are the newest without a gap.
+	propMailFrom = "taskMailFrom"
 )
 
 // The properties of a journal of tasks: whose it is. They are there from its first task
@@ -50,12 +53,14 @@ const (
 	// propOnce is the hash of author, message id and content of what made or went on with
 	// the task.
 	propOnce = "taskOnce"
-	// propMail names the handler for as long as it has said nothing since the message.
+	// propMail names the handler until it has acknowledged the message. Of a task it says
+	// that its cancel is to be acknowledged.
 	propMail     = "taskMail"
 	propName     = "taskArtifactName"
 	propText     = "taskArtifactDescription"
 	propChunk    = "taskArtifactChunk"
 	propChunks   = "taskArtifactChunks" // how many there are
+	propBytes    = "taskArtifactBytes"  // what they cost together: see chunkCost
 	propComplete = "taskArtifactComplete"
 )
 

@@ -33,7 +33,8 @@ type Job struct {
 
 // Report says what becomes of the task.
 func (j *Job) Report(ctx context.Context, r Report) error {
-	return j.service.report(ctx, own(), j.Task.ID, r)
+	_, err := j.service.report(ctx, own(), j.Task.ID, r)
+	return err
 }
 
 // run does the work, and sees to it that the task comes to something.

@@ -12,20 +12,24 @@ import (
 
 // letter is what an agent finds in its mailbox on the hub, in the objects of A2A.
 type letter struct {
-	ID      string   `json:"id"`
-	From    string   `json:"from"`
-	Task    *task    `json:"task"`
-	Message *message `json:"message"`
+	ID       string   `json:"id"`
+	From     string   `json:"from"`
+	Version  int64    `json:"version"`
+	Canceled bool     `json:"canceled,omitempty"`
+	Task     *task    `json:"task"`
+	Message  *message `json:"message"`
 }
 
-// Letter is a letter: its id, who asks, the task as it is, and the message that waits.
+// Letter is a letter: its id, who asks, the task as it is, with its version, and the message
+// that waits. The cancel of a task says so.
 func Letter(l *tasks.Letter) any {
-	return &letter{l.ID(), string(l.Task.Creator), form.Task(l.Task), form.Message(&l.Message, base.Of(l.Task))}
+	return &letter{l.ID(), string(l.Task.Creator), l.Task.Version, l.Canceled(), form.Task(l.Task), form.Message(&l.Message, base.Of(l.Task))}
 }
 
 // ReadReport reads what an agent says of a task: an object with a state, a message, a
-// list of artifacts, an error and metadata, all of which may be absent. An artifact has
-// append and lastChunk, as an update of it has.
+// list of artifacts, an error, metadata, the letters that it is about and the version that the
+// task is to have, all of which may be absent. An artifact has append and lastChunk, as an
+// update of it has, and the offset of what is appended.
 func ReadReport(raw []byte) (*tasks.Report, error) {
 	var p struct {
 		State     string   `json:"state"`
@@ -33,8 +37,11 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		Artifacts []struct {
 			artifact
 			Append bool `json:"append"`
+			Offset *int `json:"offset"`
 			Last   bool `json:"lastChunk"`
 		} `json:"artifacts"`
+		Letters  []string        `json:"letters"`
+		Version  int64           `json:"version"`
 		Error    *tasks.Failure  `json:"error"`
 		Metadata json.RawMessage `json:"metadata"`
 	}
@@ -44,7 +51,10 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 	if err := base.Decode(raw, &p); err != nil {
 		return nil, err
 	}
-	out := &tasks.Report{Failure: p.Error, Metadata: base.Some(p.Metadata)}
+	out := &tasks.Report{Failure: p.Error, Metadata: base.Some(p.Metadata), Letters: p.Letters, Version: p.Version}
+	if p.Version < 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("version")
+	}
 	var err error
 	if out.State, err = readState(p.State); err != nil {
 		return nil, kg.AsError(err).At("state")
@@ -69,12 +79,12 @@ func ReadReport(raw []byte) (*tasks.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Artifacts = append(out.Artifacts, tasks.Chunk{Append: a.Append, Artifact: tasks.Artifact{
+		out.Artifacts = append(out.Artifacts, tasks.Chunk{Append: a.Append, Offset: a.Offset, Artifact: tasks.Artifact{
 			ID: a.ID, Name: a.Name, Description: a.Description, Parts: parts, Metadata: base.Some(a.Metadata), Extensions: a.Extensions, Complete: a.Last,
 		}})
 	}
-	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "a report says something: a state, artifacts or metadata").At("state")
+	if out.State == "" && len(out.Artifacts) == 0 && out.Metadata == nil && len(out.Letters) == 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "a report says something: a state, artifacts, metadata or letters").At("state")
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package agentapi
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"koine/internal/plainjson"
 	"koine/internal/tasks"
@@ -17,12 +18,45 @@ type artifact struct {
 	Name     string          `json:"name,omitempty"`
 }
 
+// piece is an artifact that is handed over, or a piece of one.
+type piece struct {
+	artifact
+	Append bool  `json:"append"`    // puts the content behind that which is there
+	Offset *int  `json:"offset"`    // how many pieces are to be there before
+	Last   *bool `json:"lastChunk"` // whether it is whole with this; if not appended it is
+}
+
 const typeMessage = "message" // of an artifact whose content is a list of parts
 
-// read makes an artifact that is handed over whole. One without an id is known by its
-// place.
-func (a *artifact) read(n int) (tasks.Chunk, error) {
-	c := tasks.Chunk{Artifact: tasks.Artifact{ID: a.ID, Name: a.Name, Complete: true}}
+// words names the artifact that is what a handler says with a state, for each message of a
+// task. Nobody hands over an artifact with such a name.
+func words(task tasks.TaskID, messageID string) string {
+	return string(task) + ".message:" + messageID
+}
+
+// isWords tells whether the id is one that words gives.
+func isWords(task tasks.TaskID, id string) bool {
+	return strings.HasPrefix(id, words(task, ""))
+}
+
+// writeWords is what a handler said as an artifact.
+func writeWords(task tasks.TaskID, m *tasks.Message) (out artifact, err error) {
+	parts, err := writeParts(m.Parts)
+	if err != nil {
+		return out, err
+	}
+	out = artifact{ID: words(task, m.ID), Type: typeMessage, Metadata: m.Metadata}
+	out.Content, err = plainjson.Encode(parts)
+	return out, err
+}
+
+// read makes an artifact that is handed over, or a piece of one. One without an id is known
+// by its place.
+func (a *piece) read(n int) (tasks.Chunk, error) {
+	c := tasks.Chunk{Artifact: tasks.Artifact{ID: a.ID, Name: a.Name, Complete: !a.Append}, Append: a.Append, Offset: a.Offset}
+	if a.Last != nil {
+		c.Complete = *a.Last
+	}
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("artifact-%d", n+1)
 	}

@@ -23,6 +23,7 @@ const (
 	// Those that koine adds, where none of the above says what happened.
 	codeMessage    = "MESSAGE_NOT_FOUND"
 	codeTaskEnded  = "TASK_ENDED"
+	codeConflict   = "CONFLICT"
 	codeRate       = "RATE_LIMITED"
 	codeOverloaded = "UNAVAILABLE"
 	codeMethod     = "METHOD_NOT_ALLOWED"
@@ -42,6 +43,8 @@ var errorTable = []errorRow{
 	{kg.CodeTaskNotFound, codeTask, http.StatusNotFound},
 	{kg.CodeNotFound, codeMessage, http.StatusNotFound},
 	{kg.CodeTaskEnded, codeTaskEnded, http.StatusConflict},
+	{kg.CodeVersionConflict, codeConflict, http.StatusConflict},
+	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict},
 	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},

@@ -14,6 +14,8 @@ const (
 	frameUpdated   = "task.updated"
 	frameCompleted = "task.completed"
 	frameError     = "error"
+	frameMore      = "tasks.more" // koine's addition: not all tasks were told that changed
+	frameAck       = "ack"        // koine's addition
 )
 
 // received is a frame of a client's.
@@ -21,6 +23,7 @@ type received struct {
 	Type      string          `json:"type"`
 	RequestID json.RawMessage `json:"requestId"` // any JSON; comes back in the answer
 	AgentID   string          `json:"agentId"`
+	Letters   []string        `json:"letters"` // of an ack
 	sending
 	Task *struct {
 		ID tasks.TaskID `json:"id"`
@@ -32,6 +35,7 @@ type received struct {
 type sentFrame struct {
 	Type      string          `json:"type"`
 	RequestID json.RawMessage `json:"requestId,omitempty"`
+	EventID   string          `json:"eventId,omitempty"` // where to go on behind it
 	TaskID    tasks.TaskID    `json:"taskId,omitempty"`
 	Task      *task           `json:"task,omitempty"`
 	// Of a message to the agent, or of one that it sent.

@@ -32,6 +32,15 @@ type Deps struct {
 	Agents  Agents
 	Tasks   *tasks.Service
 	Streams *sse.Server
+	// Positions are those of the log (kg.Store).
+	Positions Positions
+}
+
+// Positions reads and writes positions of the log.
+type Positions interface {
+	FormatPosition(kg.Position) string
+	// Errors: CodePositionGone.
+	ParsePosition(string) (kg.Position, error)
 }
 
 // Defaults of the Options.

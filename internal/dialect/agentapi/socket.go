@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -45,9 +46,10 @@ type socket struct {
 	ctx     context.Context // its cause says why the socket ends
 	cancel  context.CancelCauseFunc
 	all     sync.WaitGroup
-	feeding bool   // of the reader alone
-	settled func() // gives its place among those that have not said who they are back
-	leave   func() // gives its place among the streams back
+	feeding bool         // of the reader alone
+	settled func()       // gives its place among those that have not said who they are back
+	leave   func()       // gives its place among the streams back
+	after   *kg.Position // up to where the client was told by a socket before; nil for none
 
 	mu  sync.Mutex // guards who, which is whoever the frame before authenticated
 	who caller.Caller
@@ -60,6 +62,11 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := caller.From(r.Context())
+	after, err := h.socketAfter(r)
+	if err != nil {
+		refuse(w, h.errorOf(who, err))
+		return
+	}
 	// A client is told at once that there is no place for it; one that has yet to say who
 	// it is takes one then.
 	leave, err := h.deps.Streams.Acquire(r.Context())
@@ -77,7 +84,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		}
 		settled = sync.OnceFunc(func() { h.pending.Give(owner, 1) })
 	}
-	s := &socket{handler: h, who: who, settled: settled, leave: leave}
+	s := &socket{handler: h, who: who, settled: settled, leave: leave, after: after}
 	defer func() { s.settled(); s.leave() }()
 	place, err := h.deps.Streams.Attach(r.Context())
 	if err != nil {
@@ -98,6 +105,19 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s.conn = conn
 	s.ctx, s.cancel = context.WithCancelCause(place.Context())
 	s.serve()
+}
+
+// socketAfter is the position of the after of an upgrade, nil where there is none.
+func (h *Handler) socketAfter(r *http.Request) (*kg.Position, error) {
+	text := r.URL.Query().Get("after")
+	if text == "" {
+		return nil, nil
+	}
+	after, err := h.deps.Positions.ParsePosition(text)
+	if err != nil {
+		return nil, kg.AsError(err).At("after")
+	}
+	return &after, nil
 }
 
 func (s *socket) serve() {
@@ -133,7 +153,14 @@ func (s *socket) begin() {
 
 // tell writes what concerns the agent, in order.
 func (s *socket) tell() {
-	feed, err := s.handler.deps.Tasks.Concerning(s.ctx, s.caller())
+	work := s.handler.deps.Tasks
+	concerning := work.Concerning
+	if s.after != nil {
+		concerning = func(ctx context.Context, by caller.Caller) (*tasks.Feed, error) {
+			return work.ConcerningFrom(ctx, by, *s.after)
+		}
+	}
+	feed, err := concerning(s.ctx, s.caller())
 	if err != nil {
 		s.cancel(err)
 		return
@@ -154,6 +181,11 @@ func (s *socket) tellOf(h *tasks.Happening) error {
 	var f *sentFrame
 	var err error
 	switch {
+	case h.More:
+		f = &sentFrame{Type: frameMore}
+	case h.Letter != nil && h.Letter.Canceled():
+		f, err = taskFrame(h.Letter.Task)
+		f.MessageID = h.Letter.ID()
 	case h.Letter != nil:
 		f, err = letterFrame(h.Letter)
 	case h.Task.Version == 1: // who made it was told
@@ -163,6 +195,9 @@ func (s *socket) tellOf(h *tasks.Happening) error {
 	}
 	if err != nil {
 		return err
+	}
+	if h.Position.Revision > 0 {
+		f.EventID = s.handler.deps.Positions.FormatPosition(h.Position)
 	}
 	return s.write(f)
 }
@@ -309,8 +344,18 @@ func (s *socket) take(f *received, raw []byte) (*sentFrame, error) {
 		return s.send(who, f)
 	case frameUpdated, frameCompleted:
 		return s.report(who, f)
+	case frameAck:
+		for i, letter := range f.Letters {
+			if err := s.handler.deps.Tasks.Acknowledge(s.ctx, who, letter); err != nil {
+				return nil, kg.AsError(err).At("letters[" + strconv.Itoa(i) + "]")
+			}
+		}
+		if f.RequestID == nil {
+			return nil, nil
+		}
+		return &sentFrame{Type: frameAck}, nil
 	}
-	return nil, kg.Errorf(kg.CodeInvalid, "is auth, message, task.updated or task.completed").At("type")
+	return nil, kg.Errorf(kg.CodeInvalid, "is auth, message, task.updated, task.completed or ack").At("type")
 }
 
 // authenticate takes a credential, as browsers cannot send one in a header. A second
@@ -366,9 +411,13 @@ func (s *socket) report(who caller.Caller, f *received) (*sentFrame, error) {
 	if f.Type == frameCompleted && f.Task.State == "" {
 		f.Task.State = completed
 	}
-	t, err := s.handler.update(s.ctx, who, f.Task.ID, &f.Task.change)
+	read := tasks.Reading{}
+	if f.RequestID != nil {
+		read = reading
+	}
+	done, err := s.handler.update(s.ctx, who, f.Task.ID, &f.Task.change, read)
 	if err != nil || f.RequestID == nil {
 		return nil, err // what it has become is told to all who take part
 	}
-	return taskFrame(t)
+	return taskFrame(done.Task)
 }

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
+	"koine/kg"
 )
 
 // The events of a stream.
@@ -27,15 +30,89 @@ type update struct {
 	Content  json.RawMessage `json:"content,omitempty"`
 	Artifact string          `json:"artifactId,omitempty"`
 	PartType string          `json:"contentType,omitempty"` // of the part that it is; text if absent
-	State    string          `json:"state,omitempty"`
-	TaskID   tasks.TaskID    `json:"taskId,omitempty"`
-	Message  []part          `json:"message,omitempty"`
+	// Replaces tells that the artifact begins anew with it: what was made of it before is not
+	// the beginning of what there is now.
+	Replaces bool         `json:"replaces,omitempty"`
+	State    string       `json:"state,omitempty"`
+	TaskID   tasks.TaskID `json:"taskId,omitempty"`
 }
 
-// stream sends a message and tells what becomes of it, to the end. Events have no ids:
-// there is nothing to resume, and who sends the message again is told all.
+// lastEventID is where a stream goes on that broke off.
+const lastEventID = "Last-Event-ID"
+
+// stream sends a message and tells what becomes of it, to the end. The message that was sent
+// before, with a Last-Event-ID, is answered with what came behind that event.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Caller, s tasks.Sending) error {
-	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
+	after, err := h.resumed(r)
+	if err != nil {
+		return err
+	}
+	if after != nil && s.Message.ID == "" {
+		e := kg.Errorf(kg.CodeInvalid, "a stream goes on with the messageId that it began with").At("messageId")
+		e.Hint = "Or follow the task: GET tasks/<id> with Accept: text/event-stream."
+		return e
+	}
+	return h.serve(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+		first, again, st, err := h.begin(ctx, who, s)
+		if err != nil {
+			return nil, err
+		}
+		if after == nil || !again {
+			return h.events(first, again, st), nil
+		}
+		st.Close()
+		return h.eventsBehind(ctx, who, first.ID, *after)
+	})
+}
+
+// followTask is GET /tasks/:taskId for who accepts events: how the task is and what becomes of
+// it, or what came behind a Last-Event-ID. What has ended before that is no content, so that
+// nobody connects again.
+func (h *Handler) followTask(w http.ResponseWriter, r *http.Request, who caller.Caller, id tasks.TaskID) (int, error) {
+	after, err := h.resumed(r)
+	if err != nil {
+		return 0, err
+	}
+	if after != nil {
+		st, err := h.deps.Tasks.FollowFrom(r.Context(), who, id, *after)
+		if err != nil {
+			return 0, err
+		}
+		over := st.Over()
+		st.Close()
+		if over {
+			return http.StatusNoContent, nil
+		}
+	}
+	return 0, h.serve(w, r, who, func(ctx context.Context) (iter.Seq2[sse.Event, error], error) {
+		if after != nil {
+			return h.eventsBehind(ctx, who, id, *after)
+		}
+		st, err := h.deps.Tasks.Follow(ctx, who, id)
+		if err != nil {
+			return nil, err
+		}
+		return h.events(st.Task, true, st), nil
+	})
+}
+
+// resumed is the position of the Last-Event-ID, nil where there is none.
+func (h *Handler) resumed(r *http.Request) (*kg.Position, error) {
+	last := r.Header.Get(lastEventID)
+	if last == "" {
+		return nil, nil
+	}
+	after, err := h.deps.Positions.ParsePosition(last)
+	if err != nil {
+		return nil, kg.AsError(err).At(lastEventID)
+	}
+	return &after, nil
+}
+
+// serve answers with events. begin is called when there is a place for the stream, and under
+// the context of it.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
+	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
 		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
@@ -43,12 +120,11 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 		return rest.NoStream(err)
 	}
 	defer out.Close()
-	first, again, st, err := h.begin(out.Context(), who, s)
+	events, err := begin(out.Context())
 	if err != nil {
 		return err
 	}
-	defer st.Close()
-	err = out.Serve(w, r, h.events(first, again, st))
+	err = out.Serve(w, r, events)
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
 		return rest.NoStream(err)
@@ -57,7 +133,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, who caller.Call
 }
 
 // begin sends the message; the stream begins before anything can come of it. again tells
-// that the message was sent before.
+// that the message was sent before: then the task is as it is now.
 func (h *Handler) begin(ctx context.Context, who caller.Caller, s tasks.Sending) (first *tasks.Task, again bool, st *tasks.Stream, err error) {
 	if s.Task != "" {
 		if st, err = h.deps.Tasks.Follow(ctx, who, s.Task); err != nil {
@@ -89,98 +165,161 @@ func (h *Handler) endOf(who caller.Caller, reason error) *wireError {
 	return h.errorOf(who, reason)
 }
 
-// events is how the task is, and what becomes of it. A message that was sent again is
-// answered with what was made already, and with the end where that has come.
+// events is how the task is, and what becomes of it. For who comes again that is what was
+// made already, and the end where that has come. It closes the stream.
 func (h *Handler) events(first *tasks.Task, again bool, st *tasks.Stream) iter.Seq2[sse.Event, error] {
 	return func(yield func(sse.Event, error) bool) {
-		event, err := eventOf(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID})
-		if !yield(event, err) || err != nil {
-			return
-		}
-		tell := func(list []sse.Event, err error) bool {
-			if err != nil {
-				yield(sse.Event{}, err)
-				return false
+		defer st.Close()
+		t := &telling{handler: h, yield: yield}
+		behind := h.deps.Tasks.Behind(first)
+		t.say(eventUpdate, update{Type: "status", State: states[first.Status.State], TaskID: first.ID}, behind)
+		if again {
+			for i := range first.Artifacts {
+				t.parts(first.Artifacts[i].ID, first.Artifacts[i].Parts, behind)
 			}
-			for _, event := range list {
-				if !yield(event, nil) {
-					return false
-				}
+			if m := first.Status.Message; m != nil && m.Role == tasks.Agent {
+				t.parts(words(first.ID, m.ID), m.Parts, behind)
 			}
-			return true
-		}
-		if again && !tell(sofar(first)) {
-			return
-		}
-		for e, err := range st.Events() {
-			if err != nil {
-				yield(sse.Event{}, err)
-				return
-			}
-			if !tell(eventsOf(first.ID, &e)) {
-				return
+			if first.Status.State.Ended() {
+				t.status(first.ID, &first.Status, first.Failure, behind)
 			}
 		}
+		t.follow(first.ID, st)
 	}
 }
 
-// sofar is what a stream would have said of a task as it is.
-func sofar(t *tasks.Task) (out []sse.Event, err error) {
-	var happened []tasks.Event
-	for i := range t.Artifacts {
-		happened = append(happened, tasks.Event{Chunk: &tasks.Chunk{Artifact: t.Artifacts[i]}})
+// eventsBehind is what became of a task behind a position.
+func (h *Handler) eventsBehind(ctx context.Context, who caller.Caller, id tasks.TaskID, after kg.Position) (iter.Seq2[sse.Event, error], error) {
+	st, err := h.deps.Tasks.FollowFrom(ctx, who, id, after)
+	if err != nil {
+		return nil, err
 	}
-	if t.Status.State.Ended() {
-		happened = append(happened, tasks.Event{Status: &t.Status, Failure: t.Failure})
+	return func(yield func(sse.Event, error) bool) {
+		defer st.Close()
+		(&telling{handler: h, yield: yield, after: after}).follow(id, st)
+	}, nil
+}
+
+// telling writes what becomes of a task, until nobody listens.
+type telling struct {
+	handler *Handler
+	yield   func(sse.Event, error) bool
+	after   kg.Position // what is up to here was told
+	over    bool
+}
+
+func (t *telling) follow(id tasks.TaskID, st *tasks.Stream) {
+	if t.over {
+		return
 	}
-	for i := range happened {
-		list, err := eventsOf(t.ID, &happened[i])
+	for e, err := range st.Events() {
 		if err != nil {
-			return nil, err
+			t.fail(err)
+			return
 		}
-		out = append(out, list...)
+		if t.tell(id, &e); t.over {
+			return
+		}
 	}
-	return out, nil
 }
 
-// eventsOf is what a stream says of something that happened.
-func eventsOf(id tasks.TaskID, e *tasks.Event) (out []sse.Event, err error) {
-	say := func(kind string, data any) {
-		var event sse.Event
-		if event, err = eventOf(kind, data); err == nil {
-			out = append(out, event)
-		}
-	}
+// tell says what happened: each part is an event of its own, with a position of its own.
+func (t *telling) tell(id tasks.TaskID, e *tasks.Event) {
 	switch {
 	case e.Chunk != nil:
-		for i := range e.Chunk.Parts {
-			p, err := writePart(&e.Chunk.Parts[i])
-			if err != nil {
-				return nil, err
-			}
-			u := update{Type: "partial", Content: p.Content, Artifact: e.Chunk.ID}
-			if p.Type != typeText {
-				u.PartType = p.Type
-			}
-			say(eventUpdate, u)
-		}
-	case e.Status != nil && e.Status.State == tasks.Completed:
-		say(eventComplete, wireSent{TaskID: id})
-	case e.Status != nil && e.Status.State.Ended():
-		say(eventError, wireFailure{failureOf(&tasks.Task{ID: id, Status: *e.Status, Failure: e.Failure})})
+		t.chunk(e)
 	case e.Status != nil:
-		u := update{Type: "status", State: states[e.Status.State], TaskID: id}
 		if m := e.Status.Message; m != nil {
-			if u.Message, err = writeParts(m.Parts); err != nil {
-				return nil, err
+			for i := range m.Parts {
+				t.part(words(id, m.ID), &m.Parts[i], false, e.PartPosition(i))
 			}
 		}
-		say(eventUpdate, u)
+		t.status(id, e.Status, e.Failure, e.Position)
 	}
-	return out, err
 }
 
-func eventOf(kind string, data any) (sse.Event, error) {
+// chunk says what is new of an artifact: where the one before is the beginning of it, what
+// came behind that.
+func (t *telling) chunk(e *tasks.Event) {
+	parts, replaced := e.Chunk.Parts, e.Chunk.Replaced
+	grown, rest := grownBy(replaced, parts)
+	for i := range parts {
+		p := &parts[i]
+		if grown && i < len(replaced) {
+			if i < len(replaced)-1 || rest == "" {
+				continue
+			}
+			p = &tasks.Part{Text: &rest, Metadata: p.Metadata}
+		}
+		t.part(e.Chunk.ID, p, len(replaced) > 0 && !grown && i == 0, e.PartPosition(i))
+	}
+}
+
+// grownBy tells whether an artifact is the one before with more behind it, and what came to
+// the text of the part that was the last.
+func grownBy(before, now []tasks.Part) (grown bool, rest string) {
+	if len(before) == 0 || len(now) < len(before) {
+		return false, ""
+	}
+	last := len(before) - 1
+	for i := range last {
+		if !reflect.DeepEqual(before[i], now[i]) {
+			return false, ""
+		}
+	}
+	if reflect.DeepEqual(before[last], now[last]) {
+		return true, ""
+	}
+	was, is := before[last].Text, now[last].Text
+	if was == nil || is == nil {
+		return false, ""
+	}
+	return strings.HasPrefix(*is, *was), strings.TrimPrefix(*is, *was)
+}
+
+// parts says all of what was made already.
+func (t *telling) parts(artifact string, parts []tasks.Part, at kg.Position) {
+	for i := range parts {
+		t.part(artifact, &parts[i], false, at)
+	}
+}
+
+func (t *telling) part(artifact string, p *tasks.Part, replaces bool, at kg.Position) {
+	written, err := writePart(p)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	u := update{Type: "partial", Content: written.Content, Artifact: artifact, Replaces: replaces}
+	if written.Type != typeText {
+		u.PartType = written.Type
+	}
+	t.say(eventUpdate, u, at)
+}
+
+func (t *telling) status(id tasks.TaskID, s *tasks.Status, why *tasks.Failure, at kg.Position) {
+	switch {
+	case s.State == tasks.Completed:
+		t.say(eventComplete, wireSent{TaskID: id}, at)
+	case s.State.Ended():
+		t.say(eventError, wireFailure{failureOf(&tasks.Task{ID: id, Status: *s, Failure: why})}, at)
+	default:
+		t.say(eventUpdate, update{Type: "status", State: states[s.State], TaskID: id}, at)
+	}
+}
+
+// say writes an event, unless it was told before.
+func (t *telling) say(kind string, data any, at kg.Position) {
+	if t.over || t.after.Revision > 0 && at.Compare(t.after) <= 0 {
+		return
+	}
 	raw, err := plainjson.Encode(data)
-	return sse.Event{Name: kind, Data: raw}, err
+	t.over = !t.yield(sse.Event{ID: t.handler.deps.Positions.FormatPosition(at), Name: kind, Data: raw}, err) || err != nil
+}
+
+func (t *telling) fail(err error) {
+	if !t.over {
+		t.over = true
+		t.yield(sse.Event{}, err)
+	}
 }

@@ -23,6 +23,8 @@ type task struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
+// writeTask is a task as it was read. What its handler says with its state is an artifact of
+// the type message, the last of them.
 func writeTask(t *tasks.Task) (*task, error) {
 	out := &task{
 		ID: t.ID, AgentID: bare(t.Handler), State: states[t.Status.State], CreatedAt: timestamp(t.Created), UpdatedAt: timestamp(t.Updated),
@@ -30,6 +32,13 @@ func writeTask(t *tasks.Task) (*task, error) {
 	}
 	for i := range t.Artifacts {
 		a, err := writeArtifact(&t.Artifacts[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Artifacts = append(out.Artifacts, a)
+	}
+	if m := t.Status.Message; m != nil && m.Role == tasks.Agent {
+		a, err := writeWords(t.ID, m)
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,14 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"koine/internal/caller"
+	"koine/internal/rest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -52,13 +55,30 @@ func (h *Handler) listTasks(_ http.ResponseWriter, r *http.Request, who caller.C
 }
 
 // getTask is GET /tasks/:taskId.
-func (h *Handler) getTask(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+func (h *Handler) getTask(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
+	if acceptsEvents(r) {
+		status, err := h.followTask(w, r, who, tasks.TaskID(r.PathValue("id")))
+		return status, nil, err
+	}
 	t, err := h.deps.Tasks.Get(r.Context(), who, tasks.TaskID(r.PathValue("id")), reading)
 	if err != nil {
 		return 0, nil, err
 	}
+	rest.Answered(w, "", t.Version, false)
 	out, err := writeTask(t)
 	return http.StatusOK, out, err
+}
+
+// acceptsEvents tells whether Server-Sent Events are asked for, as browsers do.
+func acceptsEvents(r *http.Request) bool {
+	for _, line := range r.Header.Values("Accept") {
+		for kind := range strings.SplitSeq(line, ",") {
+			if kind, _, _ = strings.Cut(kind, ";"); strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // change is the body of PUT /tasks/:taskId: what is not said stays. Artifacts are those
@@ -66,9 +86,14 @@ func (h *Handler) getTask(_ http.ResponseWriter, r *http.Request, who caller.Cal
 type change struct {
 	State     string          `json:"state"`
 	Error     *wireError      `json:"error"`
-	Artifacts []artifact      `json:"artifacts"`
+	Artifacts []piece         `json:"artifacts"`
 	Metadata  json.RawMessage `json:"metadata"`
 	Message   []part          `json:"message"` // said with the state
+	// koine's additions, as in a report to the hub: the ids of the messages that this is
+	// about, the version that the task is to have, and a key with which it may be repeated.
+	Letters []string `json:"letters"`
+	Version int64    `json:"version"`
+	Key     string   `json:"idempotencyKey"`
 	// These are said when the task is made, and may be said again as they are.
 	Parent *tasks.TaskID `json:"parentId"`
 	User   *string       `json:"userId"`
@@ -93,11 +118,18 @@ func (h *Handler) settled(ctx context.Context, who caller.Caller, id tasks.TaskI
 	return nil
 }
 
-func (c *change) read() (r tasks.Report, err error) {
+func (c *change) read(id tasks.TaskID) (r tasks.Report, err error) {
+	r.Letters, r.Version, r.Key = c.Letters, c.Version, c.Key
+	if c.Version < 0 {
+		return r, kg.Errorf(kg.CodeInvalid, "is the number of a version, from 1").At("version")
+	}
 	if r.State, r.Failure, err = readState(c.State, c.Error); err != nil {
 		return r, err
 	}
 	for i := range c.Artifacts {
+		if isWords(id, c.Artifacts[i].ID) {
+			continue // as it was read: it was said already
+		}
 		a, err := c.Artifacts[i].read(i)
 		if err != nil {
 			return r, kg.AsError(err).At("artifacts")
@@ -124,26 +156,57 @@ func (h *Handler) putTask(w http.ResponseWriter, r *http.Request, who caller.Cal
 	if err := h.readBody(w, r, &body); err != nil {
 		return 0, nil, err
 	}
-	t, err := h.update(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body)
+	key, err := rest.IdempotencyKey(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	out, err := writeTask(t)
+	body.Key = cmp.Or(key, body.Key)
+	prefer, read := rest.Preference(r), reading
+	if prefer == rest.PreferMinimal {
+		read = tasks.Reading{}
+	}
+	done, err := h.update(r.Context(), who, tasks.TaskID(r.PathValue("id")), &body, read)
+	if err != nil {
+		return 0, nil, err
+	}
+	rest.Answered(w, prefer, done.Task.Version, done.Replayed)
+	if prefer == rest.PreferMinimal {
+		small := minimal{ID: done.Task.ID, State: states[done.Task.Status.State], Version: done.Task.Version}
+		for _, a := range done.Artifacts {
+			small.Artifacts = append(small.Artifacts, artifactSize(a))
+		}
+		return http.StatusOK, small, nil
+	}
+	out, err := writeTask(done.Task)
 	return http.StatusOK, out, err
 }
 
-func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change) (*tasks.Task, error) {
-	report, err := c.read()
+// minimal is the least that a change is answered with.
+type minimal struct {
+	ID        tasks.TaskID   `json:"id"`
+	State     string         `json:"state"`
+	Version   int64          `json:"version"`
+	Artifacts []artifactSize `json:"artifacts,omitempty"`
+}
+
+type artifactSize struct {
+	ID     string `json:"id"`
+	Chunks int    `json:"chunks"`
+}
+
+func (h *Handler) update(ctx context.Context, who caller.Caller, id tasks.TaskID, c *change, read tasks.Reading) (*tasks.ReportReceipt, error) {
+	report, err := c.read(id)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.settled(ctx, who, id, c); err != nil {
 		return nil, err
 	}
-	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil {
-		return h.deps.Tasks.CancelFor(ctx, who, id, report.Failure)
+	if report.State == tasks.Canceled && len(report.Artifacts) == 0 && report.Metadata == nil && report.Message == nil && report.Letters == nil && report.Key == "" && report.Version == 0 {
+		t, err := h.deps.Tasks.CancelFor(ctx, who, id, report.Failure)
+		return &tasks.ReportReceipt{Task: t}, err
 	}
-	return h.deps.Tasks.Report(ctx, who, id, report)
+	return h.deps.Tasks.SubmitReport(ctx, who, id, report, read)
 }
 
 // deleteTask is DELETE /tasks/:taskId.

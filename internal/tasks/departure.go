@@ -1,0 +1,120 @@
+package tasks
+
+import (
+	"context"
+
+	"koine/internal/records"
+	"koine/kg"
+)
+
+// departures holds when agents left that may have tasks that go on: the subject is the
+// agent's id.
+var departures = kg.IRI(kg.JournalGraphPrefix + "departures")
+
+const propLeft = "taskHandlerLeft"
+
+// Left notes, in the update by which an agent deregisters, that it leaves its tasks.
+func Left(tx *kg.Tx, agent kg.AgentID) error {
+	return records.Write(tx, departures, kg.IRI(string(agent)), records.Record{propLeft: {kg.DateTime(tx.Time())}})
+}
+
+// failAbandoned fails the tasks of agents that left, and did not come back in time.
+func (s *Service) failAbandoned(ctx context.Context) error {
+	snapshot, err := s.view(ctx, own())
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	due := s.options.Clock().Add(-s.options.LeaveGrace)
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propLeft), Graph: departures}) {
+		if err != nil {
+			return err
+		}
+		agent := kg.AgentID(st.Subject.Value())
+		left, _ := st.Object.DateTimeValue()
+		back := s.options.Registered(agent)
+		if !back && left.After(due) {
+			continue
+		}
+		if !back {
+			more, err := s.abandon(ctx, snapshot, agent)
+			if err != nil {
+				return err
+			}
+			if more {
+				continue
+			}
+		}
+		if _, err := s.update(ctx, own(), "tasks/abandoned", func(tx *kg.Tx) error {
+			return tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: st.Quad}) // not that of a later departure
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon fails tasks of an agent that left, and tells whether there are more.
+func (s *Service) abandon(ctx context.Context, snapshot *kg.Snapshot, agent kg.AgentID) (more bool, err error) {
+	n := 0
+	for st, err := range snapshot.Match(openOf(agent)) {
+		if err != nil {
+			return false, err
+		}
+		if n++; n > maxExpired {
+			return true, nil
+		}
+		err := s.change(ctx, own(), "tasks/abandoned", idOf(st.Subject), func(e *edit) error {
+			if e.task.Status.State.Ended() || s.options.Registered(agent) {
+				return errEnded(e.task.Status.State)
+			}
+			return e.failFor(FailureLeft, "the agent deregistered, and did not come back in time")
+		})
+		if err != nil && kg.CodeOf(err) != kg.CodeTaskEnded && kg.CodeOf(err) != kg.CodeTaskNotFound {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func openOf(agent kg.AgentID) kg.Pattern {
+	return kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(agent))}
+}
+
+// noteDeparted notes of agents on record that are not registered, and have tasks that go on,
+// that they left: older builds did not.
+func (s *Service) noteDeparted(ctx context.Context) error {
+	snapshot, err := s.view(ctx, own())
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for _, agent := range s.options.Unregistered() {
+		open, err := holds(snapshot, openOf(agent))
+		if err != nil {
+			return err
+		}
+		if !open {
+			continue
+		}
+		noted, err := holds(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: records.Property(propLeft), Graph: departures})
+		if err != nil {
+			return err
+		}
+		if noted {
+			continue
+		}
+		if _, err := s.update(ctx, own(), "tasks/abandoned", func(tx *kg.Tx) error { return Left(tx, agent) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds tells whether a statement fits the pattern.
+func holds(snapshot *kg.Snapshot, p kg.Pattern) (bool, error) {
+	for _, err := range snapshot.Match(p) {
+		return err == nil, err
+	}
+	return false, nil
+}
