@@ -36,6 +36,7 @@ var errorTable = []errorRow{
 	{kg.CodeTaskEnded, http.StatusConflict},
 	{kg.CodeContentType, http.StatusUnsupportedMediaType},
 	{kg.CodeInvalid, http.StatusBadRequest},
+	{kg.CodeUnknownPrefix, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, http.StatusBadRequest},
 	{kg.CodePositionGone, http.StatusBadRequest},

@@ -43,6 +43,7 @@ var errorTable = []errorRow{
 	{kg.CodeNotFound, codeMessage, http.StatusNotFound},
 	{kg.CodeTaskEnded, codeTaskEnded, http.StatusConflict},
 	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
+	{kg.CodeUnknownPrefix, codeRequest, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},
 	{kg.CodeContentType, codeRequest, http.StatusUnsupportedMediaType},

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"strings"
 
+	"koine/internal/names"
 	"koine/kg"
 )
 
@@ -29,6 +30,7 @@ type Store interface {
 	Head() kg.Position
 	FormatPosition(kg.Position) string
 	CommitID(kg.Revision) string
+	names.Known
 }
 
 // Deps are the parts that the handler works with.
