@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"koine/channels"
 	"koine/internal/update"
@@ -88,7 +89,9 @@ func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, er
 	}
 	facts, err := update.FactsOf(ctx, r.engine.deps.Names, r.request.Principal, mutations)
 	if err != nil {
-		return facts, kg.AsError(err).At("patches")
+		e := *kg.AsError(err)
+		e.Field = strings.Replace(e.Field, "].", "].statement.", 1)
+		return facts, e.At("patches")
 	}
 	return facts, nil
 }
