@@ -25,6 +25,7 @@ var coreErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeContentType, codeContentType, http.StatusOK, http.StatusOK},
 	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusOK, http.StatusOK},
 	{kg.CodeInvalid, codeInvalidParams, http.StatusOK, http.StatusOK},
+	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusOK, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusOK, http.StatusOK},
 	{kg.CodeCursorForeign, codeInvalidParams, http.StatusOK, http.StatusOK},
 	{kg.CodeCursorGone, codeInvalidParams, http.StatusOK, http.StatusOK},

@@ -71,6 +71,7 @@ var storeErrors = []errorRow{
 // errorTable is that of knowledge/*. A code without a row is an internal error.
 var errorTable = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
@@ -133,6 +134,7 @@ var channelErrors = slices.Concat(storeErrors, []errorRow{
 	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
 	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTaskNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
 	{kg.CodeTaskEnded, codeConflict, http.StatusConflict, http.StatusOK},
 	{kg.CodeContentType, codeInvalidParams, http.StatusUnsupportedMediaType, http.StatusOK},

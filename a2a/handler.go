@@ -10,6 +10,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/names"
 	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
@@ -26,6 +27,7 @@ type Handler struct {
 	agent    kg.AgentID        // to whom messages go
 	streams  *sse.Server
 	prefixes *kg.Prefixes
+	names    *names.Judge
 	options  Options
 	log      *slog.Logger
 	table    map[string]method
@@ -36,8 +38,11 @@ type Handler struct {
 func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
-		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, push: deps.Push, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes,
+		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, push: deps.Push, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes, names: deps.Names,
 		options: options, log: options.Logger,
+	}
+	if h.names == nil {
+		h.names = names.NewJudge(h.store, names.Strict)
 	}
 	h.table = h.methods()
 	return h

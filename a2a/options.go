@@ -8,6 +8,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/names"
 	"koine/internal/operation"
 	"koine/internal/push"
 	"koine/internal/sse"
@@ -33,6 +34,7 @@ type Deps struct {
 	Push     *push.Service
 	Streams  *sse.Server
 	Prefixes *kg.Prefixes
+	Names    *names.Judge // nil: names are judged strictly
 }
 
 // Defaults of the Options.

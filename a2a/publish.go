@@ -16,7 +16,7 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	p := readPublication(&params)
-	facts := h.readFacts(f, &params)
+	facts := h.readFacts(ctx, c, f, &params)
 	params.done()
 	if err := f.error(); err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 }
 
 // readFacts reads patches as knowledge/update has them.
-func (h *Handler) readFacts(f *failure, params *object) update.Facts {
+func (h *Handler) readFacts(ctx context.Context, c *call, f *failure, params *object) update.Facts {
 	patches, said := params.array("patches")
 	if !said || len(patches) == 0 {
 		return update.Facts{}
 	}
-	facts, err := update.FactsOf(h.readMutations(f, "patches", patches))
+	facts, err := update.FactsOf(ctx, h.names, c.caller.Principal, h.readMutations(f, "patches", patches))
 	if err != nil {
 		f.set("", inPatch(kg.AsError(err)).At("patches"))
 	}

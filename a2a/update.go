@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 
+	"koine/internal/operation"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -29,13 +30,13 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	params.done()
 	req.Mutations = h.readMutations(f, "mutations", patches)
 	if err := f.error(); err != nil {
-		return nil, err
+		return nil, h.names.TellPrefixed(ctx, c.caller.Principal, err)
 	}
-	receipt, err := update.Apply(ctx, h.store, req)
+	result, err := update.Apply(ctx, h.store, h.names, req)
 	if err != nil {
 		return nil, inParams(err)
 	}
-	return h.updateResult(receipt), nil
+	return h.updateResult(result), nil
 }
 
 // readMutations reads the patches, which the params have under this name, unless there are too many to look at.
@@ -99,9 +100,15 @@ type wireUpdate struct {
 	Replayed            bool        `json:"replayed,omitempty"`
 	DryRun              bool        `json:"dryRun,omitempty"`
 	ProposalID          string      `json:"proposalId,omitempty"` // of one that is held
+	// UpdateMetadata says what looks like a slip in what was written.
+	UpdateMetadata *updateMetadata `json:"updateMetadata,omitempty"`
 }
 
-func (h *Handler) updateResult(r kg.Receipt) wireUpdate {
+type updateMetadata struct {
+	Hints []operation.Hint `json:"hints,omitempty"`
+}
+
+func (h *Handler) updateResult(r update.Result) wireUpdate {
 	out := wireUpdate{
 		Success: true, StatementsAffected: r.Affected, AffectedIDs: make([]string, 0, len(r.Subjects)),
 		VerificationStatus: "Verified", VerificationDetails: r.Verdict.Details,
@@ -115,6 +122,12 @@ func (h *Handler) updateResult(r kg.Receipt) wireUpdate {
 	}
 	if r.Verdict.Outcome == kg.Rejected {
 		out.Success, out.VerificationStatus = false, "Rejected - "+r.Verdict.Reason
+	}
+	if len(r.Hints) > 0 {
+		out.UpdateMetadata = new(updateMetadata)
+		for _, hint := range r.Hints {
+			out.UpdateMetadata.Hints = append(out.UpdateMetadata.Hints, hint.Under("mutations"))
+		}
 	}
 	if r.Committed {
 		id := h.store.CommitID(r.Revision)

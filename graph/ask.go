@@ -59,7 +59,7 @@ func (r *run) ask(ctx context.Context, input *AskInput, with func(*channels.Serv
 		return nil, kg.Errorf(kg.CodeInvalid, "one asks in a channel that is there: say its id").At("channelId").At("message").At("input")
 	}
 	var facts update.Facts
-	if q.Publication, facts, err = r.publication(input.Message); err != nil {
+	if q.Publication, facts, err = r.publication(ctx, input.Message); err != nil {
 		return nil, inMessage(err)
 	}
 	answer, err := with(service, ctx, by, q)

@@ -19,6 +19,7 @@ import (
 	"koine/internal/agents"
 	"koine/internal/audit"
 	"koine/internal/belief"
+	kgnames "koine/internal/names"
 	"koine/internal/operation"
 	"koine/internal/policy"
 	"koine/internal/presence"
@@ -27,11 +28,12 @@ import (
 	"koine/kg"
 )
 
-// Deps are what the engine works with. Store and Prefixes are required.
+// Deps are what the engine works with. Store is required.
 type Deps struct {
 	Store    *kg.Store
-	Prefixes *kg.Prefixes
-	Logger   *slog.Logger // nil: slog.Default
+	Prefixes *kg.Prefixes   // nil: those of Store
+	Names    *kgnames.Judge // nil: names are judged strictly
+	Logger   *slog.Logger   // nil: slog.Default
 	// Graphs makes and deletes graphs and knows who may do what with them; nil for a
 	// store without policies.
 	Graphs *policy.Graphs
@@ -105,6 +107,12 @@ type Engine struct {
 func NewEngine(deps Deps, options Options) *Engine {
 	if deps.Logger == nil {
 		deps.Logger = slog.Default()
+	}
+	if deps.Prefixes == nil {
+		deps.Prefixes = deps.Store.Prefixes()
+	}
+	if deps.Names == nil {
+		deps.Names = kgnames.NewJudge(deps.Store, kgnames.Strict)
 	}
 	if options.LabelPredicates == nil {
 		options.LabelPredicates = DefaultLabelPredicates

@@ -50,6 +50,10 @@ type MutationResolver interface {
 	RevertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error)
 	ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error)
 	LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error)
+	RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error)
+	RemovePrefix(ctx context.Context, name string) (*NamesPayload, error)
+	AllowSchemes(ctx context.Context, names []string) (*NamesPayload, error)
+	ForbidSchemes(ctx context.Context, names []string) (*NamesPayload, error)
 	CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error)
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
 	RevokeAPIKey(ctx context.Context, id string) (*APIKey, error)
@@ -215,6 +219,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPublishMessageInput,
 		ec.unmarshalInputQuarantineAgentInput,
 		ec.unmarshalInputRegisterAgentInput,
+		ec.unmarshalInputRegisterPrefixInput,
 		ec.unmarshalInputRemoveChannelMemberInput,
 		ec.unmarshalInputReportTaskInput,
 		ec.unmarshalInputResolveContradictionInput,
@@ -836,6 +841,37 @@ type Mutation {
     "Whose."
     input: LiftQuarantineInput!
   ): QuarantinePayload
+
+  """
+  Registers a prefix, by which IRIs of its namespace may be written from then on, by everybody. A prefix
+  has one meaning: another one is refused without ` + "`" + `force` + "`" + `. For administrators; in open mode for everybody.
+  """
+  registerPrefix(
+    "The prefix, and what it stands for."
+    input: RegisterPrefixInput!
+  ): NamesPayload
+
+  "Removes a prefix. What is stored stays as it is. For administrators; in open mode for everybody."
+  removePrefix(
+    "The prefix, without a colon."
+    name: String!
+  ): NamesPayload
+
+  """
+  Allows the URI schemes to be used in new names: ` + "`" + `applyPatches` + "`" + ` refuses names with a scheme that is
+  neither allowed, nor a registered prefix, nor one that every store takes. For administrators; in open
+  mode for everybody.
+  """
+  allowSchemes(
+    "The schemes, without a colon."
+    names: [String!]!
+  ): NamesPayload
+
+  "Takes URI schemes back that were allowed. What is stored stays as it is. For administrators; in open mode for everybody."
+  forbidSchemes(
+    "The schemes, without a colon."
+    names: [String!]!
+  ): NamesPayload
 
   "Makes an API key, and the record of its agent if there is none. For administrators."
   createApiKey(
@@ -2177,8 +2213,10 @@ type Group {
 
 "The words that the graph is written in."
 type Vocabulary {
-  "The prefixes by which IRIs may be shortened in what you send."
+  "The prefixes by which IRIs may be shortened in what you send: the newest, in every view."
   prefixes: [Prefix!]!
+  "The URI schemes that new names may have beside those that every store takes, as ` + "`" + `koine scheme add` + "`" + ` allows them."
+  schemes: [String!]!
   "The classes that entities are instances of, with the number of statements that say so, the greatest first."
   classes(
     "How many at most: 100 if not said, 1000 at the most."
@@ -2202,6 +2240,28 @@ type Prefix {
   name: String!
   "What it stands for."
   namespace: String!
+}
+
+"What ` + "`" + `registerPrefix` + "`" + ` takes."
+input RegisterPrefixInput {
+  "The short name: letters, digits, ` + "`" + `-` + "`" + ` and ` + "`" + `_` + "`" + `, at most 64, and no URI scheme."
+  name: String!
+  "The IRI that it stands for, which most often ends in ` + "`" + `/` + "`" + ` or ` + "`" + `#` + "`" + `."
+  namespace: String!
+  "Give a prefix that is registered another meaning. What is stored stays as it is."
+  force: Boolean
+}
+
+"The prefixes and URI schemes of the store after a change."
+type NamesPayload {
+  "All prefixes."
+  prefixes: [Prefix!]!
+  "The URI schemes that are allowed beside those that every store takes."
+  schemes: [String!]!
+  "The revision that the change made, or the newest if it changed nothing."
+  revision: Revision!
+  "The position behind it."
+  position: Position!
 }
 
 "A class or predicate and how often it is used."
@@ -6121,6 +6181,20 @@ func (ec *executionContext) childFields_MessageReceipt(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type MessageReceipt", field.Name)
 }
 
+func (ec *executionContext) childFields_NamesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "prefixes":
+		return ec.fieldContext_NamesPayload_prefixes(ctx, field)
+	case "schemes":
+		return ec.fieldContext_NamesPayload_schemes(ctx, field)
+	case "revision":
+		return ec.fieldContext_NamesPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_NamesPayload_position(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NamesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Neighbourhood(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "entities":
@@ -6951,6 +7025,8 @@ func (ec *executionContext) childFields_Vocabulary(ctx context.Context, field gr
 	switch field.Name {
 	case "prefixes":
 		return ec.fieldContext_Vocabulary_prefixes(ctx, field)
+	case "schemes":
+		return ec.fieldContext_Vocabulary_schemes(ctx, field)
 	case "classes":
 		return ec.fieldContext_Vocabulary_classes(ctx, field)
 	case "predicates":
@@ -7717,6 +7793,20 @@ func (ec *executionContext) field_Mutation_addChannelMember_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_allowSchemes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "names",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["names"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_applyPatches_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7941,6 +8031,20 @@ func (ec *executionContext) field_Mutation_endScope_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_forbidSchemes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "names",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["names"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_heartbeat_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8067,6 +8171,20 @@ func (ec *executionContext) field_Mutation_registerAgent_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_registerPrefix_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RegisterPrefixInput, error) {
+			return ec.unmarshalNRegisterPrefixInput2koineᚋgraphᚐRegisterPrefixInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removeAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8092,6 +8210,20 @@ func (ec *executionContext) field_Mutation_removeChannelMember_args(ctx context.
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removePrefix_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -19810,6 +19942,182 @@ func (ec *executionContext) fieldContext_Mutation_liftQuarantine(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_registerPrefix(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_registerPrefix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RegisterPrefix(ctx, fc.Args["input"].(RegisterPrefixInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_registerPrefix(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NamesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_registerPrefix_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removePrefix(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removePrefix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemovePrefix(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removePrefix(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NamesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removePrefix_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_allowSchemes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_allowSchemes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AllowSchemes(ctx, fc.Args["names"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_allowSchemes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NamesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_allowSchemes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_forbidSchemes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_forbidSchemes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ForbidSchemes(ctx, fc.Args["names"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_forbidSchemes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NamesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_forbidSchemes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createApiKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21788,6 +22096,107 @@ func (ec *executionContext) fieldContext_Mutation_deleteTask(ctx context.Context
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _NamesPayload_prefixes(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NamesPayload_prefixes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Prefixes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
+			return ec.marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NamesPayload_prefixes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "NamesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Prefix(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _NamesPayload_schemes(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NamesPayload_schemes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Schemes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NamesPayload_schemes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _NamesPayload_revision(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NamesPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NamesPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _NamesPayload_position(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NamesPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NamesPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
 func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
@@ -31232,6 +31641,29 @@ func (ec *executionContext) fieldContext_Vocabulary_prefixes(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Vocabulary_schemes(ctx context.Context, field graphql.CollectedField, obj *Vocabulary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vocabulary_schemes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Schemes(ctx), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vocabulary_schemes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vocabulary", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Vocabulary_classes(ctx context.Context, field graphql.CollectedField, obj *Vocabulary) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -35322,6 +35754,50 @@ func (ec *executionContext) unmarshalInputRegisterAgentInput(ctx context.Context
 				return it, err
 			}
 			it.Card = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRegisterPrefixInput(ctx context.Context, obj any) (RegisterPrefixInput, error) {
+	var it RegisterPrefixInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "namespace", "force"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "namespace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("namespace"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Namespace = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
 		}
 	}
 	return it, nil
@@ -42429,6 +42905,34 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "registerPrefix":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_registerPrefix(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removePrefix":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removePrefix(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "allowSchemes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_allowSchemes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "forbidSchemes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_forbidSchemes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createApiKey":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createApiKey(ctx, field)
@@ -42742,6 +43246,59 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 				return ec._Mutation_deleteTask(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var namesPayloadImplementors = []string{"NamesPayload"}
+
+func (ec *executionContext) _NamesPayload(ctx context.Context, sel ast.SelectionSet, obj *NamesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, namesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NamesPayload")
+		case "prefixes":
+			out.Values[i] = ec._NamesPayload_prefixes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "schemes":
+			out.Values[i] = ec._NamesPayload_schemes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._NamesPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._NamesPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -47403,6 +47960,44 @@ func (ec *executionContext) _Vocabulary(ctx context.Context, sel ast.SelectionSe
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "schemes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vocabulary_schemes(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "classes":
 			field := field
 
@@ -49437,6 +50032,11 @@ func (ec *executionContext) marshalNReceiptStatus2koineᚋgraphᚐReceiptStatus(
 
 func (ec *executionContext) unmarshalNRegisterAgentInput2koineᚋgraphᚐRegisterAgentInput(ctx context.Context, v any) (RegisterAgentInput, error) {
 	res, err := ec.unmarshalInputRegisterAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRegisterPrefixInput2koineᚋgraphᚐRegisterPrefixInput(ctx context.Context, v any) (RegisterPrefixInput, error) {
+	res, err := ec.unmarshalInputRegisterPrefixInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -51596,6 +52196,13 @@ func (ec *executionContext) marshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.Co
 	_ = ctx
 	res := MarshalMoment(*v)
 	return res
+}
+
+func (ec *executionContext) marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx context.Context, sel ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._NamesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalONode2koineᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v Node) graphql.Marshaler {

@@ -54,7 +54,7 @@ func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *m
 		return nil, err
 	}
 	compiled, err := c.compile(nil)
-	if err != nil {
+	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
 	c.show(compiled)

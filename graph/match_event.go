@@ -54,7 +54,7 @@ func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEven
 	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
 	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
 	compiled, err := c.list.compile(nil)
-	if err != nil {
+	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
 	c.list.pattern = compiled

@@ -1367,6 +1367,18 @@ type MetadataPatchInput struct {
 type Mutation struct {
 }
 
+// The prefixes and URI schemes of the store after a change.
+type NamesPayload struct {
+	// All prefixes.
+	Prefixes []kg.Prefix `json:"prefixes"`
+	// The URI schemes that are allowed beside those that every store takes.
+	Schemes []string `json:"schemes"`
+	// The revision that the change made, or the newest if it changed nothing.
+	Revision kg.Revision `json:"revision"`
+	// The position behind it.
+	Position Position `json:"position"`
+}
+
 // What is around an entity.
 type Neighbourhood struct {
 	// The entities within reach without the one in the middle, the nearest first.
@@ -1757,6 +1769,16 @@ type RegisterAgentInput struct {
 	// What it says of itself, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`,
 	// `skills`, `parameters`, `auth`, `limits`, `metadata`. Whatever else is in it is kept.
 	Card json.RawMessage `json:"card"`
+}
+
+// What `registerPrefix` takes.
+type RegisterPrefixInput struct {
+	// The short name: letters, digits, `-` and `_`, at most 64, and no URI scheme.
+	Name string `json:"name"`
+	// The IRI that it stands for, which most often ends in `/` or `#`.
+	Namespace string `json:"namespace"`
+	// Give a prefix that is registered another meaning. What is stored stays as it is.
+	Force *bool `json:"force"`
 }
 
 // An agent that is to be taken out of a channel.

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/99designs/gqlgen/graphql"
+
+	"koine/internal/operation"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -17,16 +20,19 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 	r := runOf(ctx)
 	mutations, err := r.mutations(input.Patches)
 	if err != nil {
-		return nil, kg.AsError(err).At("patches").At("input")
+		return nil, kg.AsError(r.tellPrefixed(ctx, err)).At("patches").At("input")
 	}
-	receipt, err := update.Apply(ctx, r.engine.deps.Store, update.Request{Meta: r.meta(&input), Mutations: mutations})
+	result, err := update.Apply(ctx, r.engine.deps.Store, r.engine.deps.Names, update.Request{Meta: r.meta(&input), Mutations: mutations})
 	if err != nil {
 		return nil, placeUpdateError(err)
 	}
 	r.mu.Lock()
-	r.written = &receipt.Position
+	r.written = &result.Position
+	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.noted))] {
+		r.noted = append(r.noted, h.Under(graphql.GetFieldContext(ctx).Field.Alias, "input", "patches"))
+	}
 	r.mu.Unlock()
-	return r.payload(receipt), nil
+	return r.payload(result.Receipt), nil
 }
 
 // placeUpdateError says in the input's terms which part of it an error is about.

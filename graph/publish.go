@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"koine/channels"
 	"koine/internal/update"
@@ -19,7 +20,7 @@ func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMes
 	if err != nil {
 		return nil, err
 	}
-	p, facts, err := r.publication(&input)
+	p, facts, err := r.publication(ctx, &input)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,8 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 }
 
 // publication reads the input. Nothing in it is checked that the domain checks.
-func (r *run) publication(input *PublishMessageInput) (channels.Publication, update.Facts, error) {
-	facts, err := r.facts(input.Patches)
+func (r *run) publication(ctx context.Context, input *PublishMessageInput) (channels.Publication, update.Facts, error) {
+	facts, err := r.facts(ctx, input.Patches)
 	if err != nil {
 		return channels.Publication{}, facts, kg.AsError(err).At("input")
 	}
@@ -76,19 +77,21 @@ func (r *run) publication(input *PublishMessageInput) (channels.Publication, upd
 }
 
 // facts reads patches.
-func (r *run) facts(patches []PatchInput) (update.Facts, error) {
+func (r *run) facts(ctx context.Context, patches []PatchInput) (update.Facts, error) {
 	mutations, err := r.mutations(patches)
 	if err != nil {
-		return update.Facts{}, kg.AsError(err).At("patches")
+		return update.Facts{}, kg.AsError(r.tellPrefixed(ctx, err)).At("patches")
 	}
 	for i := range mutations {
 		if patches[i].Statement.Graph == nil {
 			mutations[i].Quad.Graph = kg.Term{} // the channel says which
 		}
 	}
-	facts, err := update.FactsOf(mutations)
+	facts, err := update.FactsOf(ctx, r.engine.deps.Names, r.request.Principal, mutations)
 	if err != nil {
-		return facts, kg.AsError(err).At("patches")
+		e := *kg.AsError(err)
+		e.Field = strings.Replace(e.Field, "].", "].statement.", 1)
+		return facts, e.At("patches")
 	}
 	return facts, nil
 }

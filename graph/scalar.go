@@ -31,7 +31,9 @@ func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
 	if !ok {
 		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI is written as a string, not as %s", jsonKind(v))
 	}
-	return resourceNamed(runOf(ctx).engine.deps.Prefixes, text)
+	r := runOf(ctx)
+	t, err := resourceNamed(r.engine.deps.Prefixes, text)
+	return t, r.tellPrefixed(ctx, err)
 }
 
 // MarshalLong writes a JSON number.

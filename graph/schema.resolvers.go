@@ -32,6 +32,26 @@ func (r *mutationResolver) LiftQuarantine(ctx context.Context, input LiftQuarant
 	return liftQuarantine(ctx, input)
 }
 
+// RegisterPrefix is the resolver for the registerPrefix field.
+func (r *mutationResolver) RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
+	return registerPrefix(ctx, input)
+}
+
+// RemovePrefix is the resolver for the removePrefix field.
+func (r *mutationResolver) RemovePrefix(ctx context.Context, name string) (*NamesPayload, error) {
+	return removePrefix(ctx, name)
+}
+
+// AllowSchemes is the resolver for the allowSchemes field.
+func (r *mutationResolver) AllowSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+	return allowSchemes(ctx, names)
+}
+
+// ForbidSchemes is the resolver for the forbidSchemes field.
+func (r *mutationResolver) ForbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+	return forbidSchemes(ctx, names)
+}
+
 // CreateAPIKey is the resolver for the createApiKey field.
 func (r *mutationResolver) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
 	return createAPIKey(ctx, input)

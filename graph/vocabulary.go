@@ -24,6 +24,11 @@ func (v *Vocabulary) Prefixes(ctx context.Context) []kg.Prefix {
 	return runOf(ctx).engine.deps.Prefixes.All()
 }
 
+// Schemes lists the URI schemes that are allowed beside those that every store takes.
+func (v *Vocabulary) Schemes(ctx context.Context) []string {
+	return runOf(ctx).engine.deps.Store.KeptSchemes()
+}
+
 // Classes lists the classes in use, the greatest first.
 func (v *Vocabulary) Classes(ctx context.Context, first *int) ([]TermCount, error) {
 	return termCounts(ctx, v.snapshot.Classes, first)

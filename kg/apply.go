@@ -43,8 +43,12 @@ func (s *Store) apply(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.o)
 	}
-	if g.system && s.options.OnSystemChange != nil {
-		s.options.OnSystemChange(g.commits[len(g.commits)-1])
+	if g.system {
+		last := g.commits[len(g.commits)-1]
+		s.followNames(last)
+		if s.options.OnSystemChange != nil {
+			s.options.OnSystemChange(last)
+		}
 	}
 	s.tailer.keep(g.commits)
 	s.mu.Lock()

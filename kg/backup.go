@@ -20,7 +20,7 @@ import (
 //
 //	magic, format(1), header (length, JSON: BackupInfo)
 //	records: kind(1), length, bytes
-//	  P  the kept prefixes, as JSON
+//	  P  the prefixes that a directory of format 1 keeps beside its log, as JSON
 //	  C  a piece of a checkpoint: of a full backup whose log has lost its head
 //	  F  an entry of the log, as the log stores it
 //	  E  the end: number of records before it
@@ -124,7 +124,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, o BackupOptions) (Backu
 type backup struct {
 	s          *Store
 	info       BackupInfo
-	checkpoint *os.File // nil without one
+	prefixes   map[string]string // that the log does not have yet
+	checkpoint *os.File          // nil without one
 	release    func()
 }
 
@@ -137,7 +138,7 @@ func (s *Store) beginBackup(ctx context.Context, o BackupOptions) (b *backup, er
 	}
 	s.users.Add(1)
 	s.mu.Unlock()
-	b = &backup{s: s, release: s.users.Done}
+	b = &backup{s: s, prefixes: s.names.pending(), release: s.users.Done}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -254,7 +255,7 @@ func (b *backup) write(ctx context.Context, out *backupWriter, progress func(don
 	if err := out.header(b.info); err != nil {
 		return err
 	}
-	prefixes, err := json.Marshal(b.s.KeptPrefixes())
+	prefixes, err := json.Marshal(b.prefixes)
 	if err != nil {
 		return err
 	}

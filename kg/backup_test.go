@@ -47,12 +47,12 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := openStore(t, dir, tinyLog())
-			if err := s.KeepPrefixes(map[string]string{"ex": "https://example.org/"}); err != nil {
+			if err := keepPrefixes(s, map[string]string{"ex": "https://example.org/"}); err != nil {
 				t.Fatal(err)
 			}
 			w := newWorker(21, "w")
 			w.owns = true
-			w.work(t, s, 20)
+			w.work(t, s, 19)
 			if cut {
 				if err := s.CutLog(within(t), 15); err != nil {
 					t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +21,7 @@ import (
 //	LOCK            held while the store is open
 //	koine.json      format version and epoch
 //	secret          seals tokens; 32 random bytes
-//	prefixes.json   the prefixes that were registered with the store, if any
+//	prefixes.json   the prefixes of a directory of format 1, until they are in the log
 //	history.json    the oldest revision that can be read, if not all can
 //	log/            the truth
 //	index/          what the log means now; may be thrown away
@@ -58,8 +57,7 @@ type directory struct {
 	// upgradingFrom is the older format that the contents still have, 0 for none.
 	upgradingFrom int
 
-	prefixing sync.Mutex // guards the prefixes and their file
-	prefixes  map[string]string
+	prefixes map[string]string // of the file that format 1 has them in; nil without one
 }
 
 func formatSum(epoch Epoch, secret []byte) string {

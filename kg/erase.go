@@ -240,12 +240,6 @@ func (e *erase) smallFiles(to string) error {
 			return err
 		}
 	}
-	if len(e.dir.prefixes) > 0 {
-		d := &directory{path: to}
-		if err := d.keepPrefixes(e.dir.prefixes); err != nil {
-			return err
-		}
-	}
 	return writeFormat(filepath.Join(to, formatName), e.epoch, secret, 0)
 }
 

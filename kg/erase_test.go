@@ -252,7 +252,7 @@ func TestEraseKilled(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())
 	personal(t, s)
-	if err := s.KeepPrefixes(map[string]string{"ex": "https://example.org/"}); err != nil {
+	if err := keepPrefixes(s, map[string]string{"ex": "https://example.org/"}); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

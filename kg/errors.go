@@ -60,6 +60,7 @@ const (
 	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change any more
 	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // nobody takes tasks under the name
 	CodeContentType         Code = "CONTENT_TYPE"         // of a kind that an agent can do nothing with
+	CodeUnknownPrefix       Code = "UNKNOWN_PREFIX"       // a name with neither a registered prefix nor a known URI scheme
 )
 
 // Error is a failure with its code. Message is meant for the caller and holds

@@ -48,6 +48,27 @@ func (s *Snapshot) Literals(text string) (known []Term, complete bool, err error
 	return known, true, nil
 }
 
+// HasDatatype tells whether the store has a literal of the datatype, be it in what the
+// view shows or not.
+func (s *Snapshot) HasDatatype(iri string) (bool, error) {
+	return s.dict.kv.get(keys.Datatype(iri), func([]byte) error { return nil })
+}
+
+// HasLiteralOf tells whether the view shows a statement of the predicate whose object is
+// a literal, by one look behind the resources.
+func (s *Snapshot) HasLiteralOf(predicate ID) (bool, error) {
+	last := ID{}
+	for i := range last {
+		last[i] = 0xff
+	}
+	resources := last
+	resources[0] = keys.TagLiteral - 1
+	for _, err := range s.MatchIDs(IDPattern{Predicate: predicate}, &IDQuad{Subject: last, Predicate: predicate, Object: resources, Graph: last}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
 // listed gives what follows a prefix in the keys that begin with it, one more
 // than MaxLiteralKinds at the most.
 func (s *Snapshot) listed(prefix []byte) []string {

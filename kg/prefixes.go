@@ -4,11 +4,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Prefixes are the short names of IRI namespaces that people may write in
-// place of them. A value never changes once made; it may be used concurrently.
-type Prefixes struct {
+// place of them. Those of a store (Store.Prefixes) follow its log; all others stay as
+// they were made. They may be used concurrently.
+type Prefixes struct{ table atomic.Pointer[prefixTable] }
+
+// prefixTable is one state of Prefixes, and never changes.
+type prefixTable struct {
 	namespace map[string]string
 	longest   []string // prefixes, the longest namespace first
 }
@@ -32,23 +37,49 @@ var BuiltinPrefixes = map[string]string{
 // must be a name of letters, digits, "-", "_" and "." that is no URI scheme in
 // use, and its namespace an absolute IRI.
 func NewPrefixes(more map[string]string) (*Prefixes, error) {
-	p := &Prefixes{namespace: maps.Clone(BuiltinPrefixes)}
 	for name, ns := range more {
-		if !validPrefix(name) {
-			return nil, Errorf(CodeInvalid, "%q cannot be a prefix: use letters, digits, - and _, and no URI scheme", clip(name))
-		}
-		if err := validIRI(ns); err != nil {
+		if err := validPrefixOf(name, ns); err != nil {
 			return nil, err
 		}
-		p.namespace[name] = ns
 	}
-	p.longest = slices.SortedFunc(maps.Keys(p.namespace), func(a, b string) int {
-		if d := len(p.namespace[b]) - len(p.namespace[a]); d != 0 {
+	p := new(Prefixes)
+	p.set(more)
+	return p, nil
+}
+
+// validPrefixOf checks a prefix and its namespace.
+func validPrefixOf(name, namespace string) error {
+	if !validPrefix(name) {
+		return Errorf(CodeInvalid, "%q cannot be a prefix: use letters, digits, - and _, and no URI scheme", clip(name))
+	}
+	return validIRI(namespace)
+}
+
+// set replaces all but the built-in prefixes, which these win over.
+func (p *Prefixes) set(more map[string]string) {
+	t := &prefixTable{namespace: maps.Clone(BuiltinPrefixes)}
+	maps.Copy(t.namespace, more)
+	t.longest = slices.SortedFunc(maps.Keys(t.namespace), func(a, b string) int {
+		if d := len(t.namespace[b]) - len(t.namespace[a]); d != 0 {
 			return d
 		}
 		return strings.Compare(a, b)
 	})
-	return p, nil
+	p.table.Store(t)
+}
+
+// Fixed returns the prefixes as they are now, for a document that is written with one
+// state of them.
+func (p *Prefixes) Fixed() *Prefixes {
+	fixed := new(Prefixes)
+	fixed.table.Store(p.table.Load())
+	return fixed
+}
+
+// Namespace returns what a registered prefix stands for.
+func (p *Prefixes) Namespace(name string) (iri string, ok bool) {
+	iri, ok = p.table.Load().namespace[name]
+	return iri, ok
 }
 
 func validPrefix(s string) bool {
@@ -56,7 +87,7 @@ func validPrefix(s string) bool {
 }
 
 // IsScheme tells whether a name is one of the URI schemes in use that no prefix
-// may be called by.
+// may be called by. Those of a store are more: see Store.KnowsScheme.
 func IsScheme(name string) bool {
 	switch strings.ToLower(name) {
 	case "http", "https", "urn", "agent", "file", "mailto", "data", "did", "tag", "chan", "ws", "wss":
@@ -67,7 +98,7 @@ func IsScheme(name string) bool {
 
 // Registrable tells whether a name could be a prefix and is not registered.
 func (p *Prefixes) Registrable(name string) bool {
-	_, known := p.namespace[name]
+	_, known := p.Namespace(name)
 	return !known && validPrefix(name)
 }
 
@@ -75,22 +106,31 @@ func (p *Prefixes) Registrable(name string) bool {
 // absolute IRI, or a blank node as "_:label".
 func (p *Prefixes) Resource(text string) (Term, error) {
 	if name, local, ok := strings.Cut(text, ":"); ok && !strings.HasPrefix(local, "//") {
-		if ns, ok := p.namespace[name]; ok {
+		if ns, ok := p.Namespace(name); ok {
 			return ParseIRI(ns + local)
 		}
 	}
 	t, err := ParseIRI(text)
 	if err != nil && !strings.Contains(text, ":") {
-		return t, Errorf(CodeInvalid, "%q is neither an absolute IRI nor a registered prefix:name", clip(text))
+		e := Errorf(CodeInvalid, "%q is neither an absolute IRI nor a registered prefix:name", clip(text))
+		e.Err = &BareNameError{text}
+		return t, e
 	}
 	return t, err
 }
 
+// BareNameError is the cause of the error about a name without a prefix where an IRI is
+// asked for.
+type BareNameError struct{ Name string }
+
+func (e *BareNameError) Error() string { return "a name without a prefix: " + clip(e.Name) }
+
 // Shorten writes an IRI with the prefix of its namespace, if there is one and
 // the rest can stand behind it.
 func (p *Prefixes) Shorten(iri string) string {
-	for _, name := range p.longest {
-		if local, ok := strings.CutPrefix(iri, p.namespace[name]); ok && local != "" && !strings.ContainsAny(local, "/#?:") {
+	t := p.table.Load()
+	for _, name := range t.longest {
+		if local, ok := strings.CutPrefix(iri, t.namespace[name]); ok && local != "" && !strings.ContainsAny(local, "/#?:") {
 			return name + ":" + local
 		}
 	}
@@ -99,9 +139,10 @@ func (p *Prefixes) Shorten(iri string) string {
 
 // All yields the registered prefixes in order, each with its namespace.
 func (p *Prefixes) All() []Prefix {
-	var out []Prefix
-	for _, name := range slices.Sorted(maps.Keys(p.namespace)) {
-		out = append(out, Prefix{name, p.namespace[name]})
+	t := p.table.Load()
+	out := make([]Prefix, 0, len(t.namespace))
+	for _, name := range slices.Sorted(maps.Keys(t.namespace)) {
+		out = append(out, Prefix{name, t.namespace[name]})
 	}
 	return out
 }

@@ -191,7 +191,7 @@ func (r *restore) finish() error {
 	}
 	d := &directory{path: r.dir}
 	if len(r.prefixes) > 0 {
-		if err := keepable(r.prefixes); err != nil {
+		if err := validKept(r.prefixes); err != nil {
 			return err
 		}
 		if err := d.keepPrefixes(r.prefixes); err != nil {

@@ -20,7 +20,7 @@ func TestSpoiltSmallFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, _ := newAging(t, dir, 15)
 	prefixes := map[string]string{"ex": "https://example.org/", "o": "urn:other:"}
-	if err := a.KeepPrefixes(prefixes); err != nil {
+	if err := keepPrefixes(a.Store, prefixes); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := a.Retain(within(t)); err != nil || r.Oldest != 5 {
@@ -49,7 +49,7 @@ func TestSpoiltSmallFiles(t *testing.T) {
 		}
 		return true
 	}
-	for _, name := range []string{"koine.json", "secret", "prefixes.json", "history.json"} {
+	for _, name := range []string{"koine.json", "secret", "history.json"} {
 		path := filepath.Join(dir, name)
 		good, err := os.ReadFile(path)
 		if err != nil {

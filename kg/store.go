@@ -28,6 +28,7 @@ type Store struct {
 	tailer  *tailer
 	lately  lately
 	steady  *steadyClock // nil without Options.History
+	names   names
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
@@ -130,6 +131,7 @@ func Open(dir string, o Options) (*Store, error) {
 		stop:      make(chan struct{}),
 		moved:     make(chan struct{}),
 		entry:     newEntryWriter(),
+		names:     names{prefixes: new(Prefixes)},
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
@@ -166,7 +168,7 @@ func (s *Store) open() (err error) {
 		return e // neither log nor index is left to be read
 	}
 	s.tailer = newTailer(s)
-	return nil
+	return s.loadNames()
 }
 
 // Close ends all watchers and refuses the updates that wait, waits for the one

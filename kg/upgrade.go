@@ -28,13 +28,18 @@ const (
 var upgradeSteps = []struct {
 	from int // the newest format that needs it
 	run  func(*Store) error
-}{}
+}{
+	{1, (*Store).upgradeNames},
+}
 
 // upgrade brings a directory of an older format up to formatVersion. A store that
 // takes no updates, for want of space or because its volume is read-only, keeps the
 // format that it has and is read by it.
 func (s *Store) upgrade() error {
 	from := s.dir.upgradingFrom
+	if from == 0 && s.dir.prefixes != nil {
+		from = 1 // it was given a file that only format 1 has
+	}
 	if from == 0 {
 		return nil
 	}

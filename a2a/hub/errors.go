@@ -38,6 +38,7 @@ var errorTable = []errorRow{
 	{kg.CodeIdempotencyConflict, http.StatusConflict},
 	{kg.CodeContentType, http.StatusUnsupportedMediaType},
 	{kg.CodeInvalid, http.StatusBadRequest},
+	{kg.CodeUnknownPrefix, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, http.StatusBadRequest},
 	{kg.CodePositionGone, http.StatusBadRequest},

@@ -34,6 +34,8 @@ type cli struct {
 	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
 	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
 	Shapes  shapesCommand  `cmd:"" help:"Keep, list and check the shapes that updates are judged by."`
+	Prefix  prefixCommand  `cmd:"" help:"Register, list and remove the prefixes of a store."`
+	Scheme  schemeCommand  `cmd:"" help:"Allow, list and take back the URI schemes of new names."`
 	Rules   rulesCommand   `cmd:"" help:"Work with files of rules."`
 	Erase   eraseCommand   `cmd:"" help:"Take statements out of a store for good, with their history."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`

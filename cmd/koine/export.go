@@ -132,7 +132,7 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 		return err
 	}
 	defer snapshot.Close()
-	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: registry})
+	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: registry.Fixed()})
 	some := false
 	for q, err := range rdf.Export(snapshot) {
 		if err == nil {

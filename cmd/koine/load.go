@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"koine/internal/names"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -25,6 +28,7 @@ type loadCommand struct {
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
+	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
 	Why             string `help:"The reason, kept in the history; {file} is the file's name." default:"Load of {file}" placeholder:"TEXT"`
 }
 
@@ -34,7 +38,7 @@ func (loadCommand) Help() string {
 
 RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, use koine backup and koine restore.
 
-With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own and are not kept.
+With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own, unless --keep-prefixes registers them. Names with neither a registered prefix nor a known URI scheme are loaded as they are, counted and told.
 
 Examples:
   koine load --data ./koine-data movies.nq.gz
@@ -68,7 +72,7 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if err != nil {
 		return err
 	}
-	graph, err := c.graph(c.keep(store, nil))
+	graph, err := c.graph(c.keep(ctx, store, nil))
 	for _, s := range sources {
 		if err != nil {
 			break
@@ -95,9 +99,19 @@ func (c *loadCommand) one(ctx context.Context, t terminal, store *kg.Store, s *s
 			t.sayf("skipped: %v", e)
 		}
 	}
-	summary, err := s.survey(ctx, t, checking)
+	declared := map[string]string{}
+	checking.Prefix = func(name, namespace string) { declared[name] = namespace }
+	census := names.NewCensus(store)
+	summary, err := s.survey(ctx, t, checking, census.Add)
 	if err != nil {
 		return err
+	}
+	if c.KeepPrefixes {
+		meta := kg.Meta{Principal: c.local(), Justification: "Register the prefixes of " + s.name}
+		keepDeclared(t, s.name, declared, store.KeptPrefixes(), func(prefixes map[string]string) error {
+			_, err := names.Register(ctx, store, meta, prefixes, false)
+			return err
+		})
 	}
 	o.Tag = summary.Tag
 	in, err := s.open(t, "loading "+s.name)
@@ -115,7 +129,45 @@ func (c *loadCommand) one(ctx context.Context, t terminal, store *kg.Store, s *s
 		return err
 	}
 	sayLoaded(t, s.name, summary, report.Statements, report.Revision, time.Since(began))
+	sayUnknown(t, s.name, census.Unknown())
 	return nil
+}
+
+// keepDeclared registers the prefixes that a file declares and that can be registered:
+// a document's own name for a namespace may be none for a store.
+func keepDeclared(t terminal, file string, declared, kept map[string]string, register func(map[string]string) error) {
+	keep := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		namespace := declared[name]
+		before, known := names.Meaning(kept, name)
+		_, err := kg.NewPrefixes(map[string]string{name: namespace})
+		switch {
+		case known && before == namespace || name == "":
+		case known:
+			t.sayf("%s: the prefix %s is not kept: in this store, it is %s", file, name, before)
+		case err != nil:
+			t.sayf("%s: the prefix %s is not kept: %v", file, name, err)
+		default:
+			keep[name] = namespace
+		}
+	}
+	if len(keep) == 0 {
+		return
+	}
+	if err := register(keep); err != nil {
+		t.sayf("%s: its prefixes are not kept: %v", file, err)
+	}
+}
+
+// sayUnknown says which names of a file the store does not know.
+func sayUnknown(t terminal, file string, unknown []names.Unknown) {
+	for _, u := range unknown {
+		meant := ""
+		if len(u.Nearest) > 0 {
+			meant = "; did you mean " + strings.Join(u.Nearest, " or ") + "?"
+		}
+		t.sayf("%s: %s names begin with %s:, which is neither a registered prefix nor a known URI scheme, as in %s%s", file, countText(u.Count), u.Prefix, u.Example, meant)
+	}
 }
 
 // maxRejectedTold bounds the skipped lines that are named.
@@ -213,13 +265,13 @@ func (s *source) raw(t terminal, what string) (io.Reader, error) {
 	return s.progress, nil
 }
 
-func (s *source) survey(ctx context.Context, t terminal, o rdf.Options) (rdf.Summary, error) {
+func (s *source) survey(ctx context.Context, t terminal, o rdf.Options, seen func(*kg.Quad)) (rdf.Summary, error) {
 	in, err := s.open(t, "checking "+s.name)
 	if err != nil {
 		return rdf.Summary{}, err
 	}
 	defer s.progress.done()
-	return rdf.Survey(&cancelled{ctx, in}, s.format, o)
+	return rdf.Survey(&cancelled{ctx, in}, s.format, o, seen)
 }
 
 func (s *source) closeFile() {

@@ -1,9 +1,18 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
+	"text/tabwriter"
 
+	"github.com/alecthomas/kong"
+
+	"koine/internal/names"
 	"koine/kg"
 )
 
@@ -11,6 +20,27 @@ import (
 type prefixFlags struct {
 	Prefix      map[string]string `help:"A short name for the IRIs of a namespace; may be repeated. Serve, and load on a data directory, keep it with the store." placeholder:"NAME=IRI" env:"KOINE_PREFIX"`
 	PrefixForce bool              `help:"Let --prefix give another meaning to a name that the store knows already."`
+}
+
+// nameFlags say which names are written.
+type nameFlags struct {
+	Names  string   `help:"What becomes of names with neither a registered prefix nor a known URI scheme: strict refuses them in updates, lenient takes them with a hint." enum:"strict,lenient" default:"strict"`
+	Scheme []string `help:"A URI scheme that new names may have; may be repeated. It is kept with the store: koine scheme." placeholder:"NAME"`
+}
+
+// mode is how names are judged.
+func (n *nameFlags) mode() names.Mode { return names.Mode(n.Names) }
+
+// keepSchemes has the store allow those of the command line.
+func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
+	if len(n.Scheme) == 0 {
+		return nil
+	}
+	_, err := names.AllowSchemes(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: names.Justification("Allow URI schemes", n.Scheme)}, n.Scheme...)
+	if kg.CodeOf(err) == kg.CodeInvalid {
+		return usageError{fmt.Errorf("--scheme: %w", err)}
+	}
+	return err
 }
 
 // registry has the built-in prefixes and those of the command line.
@@ -25,24 +55,26 @@ func (p *prefixFlags) with(store *kg.Store) (*kg.Prefixes, error) {
 	return registryOf(all)
 }
 
-// keep is the same, and has the store keep what is new: the command line's
-// prefixes, and the defaults under names that mean nothing yet.
-func (p *prefixFlags) keep(store *kg.Store, defaults map[string]string) (*kg.Prefixes, error) {
+// keep has the store keep what is new, in one commit: the command line's prefixes, and
+// the defaults under names that mean nothing yet. It returns the store's registry.
+func (p *prefixFlags) keep(ctx context.Context, store *kg.Store, defaults map[string]string) (*kg.Prefixes, error) {
 	kept := store.KeptPrefixes()
 	all, err := p.merged(kept)
 	if err != nil {
 		return nil, err
 	}
 	for name, ns := range defaults {
-		if _, known := meaning(all, name); !known {
+		if _, known := names.Meaning(all, name); !known {
 			all[name] = ns
 		}
 	}
-	registry, err := registryOf(all)
-	if err != nil || maps.Equal(all, kept) {
-		return registry, err
+	if _, err := registryOf(all); err != nil || maps.Equal(all, kept) {
+		return store.Prefixes(), err
 	}
-	return registry, store.KeepPrefixes(all)
+	added := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return kept[name] == all[name] })
+	meta := kg.Meta{Principal: kg.SystemPrincipal(), Justification: names.Justification("Register prefixes", added)}
+	_, err = names.Register(ctx, store, meta, all, true)
+	return store.Prefixes(), err
 }
 
 // merged adds the command line's prefixes to the kept ones. A name has one
@@ -53,7 +85,7 @@ func (p *prefixFlags) merged(kept map[string]string) (map[string]string, error) 
 	maps.Copy(all, kept)
 	for _, name := range slices.Sorted(maps.Keys(p.Prefix)) {
 		ns := p.Prefix[name]
-		before, known := meaning(kept, name)
+		before, known := names.Meaning(kept, name)
 		switch {
 		case known && before == ns:
 		case known && !p.PrefixForce:
@@ -67,18 +99,119 @@ func (p *prefixFlags) merged(kept map[string]string) (map[string]string, error) 
 	return all, nil
 }
 
-// meaning is the namespace of a name that is kept or built in.
-func meaning(kept map[string]string, name string) (ns string, known bool) {
-	if ns, known = kept[name]; !known {
-		ns, known = kg.BuiltinPrefixes[name]
-	}
-	return ns, known
-}
-
 func registryOf(prefixes map[string]string) (*kg.Prefixes, error) {
 	registry, err := kg.NewPrefixes(prefixes)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return registry, nil
+}
+
+// prefixCommand is about the prefixes of a store.
+type prefixCommand struct {
+	Add    prefixAddCommand    `cmd:"" help:"Register prefixes."`
+	List   prefixListCommand   `cmd:"" help:"List the prefixes."`
+	Remove prefixRemoveCommand `cmd:"" help:"Remove prefixes."`
+}
+
+// Help is shown by --help.
+func (prefixCommand) Help() string {
+	return `A prefix stands for the beginning of IRIs, for everybody who writes to the store or reads from it. With --data these work on a data directory that no server has open, otherwise on a running server, as an administrator.
+
+Examples:
+  koine prefix add ex=https://example.org/
+  koine prefix list
+  koine prefix remove ex`
+}
+
+// prefixAddCommand registers prefixes.
+type prefixAddCommand struct {
+	target
+	Prefixes []string `arg:"" name:"prefix" help:"NAME=IRI." placeholder:"NAME=IRI"`
+	Force    bool     `help:"Give a prefix that is registered another meaning. What is stored stays as it is."`
+}
+
+// Run registers them, on a data directory all or none.
+func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	prefixes := map[string]string{}
+	for _, text := range c.Prefixes {
+		name, namespace, ok := strings.Cut(text, "=")
+		if !ok {
+			return usageError{fmt.Errorf("%s: a prefix is given as NAME=IRI", text)}
+		}
+		prefixes[name] = namespace
+	}
+	d, err := c.namesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if d.store != nil {
+		_, err := names.Register(ctx, d.store, d.meta("Register prefixes", slices.Sorted(maps.Keys(prefixes))), prefixes, c.Force)
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(prefixes)) {
+		if err := d.register(ctx, name, prefixes[name], c.Force); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefixRemoveCommand removes prefixes.
+type prefixRemoveCommand struct {
+	target
+	Names []string `arg:"" name:"name" help:"A prefix."`
+}
+
+// Run removes them.
+func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	d, err := c.namesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if d.store != nil {
+		_, err := names.Remove(ctx, d.store, d.meta("Remove prefixes", c.Names), c.Names...)
+		return err
+	}
+	for _, name := range c.Names {
+		if err := d.server.GraphQL(ctx, `mutation($name: String!) { removePrefix(name: $name) { revision } }`, map[string]any{"name": name}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefixListCommand lists prefixes.
+type prefixListCommand struct {
+	target
+	JSON bool `help:"Print JSON, one prefix a line."`
+}
+
+// Run prints a table.
+func (c *prefixListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	list, _, err := c.listed(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for _, p := range list {
+			line, err := json.Marshal(struct {
+				Name      string `json:"name"`
+				Namespace string `json:"namespace"`
+			}(p))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t.out, "%s\n", line)
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "PREFIX\tNAMESPACE")
+	for _, p := range list {
+		fmt.Fprintf(w, "%s\t%s\n", p.Name, onLine(p.Namespace))
+	}
+	return w.Flush()
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/garbage"
 	"koine/internal/httpd"
+	"koine/internal/names"
 	"koine/internal/policy"
 	"koine/internal/sse"
 	"koine/kg"
@@ -38,6 +41,7 @@ type serveCommand struct {
 	Insecure  bool   `help:"Listen on any address although everybody who reaches it may do anything."`
 	identityFlags
 	prefixFlags
+	nameFlags
 	trustedFlags
 	limitFlags
 	rulesFlags
@@ -68,7 +72,7 @@ type serveCommand struct {
 func (serveCommand) Help() string {
 	return `Without --auth the server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only. With --auth keys it lets in who brings an API key (koine keys), with --auth jwt who brings a token of the provider that --jwks, --jwt-issuer and --jwt-audience name.
 
-A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding).
+A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding). Names in updates begin with a registered prefix or a known URI scheme: --scheme allows more, --names lenient takes all.
 
 Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second Ctrl-C ends it at once; nothing that was acknowledged is lost.
 
@@ -154,10 +158,15 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err := who.firstKey(ctx, t, log, store); err != nil {
 		return err
 	}
-	registry, err := c.prefixes(store)
+	registry, err := c.prefixes(ctx, store)
 	if err != nil {
 		return err
 	}
+	if err := c.keepSchemes(ctx, store); err != nil {
+		return err
+	}
+	judge := names.NewJudge(store, c.mode())
+	trust.reviews.Judge(judge.Patches)
 
 	intake := c.intake()
 	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
@@ -165,14 +174,14 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	directory := trust.directory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.tasks(log, who), c.notifications(log)
 	engine := graph.NewEngine(graph.Deps{
-		Store: store, Prefixes: registry, Logger: log, Span: traces.Begin(), Trail: trail,
+		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
 		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.connections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
 		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.admit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().labels()})
 
-	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry}
+	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.card(who)
 	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.Refused, Span: traces.Begin(), Narrow: who.narrow()}
 	endpoint := a2a.NewHandler(deps, rpc)
@@ -229,11 +238,11 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	return err
 }
 
-func (c *serveCommand) prefixes(store *kg.Store) (*kg.Prefixes, error) {
+func (c *serveCommand) prefixes(ctx context.Context, store *kg.Store) (*kg.Prefixes, error) {
 	if c.Demo {
-		return c.keep(store, demo.Prefixes)
+		return c.keep(ctx, store, demo.Prefixes)
 	}
-	return c.keep(store, nil)
+	return c.keep(ctx, store, nil)
 }
 
 // openStore opens the data directory, which is c.Data from then on, and loads what
@@ -260,7 +269,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 		return nil, nil, errors.Join(err, store.Close(), forget())
 	}
 	if c.Demo {
-		_, err := demo.Load(ctx, store)
+		_, err := demo.Load(ctx, store, slices.Collect(maps.Keys(c.Prefix))...)
 		if err == nil && trust.who.known() {
 			err = demo.Publish(ctx, store, trust.policies)
 		}

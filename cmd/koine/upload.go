@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"koine/client"
+	"koine/internal/names"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -22,7 +25,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 		return err
 	}
 	if len(c.Prefix) > 0 {
-		t.sayf("--prefix is for --graph here and is not kept: a server's own are registered with koine serve --prefix")
+		t.sayf("--prefix is for --graph here and is not kept: a server's own are registered with koine prefix add")
 	}
 	query := url.Values{}
 	if c.Graph != "" {
@@ -36,11 +39,48 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 		return err
 	}
 	for _, s := range sources {
+		if c.KeepPrefixes {
+			if err := c.registerDeclared(ctx, t, s); err != nil {
+				return err
+			}
+		}
 		query.Set("justification", justification(c.Why, s.name))
 		if err := c.send(ctx, t, server, s, query); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	return nil
+}
+
+// registerDeclared registers the prefixes of a file with the server.
+func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *source) error {
+	declared := map[string]string{}
+	o := rdf.Options{Name: s.name, ContinueOnError: c.ContinueOnError, Prefix: func(name, namespace string) { declared[name] = namespace }}
+	if _, err := s.survey(ctx, t, o, nil); err != nil || len(declared) == 0 {
+		return err
+	}
+	server, err := c.server().open(ctx)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Vocabulary struct{ Prefixes []kg.Prefix }
+	}
+	if err := server.GraphQL(ctx, `{ vocabulary { prefixes { name namespace } } }`, nil, &answer); err != nil {
+		return err
+	}
+	kept := map[string]string{}
+	for _, p := range answer.Vocabulary.Prefixes {
+		kept[p.Name] = p.Namespace
+	}
+	keepDeclared(t, s.name, declared, kept, func(prefixes map[string]string) error {
+		for _, name := range slices.Sorted(maps.Keys(prefixes)) {
+			if err := registerOn(ctx, server, name, prefixes[name], false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return nil
 }
 
@@ -73,6 +113,7 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 		Quads, Statements, Rejected uint64
 		Revision                    kg.Revision
 		Errors                      []string
+		UnknownNames                []names.Unknown
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&report); err != nil {
 		return fmt.Errorf("the server's answer: %w", err)
@@ -81,5 +122,6 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 		t.sayf("skipped: %s", e)
 	}
 	sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
+	sayUnknown(t, s.name, report.UnknownNames)
 	return nil
 }

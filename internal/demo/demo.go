@@ -9,6 +9,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"maps"
 
 	"koine/internal/rdf"
 	"koine/kg"
@@ -26,21 +27,29 @@ const Finding = "https://koine.example/demo/finding/1"
 //go:embed lab/*.trig
 var files embed.FS
 
-// Load writes the graph into the store, unless the store has commits already.
-// It tells whether it did.
-func Load(ctx context.Context, store *kg.Store) (bool, error) {
+// Load writes the graph into the store, with its prefixes but for those that are named
+// in without, unless the store has commits already. It tells whether it did.
+func Load(ctx context.Context, store *kg.Store, without ...string) (bool, error) {
 	if store.Head().Revision > 0 {
 		return false, nil
 	}
-	for _, c := range history {
-		if err := c.write(ctx, store); err != nil {
+	prefixes := maps.Clone(Prefixes)
+	for _, name := range without {
+		delete(prefixes, name)
+	}
+	for i, c := range history {
+		if i > 0 {
+			prefixes = nil
+		}
+		if err := c.write(ctx, store, prefixes); err != nil {
 			return false, fmt.Errorf("demo: %s: %w", c.why, err)
 		}
 	}
 	return true, nil
 }
 
-func (c commit) write(ctx context.Context, store *kg.Store) error {
+// write makes the commit, which registers the prefixes too.
+func (c commit) write(ctx context.Context, store *kg.Store, prefixes map[string]string) error {
 	patches, err := c.patches()
 	if err != nil {
 		return err
@@ -56,6 +65,9 @@ func (c commit) write(ctx context.Context, store *kg.Store) error {
 			if err := tx.Apply(p); err != nil {
 				return err
 			}
+		}
+		if len(prefixes) > 0 {
+			return kg.RegisterPrefixes(tx, prefixes)
 		}
 		return nil
 	})

@@ -98,11 +98,27 @@ const (
 )
 
 // Hint is about something that an operation names and that finds nothing, such
-// as a predicate that does not occur in what the caller may see.
+// as a predicate that does not occur in what the caller may see; or about something that
+// an update writes and that looks like a slip.
 type Hint struct {
 	Path    ast.Path `json:"path"` // of the field that names it, without indexes
 	Message string   `json:"message"`
 	Nearest []string `json:"nearest,omitempty"` // IRIs, as they may be written, that may have been meant
+}
+
+// PartOf is the path of a part of the patch at an index, as "3.statement.predicate".
+func PartOf(index int, part string) ast.Path {
+	return ast.Path{ast.PathIndex(index), ast.PathName("statement"), ast.PathName(part)}
+}
+
+// Under puts names before a hint's path.
+func (h Hint) Under(names ...string) Hint {
+	path := make(ast.Path, 0, len(names)+len(h.Path))
+	for _, name := range names {
+		path = append(path, ast.PathName(name))
+	}
+	h.Path = append(path, h.Path...)
+	return h
 }
 
 // MaxHints bounds what a Result lists.

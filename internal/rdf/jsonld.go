@@ -53,6 +53,9 @@ func jsonldStatements(text []byte, o Options) (statements []rdf.Quad, err error)
 	if err != nil {
 		return nil, err
 	}
+	if o.Prefix != nil {
+		tellContexts(document, o.Prefix)
+	}
 	// The processor under the library panics on some documents.
 	defer func() {
 		if p := recover(); p != nil {

@@ -39,6 +39,10 @@ type Options struct {
 	// HasLines; in the others an error always ends the reading.
 	ContinueOnError bool
 	Rejected        func(*SyntaxError)
+	// Prefix, if set, is told of each prefix that the document declares, with what it
+	// stands for: that of @prefix and PREFIX in Turtle and TriG, and the terms of a
+	// JSON-LD document's outermost contexts that can be prefixes.
+	Prefix func(name, namespace string)
 }
 
 // Read yields the quads of a document as its text is read. After an error,

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"koine/kg"
 )
 
 // Summary is what a document holds.
@@ -20,8 +22,9 @@ type Summary struct {
 // Survey reads a document once from end to end and keeps nothing of it. Doing
 // so before its statements are written has two uses: a fault in the last line
 // is found before the first one is in the store, and the document's tag is
-// known. Errors are those of Read.
-func Survey(r io.Reader, f Format, o Options) (Summary, error) {
+// known. seen, if not nil, is told of each statement, which it must not keep.
+// Errors are those of Read.
+func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
 	tell := o.Rejected
@@ -31,9 +34,12 @@ func Survey(r io.Reader, f Format, o Options) (Summary, error) {
 			tell(e)
 		}
 	}
-	for _, err := range Read(io.TeeReader(r, sum), f, o) {
+	for q, err := range Read(io.TeeReader(r, sum), f, o) {
 		if err != nil {
 			return s, err
+		}
+		if seen != nil {
+			seen(&q)
 		}
 		s.Quads++
 	}

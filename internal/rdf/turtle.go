@@ -21,6 +21,7 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 			graph:    o.Graph,
 			base:     o.Base,
 			prefixes: map[string]string{},
+			declared: o.Prefix,
 			iris:     newInterned(),
 			blanks:   blankNodes{tag: o.Tag},
 			yield:    yield,
@@ -43,6 +44,7 @@ type turtleParser struct {
 	outer    kg.Term // of what stands outside of any graph block
 	graph    kg.Term // of what is being read
 	base     string
+	declared func(name, namespace string) // is told of prefixes; may be nil
 	prefixes map[string]string
 	iris     *interned
 	blanks   blankNodes

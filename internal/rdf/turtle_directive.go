@@ -63,6 +63,9 @@ func (t *turtleParser) prefix() error {
 		return err
 	}
 	t.prefixes[key] = text // need not be an IRI by itself, like <urn:>
+	if t.declared != nil {
+		t.declared(key, text)
+	}
 	return nil
 }
 

@@ -227,6 +227,11 @@ func (d *decision) apply(ctx context.Context) error {
 	if err != nil {
 		return d.conflict(ctx, lost(p, err))
 	}
+	if judge := d.service.judge; judge != nil {
+		if err := judge(ctx, author, p.Patches); err != nil {
+			return err
+		}
+	}
 	meta := kg.Meta{
 		Principal: author, Actor: p.Actor, Justification: p.Justification, TaskID: p.TaskID, SessionID: p.SessionID, MessageID: p.MessageID,
 		ProposalID: p.ID, Reviewed: p.Rules,

@@ -45,6 +45,7 @@ type Service struct {
 	mirror  records.Mirror
 	store   Store
 	access  kg.Access // that its guard is in front of; nil without one
+	judge   func(context.Context, kg.Principal, []kg.Patch) error
 }
 
 // New makes a service.
@@ -63,6 +64,10 @@ func New(o Options) *Service {
 	}
 	return &Service{options: o}
 }
+
+// Judge has the patches of each proposal judged before they are applied. An error is the
+// answer, and the proposal goes on waiting. It is called before anything is decided.
+func (s *Service) Judge(judge func(context.Context, kg.Principal, []kg.Patch) error) { s.judge = judge }
 
 // Guard puts the access to proposals in front of another.
 func (s *Service) Guard(next kg.Access) *Guard {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/names"
 	"koine/internal/rules"
 	"koine/internal/update"
 	"koine/kg"
@@ -71,7 +72,8 @@ func apply(s *kg.Store, m kg.Meta, patches ...kg.Patch) (kg.Receipt, error) {
 	for _, p := range patches {
 		r.Mutations = append(r.Mutations, update.Mutation{Patch: p})
 	}
-	return update.Apply(context.Background(), s, r)
+	result, err := update.Apply(context.Background(), s, names.NewJudge(s, names.Strict), r)
+	return result.Receipt, err
 }
 
 // outcome names how an update ended.

@@ -1,8 +1,10 @@
 package update
 
 import (
+	"context"
 	"fmt"
 
+	"koine/internal/names"
 	"koine/kg"
 )
 
@@ -19,7 +21,10 @@ type Facts struct {
 
 // FactsOf spells mutations out. What they leave unsaid of graph and source stays so:
 // who writes the patches says it.
-func FactsOf(mutations []Mutation) (f Facts, err error) {
+// Names are judged as in Apply, for the principal.
+func FactsOf(ctx context.Context, judge *names.Judge, by kg.Principal, mutations []Mutation) (f Facts, err error) {
+	judging := judge.Begin(ctx, by)
+	defer judging.Close()
 	add := func(p kg.Patch, implied bool, of int) {
 		f.Patches, f.Implied, f.Of = append(f.Patches, p), append(f.Implied, implied), append(f.Of, of)
 	}
@@ -32,14 +37,22 @@ func FactsOf(mutations []Mutation) (f Facts, err error) {
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
 			return Facts{}, kg.Errorf(kg.CodeInvalid, "only a resource has an rdf:type").At(fmt.Sprintf("[%d].object.type", i))
 		}
+		if err := judging.Check(&p, i, ""); err != nil {
+			return Facts{}, at(err, i)
+		}
 		add(p, false, i)
 		if p.Op == kg.Remove {
 			continue
 		}
-		for _, t := range [...]struct{ of, is kg.Term }{{p.Quad.Subject, m.SubjectType}, {p.Quad.Object, m.ObjectType}} {
-			if !t.is.IsZero() {
-				add(kg.Patch{Op: kg.Add, Source: p.Source, Quad: kg.Quad{Subject: t.of, Predicate: rdfType, Object: t.is, Graph: p.Quad.Graph}}, true, i)
+		for part, t := range [...]struct{ of, is kg.Term }{{p.Quad.Subject, m.SubjectType}, {p.Quad.Object, m.ObjectType}} {
+			if t.is.IsZero() {
+				continue
 			}
+			typed := kg.Patch{Op: kg.Add, Source: p.Source, Quad: kg.Quad{Subject: t.of, Predicate: rdfType, Object: t.is, Graph: p.Quad.Graph}}
+			if err := judging.Check(&typed, i, typeParts[part]); err != nil {
+				return Facts{}, at(err, i)
+			}
+			add(typed, true, i)
 		}
 	}
 	return f, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"koine/internal/names"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -13,8 +14,9 @@ import (
 // nothing is said that was not.
 func TestFacts(t *testing.T) {
 	s, p, o, class := kg.IRI("urn:s"), kg.IRI("urn:p"), kg.IRI("urn:o"), kg.IRI("urn:C")
+	store := open(t)
 	quad := kg.Quad{Subject: s, Predicate: p, Object: o, Graph: kg.IRI("urn:g")}
-	facts, err := update.FactsOf([]update.Mutation{
+	facts, err := update.FactsOf(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{
 		{Patch: kg.Patch{Op: kg.Add, Quad: quad, Source: "agent://x", Certainty: 0.5, HasCertainty: true}, SubjectType: class, ObjectType: class},
 		{Patch: kg.Patch{Op: kg.Remove, Quad: quad, Certainty: 0.5, HasCertainty: true, Provenance: []byte(`{}`)}, SubjectType: class},
 		{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}},
@@ -43,7 +45,7 @@ func TestFacts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	_, err = update.FactsOf([]update.Mutation{{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}, ObjectType: class}})
+	_, err = update.FactsOf(t.Context(), names.NewJudge(store, names.Strict), kg.SystemPrincipal(), []update.Mutation{{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: s, Predicate: p, Object: kg.Integer(1)}}, ObjectType: class}})
 	if e := kg.AsError(err); e.Code != kg.CodeInvalid || e.Field != "[0].object.type" {
 		t.Errorf("a literal with a type: got %v", err)
 	}

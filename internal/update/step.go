@@ -14,6 +14,7 @@ type step struct {
 	// yields to what its source says of that type already: only a mutation of
 	// its own sets the certainty, the validity or the provenance of a type.
 	implied bool
+	part    string // of the mutation that an implied patch is of
 }
 
 var rdfType = kg.IRI(kg.RDFType)
@@ -23,6 +24,9 @@ type typing struct {
 	quad   kg.Quad
 	source kg.AgentID
 }
+
+// typeParts are the parts of a mutation that state a type on the side.
+var typeParts = [...]string{"subject.type", "object.type"}
 
 // normalise checks the mutations and spells out what they leave unsaid, so that
 // requests that ask for the same thing become the same steps: the graph, the
@@ -50,7 +54,7 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 		if p.Op == kg.Remove {
 			continue
 		}
-		for _, t := range [...]typing{
+		for part, t := range [...]typing{
 			{kg.Quad{Subject: p.Quad.Subject, Object: m.SubjectType}, p.Source},
 			{kg.Quad{Subject: p.Quad.Object, Object: m.ObjectType}, p.Source},
 		} {
@@ -59,7 +63,7 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 				continue
 			}
 			stated[t] = true
-			steps = append(steps, step{Patch: kg.Patch{Op: kg.Add, Quad: t.quad, Source: t.source}, mutation: i, implied: true})
+			steps = append(steps, step{Patch: kg.Patch{Op: kg.Add, Quad: t.quad, Source: t.source}, mutation: i, implied: true, part: typeParts[part]})
 		}
 	}
 	return steps, nil

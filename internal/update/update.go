@@ -10,6 +10,8 @@ package update
 import (
 	"context"
 
+	"koine/internal/names"
+	"koine/internal/operation"
 	"koine/kg"
 )
 
@@ -39,32 +41,44 @@ type Store interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
+// Result is the receipt of an update with hints about it: what was written and looks
+// like a slip. The path of a hint begins with the index of the mutation.
+type Result struct {
+	kg.Receipt
+	Hints []operation.Hint
+}
+
 // Apply makes the update, all of it or nothing. The caller's slice is not
 // changed. Errors are those of Store.Update and of kg.Tx.Apply, the latter
-// with the index of the mutation in Field; CodeInvalid without a mutation;
+// with the index of the mutation in Field; CodeUnknownPrefix for a name that judge
+// refuses; CodeInvalid without a mutation;
 // CodeLimitExceeded past MaxMutations.
-func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
+func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Result, error) {
 	switch n := len(r.Mutations); {
 	case n == 0:
-		return kg.Receipt{}, kg.Errorf(kg.CodeInvalid, "an update needs at least one mutation")
+		return Result{}, kg.Errorf(kg.CodeInvalid, "an update needs at least one mutation")
 	case n > MaxMutations:
 		e := kg.Errorf(kg.CodeLimitExceeded, "an update of %d mutations is larger than the %d that are taken", n, MaxMutations)
 		e.Hint = "Send several updates, or load a file of RDF."
-		return kg.Receipt{}, e
+		return Result{}, e
 	}
 	source := sourceOf(r.Meta)
 	steps, err := normalise(r.Mutations, source)
 	if err != nil {
-		return kg.Receipt{}, err
+		return Result{}, err
+	}
+	hints, err := judged(ctx, judge, r.Meta.Principal, steps)
+	if err != nil {
+		return Result{}, err
 	}
 	foresight := store.Foresight(source, len(steps))
 	for i := range steps {
 		if err := foresight.See(&steps[i].Patch); err != nil {
-			return kg.Receipt{}, at(err, steps[i].mutation)
+			return Result{}, at(err, steps[i].mutation)
 		}
 	}
 	r.Meta.ContentHash = contentHash(steps)
-	return store.Update(ctx, r.Meta, func(tx *kg.Tx) error {
+	receipt, err := store.Update(ctx, r.Meta, func(tx *kg.Tx) error {
 		for i := range steps {
 			if err := steps[i].run(tx); err != nil {
 				return at(err, steps[i].mutation)
@@ -72,6 +86,26 @@ func Apply(ctx context.Context, store Store, r Request) (kg.Receipt, error) {
 		}
 		return nil
 	})
+	if receipt.Replayed {
+		hints = nil
+	}
+	return Result{receipt, hints}, err
+}
+
+// judged judges the names of the steps, before anybody waits for the committer.
+func judged(ctx context.Context, judge *names.Judge, by kg.Principal, steps []step) ([]operation.Hint, error) {
+	judging := judge.Begin(ctx, by)
+	defer judging.Close()
+	for i := range steps {
+		s := &steps[i]
+		if err := judging.Check(&s.Patch, s.mutation, s.part); err != nil {
+			return nil, at(err, s.mutation)
+		}
+	}
+	for i := range steps {
+		judging.Hint(&steps[i].Patch, steps[i].mutation)
+	}
+	return judging.Hints(), nil
 }
 
 // sourceOf is whose assertions the update makes where a mutation names nobody.

@@ -3,6 +3,7 @@ package update_test
 import (
 	"testing"
 
+	"koine/internal/names"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -60,7 +61,7 @@ func TestNumberOfMutations(t *testing.T) {
 		{many, kg.CodeLimitExceeded},
 		{many[:update.MaxMutations], ""},
 	} {
-		_, err := update.Apply(t.Context(), s, update.Request{Meta: me, Mutations: row.mutations})
+		_, err := update.Apply(t.Context(), s, names.NewJudge(s, names.Strict), update.Request{Meta: me, Mutations: row.mutations})
 		if kg.CodeOf(err) != row.want {
 			t.Errorf("%d mutations: got %v, want %q", len(row.mutations), err, row.want)
 		}
@@ -81,7 +82,7 @@ func TestErrorsNameTheMutation(t *testing.T) {
 		{"an object that is no IRI", add("urn:s", kg.IRI("x y")), "[1].object"},
 		{"the type of a literal", update.Mutation{Patch: add("urn:s", kg.Integer(2)).Patch, ObjectType: person}, "[1].object.type"},
 	} {
-		_, err := update.Apply(t.Context(), s, update.Request{Meta: me, Mutations: []update.Mutation{add("urn:s", kg.Integer(1)), row.bad}})
+		_, err := update.Apply(t.Context(), s, names.NewJudge(s, names.Strict), update.Request{Meta: me, Mutations: []update.Mutation{add("urn:s", kg.Integer(1)), row.bad}})
 		if e := kg.AsError(err); err == nil || e.Code != kg.CodeInvalid || e.Field != row.want {
 			t.Errorf("%s: got %v at %q, want INVALID at %s", row.name, err, e.Field, row.want)
 		}
@@ -96,9 +97,9 @@ func TestErrorsNameTheMutation(t *testing.T) {
 func TestTypesOnTheSide(t *testing.T) {
 	s := open(t)
 	typing := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.RDFType), Object: person}
-	apply := func(meta kg.Meta, mutations ...update.Mutation) kg.Receipt {
+	apply := func(meta kg.Meta, mutations ...update.Mutation) update.Result {
 		t.Helper()
-		receipt, err := update.Apply(t.Context(), s, update.Request{Meta: meta, Mutations: mutations})
+		receipt, err := update.Apply(t.Context(), s, names.NewJudge(s, names.Strict), update.Request{Meta: meta, Mutations: mutations})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,8 +136,8 @@ func TestIdempotency(t *testing.T) {
 	s := open(t)
 	keyed := me
 	keyed.IdempotencyKey = "k"
-	apply := func(meta kg.Meta, mutations ...update.Mutation) (kg.Receipt, error) {
-		return update.Apply(t.Context(), s, update.Request{Meta: meta, Mutations: mutations})
+	apply := func(meta kg.Meta, mutations ...update.Mutation) (update.Result, error) {
+		return update.Apply(t.Context(), s, names.NewJudge(s, names.Strict), update.Request{Meta: meta, Mutations: mutations})
 	}
 	first, err := apply(keyed, add("urn:s", kg.Integer(1)))
 	if err != nil || first.Replayed {

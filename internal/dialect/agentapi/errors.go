@@ -46,6 +46,7 @@ var errorTable = []errorRow{
 	{kg.CodeVersionConflict, codeConflict, http.StatusConflict},
 	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict},
 	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
+	{kg.CodeUnknownPrefix, codeRequest, http.StatusBadRequest},
 	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
 	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},
 	{kg.CodeContentType, codeRequest, http.StatusUnsupportedMediaType},

@@ -45,7 +45,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	body := h.body(w, r)
-	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: h.Prefixes})
+	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: h.Prefixes.Fixed()})
 	for q := first; some; q, err, some = next() {
 		if err == nil {
 			err = out.Write(q)

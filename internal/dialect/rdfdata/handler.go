@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"strings"
 
+	"koine/internal/names"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -30,6 +31,7 @@ type Store interface {
 	Head() kg.Position
 	FormatPosition(kg.Position) string
 	CommitID(kg.Revision) string
+	names.Known
 }
 
 // Deps are the parts that the handler works with.

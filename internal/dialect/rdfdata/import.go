@@ -8,10 +8,21 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/names"
 	"koine/internal/rdf"
 	"koine/internal/throttle"
 	"koine/kg"
 )
+
+// unknownNamesHeader counts the names of a document that the store does not know.
+const unknownNamesHeader = "Koine-Unknown-Names"
+
+func unknownNames(list []names.Unknown) (n uint64) {
+	for i := range list {
+		n += list[i].Count
+	}
+	return n
+}
 
 // maxRejectedTold bounds the rejected lines that an answer names.
 const maxRejectedTold = 20
@@ -30,6 +41,9 @@ type report struct {
 	Errors     []string    `json:"errors,omitempty"`
 	// ProposalID names what the import became where it waits for review.
 	ProposalID string `json:"proposalId,omitempty"`
+	// UnknownNames are the prefixes of IRIs in the document that are neither registered
+	// nor URI schemes that the store knows; they were loaded as they are.
+	UnknownNames []names.Unknown `json:"unknownNames,omitempty"`
 }
 
 // document is a body that has been received and found to be one.
@@ -40,6 +54,7 @@ type document struct {
 	why     string
 	summary rdf.Summary
 	errors  []string
+	unknown []names.Unknown
 }
 
 // importing answers POST and PUT: it takes a place, receives and checks the
@@ -78,7 +93,10 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*
 	if err != nil {
 		return err
 	}
-	out.Quads, out.Rejected, out.Errors = doc.summary.Quads, doc.summary.Rejected, doc.errors
+	out.Quads, out.Rejected, out.Errors, out.UnknownNames = doc.summary.Quads, doc.summary.Rejected, doc.errors, doc.unknown
+	if n := unknownNames(doc.unknown); n > 0 {
+		w.Header().Set(unknownNamesHeader, strconv.FormatUint(n, 10))
+	}
 	return writeReport(w, out)
 }
 
@@ -102,14 +120,15 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 		}
 	}
 	in, err := d.spool.open()
+	census := names.NewCensus(h.Store)
 	if err == nil {
-		d.summary, err = rdf.Survey(in, f, checking)
+		d.summary, err = rdf.Survey(in, f, checking, census.Add)
 	}
 	if err != nil {
 		d.spool.close()
 		return nil, err
 	}
-	d.options.Tag = d.summary.Tag
+	d.options.Tag, d.unknown = d.summary.Tag, census.Unknown()
 	return d, nil
 }
 

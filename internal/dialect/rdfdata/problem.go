@@ -51,7 +51,7 @@ func (e *refusal) because(hint string) *refusal {
 // statusOf is the table from the codes of the domain to HTTP.
 func statusOf(code kg.Code) int {
 	switch code {
-	case kg.CodeInvalid, kg.CodeRevisionAhead:
+	case kg.CodeInvalid, kg.CodeUnknownPrefix, kg.CodeRevisionAhead:
 		return http.StatusBadRequest
 	case kg.CodeNotFound, kg.CodeGraphNotFound:
 		return http.StatusNotFound

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"maps"
 	"os"
 )
-
-// MaxKeptPrefixes bounds the prefixes that a store keeps.
-const MaxKeptPrefixes = 1000
 
 // prefixesVersion of the file of kept prefixes.
 const prefixesVersion = 1
 
-// prefixesFile is the content of prefixes.json.
+// prefixesFile is the content of prefixes.json, where directories of format 1 have their
+// prefixes.
 type prefixesFile struct {
 	// Version goes up when an older koine could no longer read the file.
 	Version  int               `json:"version"`
@@ -24,35 +21,8 @@ type prefixesFile struct {
 	Checksum string            `json:"checksum"` // CRC-32C of the prefixes as JSON, in hexadecimal
 }
 
-// KeptPrefixes are the prefixes that the store keeps beside the built-in ones,
-// each with its namespace. It may be called at any time.
-func (s *Store) KeptPrefixes() map[string]string {
-	s.dir.prefixing.Lock()
-	defer s.dir.prefixing.Unlock()
-	return maps.Clone(s.dir.prefixes)
-}
-
-// KeepPrefixes has the store keep these prefixes and no others, from now on and
-// when it is opened again: a name like ex:x, in a query or in a client that
-// comes back, then still means what it meant. They are on disk when it returns.
-// It fails with CodeInvalid for what NewPrefixes refuses and with
-// CodeLimitExceeded past MaxKeptPrefixes, and changes nothing then.
-func (s *Store) KeepPrefixes(prefixes map[string]string) error {
-	if err := keepable(prefixes); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return errClosed()
-	}
-	s.users.Add(1) // the directory is ours until then
-	s.mu.Unlock()
-	defer s.users.Done()
-	return s.dir.keepPrefixes(prefixes)
-}
-
-func keepable(prefixes map[string]string) error {
+// validKept checks the prefixes of a file.
+func validKept(prefixes map[string]string) error {
 	if n := len(prefixes); n > MaxKeptPrefixes {
 		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", n, MaxKeptPrefixes)
 	}
@@ -60,9 +30,9 @@ func keepable(prefixes map[string]string) error {
 	return err
 }
 
+// keepPrefixes writes the file, as a directory of format 1 has it: a backup of such a
+// one is restored to what it was.
 func (d *directory) keepPrefixes(prefixes map[string]string) error {
-	d.prefixing.Lock()
-	defer d.prefixing.Unlock()
 	sum, err := prefixesSum(prefixes)
 	if err != nil {
 		return err
@@ -71,11 +41,7 @@ func (d *directory) keepPrefixes(prefixes map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(d.join(prefixesName), append(raw, '\n')); err != nil {
-		return err
-	}
-	d.prefixes = maps.Clone(prefixes)
-	return nil
+	return writeFile(d.join(prefixesName), append(raw, '\n'))
 }
 
 // loadPrefixes reads the kept prefixes. None were kept where there is no file;
@@ -103,7 +69,7 @@ func (d *directory) loadPrefixes() error {
 		return e
 	}
 	if err == nil {
-		err = keepable(f.Prefixes)
+		err = validKept(f.Prefixes)
 	}
 	if err != nil {
 		return Errorf(CodeFormatUnknown, "%s: %s", prefixesName, AsError(err).Message)

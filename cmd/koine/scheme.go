@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/alecthomas/kong"
+
+	"koine/client"
+	"koine/internal/names"
+	"koine/kg"
+)
+
+// schemeCommand is about the URI schemes that new names may have.
+type schemeCommand struct {
+	Add    schemeAddCommand    `cmd:"" help:"Allow URI schemes in new names."`
+	List   schemeListCommand   `cmd:"" help:"List the URI schemes that are allowed beside those that every store takes."`
+	Remove schemeRemoveCommand `cmd:"" help:"Take URI schemes back."`
+}
+
+// Help is shown by --help.
+func (schemeCommand) Help() string {
+	return `A name in an update begins with a registered prefix (koine prefix) or with a URI scheme. Every store takes http, https, urn, agent, file, mailto, data, did, tag, tel, chan, ws and wss; others have to be allowed, because they are most often prefixes that were misspelt. With --data these work on a data directory that no server has open, otherwise on a running server, as an administrator.
+
+Examples:
+  koine scheme add doi ipfs
+  koine scheme list
+  koine scheme remove ipfs`
+}
+
+type (
+	schemeAddCommand    struct{ schemesOf }
+	schemeRemoveCommand struct{ schemesOf }
+	schemeListCommand   struct{ target }
+)
+
+type schemesOf struct {
+	target
+	Schemes []string `arg:"" name:"scheme" help:"A URI scheme, without the colon."`
+}
+
+// Run allows them.
+func (c *schemeAddCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
+	return c.change(ctx, command, log, "Allow URI schemes", "allowSchemes", names.AllowSchemes)
+}
+
+// Run takes them back.
+func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
+	return c.change(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
+}
+
+func (c *schemesOf) change(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
+	d, err := c.namesDoor(ctx, command, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if d.store != nil {
+		_, err := here(ctx, d.store, d.meta(why, c.Schemes), c.Schemes...)
+		return err
+	}
+	return d.server.GraphQL(ctx, `mutation($names: [String!]!) { `+mutation+`(names: $names) { revision } }`, map[string]any{"names": c.Schemes}, nil)
+}
+
+// Run prints one a line.
+func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
+	_, schemes, err := c.listed(ctx, command, log)
+	for _, s := range schemes {
+		fmt.Fprintln(t.out, s)
+	}
+	return err
+}
+
+// namesDoor is where names are changed: a data directory or a server.
+type namesDoor struct {
+	target *target
+	store  *kg.Store      // nil with a server
+	server *client.Client // nil with a data directory
+}
+
+func (t *target) namesDoor(ctx context.Context, command *kong.Context, log *slog.Logger) (*namesDoor, error) {
+	offline, err := t.offline(command)
+	if err != nil {
+		return nil, err
+	}
+	d := &namesDoor{target: t}
+	if offline {
+		d.store, err = t.open(log, false, kg.Options{})
+	} else {
+		d.server, err = t.server().open(ctx)
+	}
+	return d, err
+}
+
+func (d *namesDoor) close() {
+	if d.store != nil {
+		if err := d.store.Close(); err != nil {
+			slog.Error("close the data directory", "error", err)
+		}
+	}
+}
+
+func (d *namesDoor) meta(why string, list []string) kg.Meta {
+	return kg.Meta{Principal: d.target.local(), Justification: names.Justification(why, list)}
+}
+
+// register registers a prefix on the server.
+func (d *namesDoor) register(ctx context.Context, name, namespace string, force bool) error {
+	return registerOn(ctx, d.server, name, namespace, force)
+}
+
+func registerOn(ctx context.Context, server *client.Client, name, namespace string, force bool) error {
+	return server.GraphQL(ctx, `mutation($input: RegisterPrefixInput!) { registerPrefix(input: $input) { revision } }`,
+		map[string]any{"input": map[string]any{"name": name, "namespace": namespace, "force": force}}, nil)
+}
+
+// listed lists the names of the store.
+func (t *target) listed(ctx context.Context, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
+	d, err := t.namesDoor(ctx, command, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.close()
+	if d.store != nil {
+		return d.store.Prefixes().All(), d.store.KeptSchemes(), nil
+	}
+	var answer struct {
+		Vocabulary struct {
+			Prefixes []kg.Prefix
+			Schemes  []string
+		}
+	}
+	err = d.server.GraphQL(ctx, `{ vocabulary { prefixes { name namespace } schemes } }`, nil, &answer)
+	return answer.Vocabulary.Prefixes, answer.Vocabulary.Schemes, err
+}

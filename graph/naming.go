@@ -1,0 +1,73 @@
+package graph
+
+import (
+	"context"
+
+	kgnames "koine/internal/names"
+	"koine/kg"
+)
+
+// MaxSchemesAtOnce bounds the URI schemes of one mutation.
+const MaxSchemesAtOnce = 100
+
+// registerPrefix is Mutation.registerPrefix.
+func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
+	r := runOf(ctx)
+	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.naming("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
+	return r.named(receipt, err, "input")
+}
+
+// removePrefix is Mutation.removePrefix.
+func removePrefix(ctx context.Context, name string) (*NamesPayload, error) {
+	r := runOf(ctx)
+	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.naming("Remove the prefix", name), name)
+	return r.named(receipt, err, "name")
+}
+
+// allowSchemes is Mutation.allowSchemes.
+func allowSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+	return changeSchemes(ctx, "Allow URI schemes", names, kgnames.AllowSchemes)
+}
+
+// forbidSchemes is Mutation.forbidSchemes.
+func forbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+	return changeSchemes(ctx, "Forbid URI schemes", names, kgnames.ForbidSchemes)
+}
+
+func changeSchemes(ctx context.Context, why string, names []string, change func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) (*NamesPayload, error) {
+	if len(names) > MaxSchemesAtOnce {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d schemes are more than the %d that are taken at a time", len(names), MaxSchemesAtOnce).At("names")
+	}
+	r := runOf(ctx)
+	receipt, err := change(ctx, r.engine.deps.Store, r.naming(why, names...), names...)
+	return r.named(receipt, err, "names")
+}
+
+// tellPrefixed adds to an error about a name without a prefix the one with a prefix that
+// exists.
+func (r *run) tellPrefixed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return r.engine.deps.Names.TellPrefixed(ctx, r.request.Principal, err)
+}
+
+// naming says who changes names, and why.
+func (r *run) naming(why string, names ...string) kg.Meta {
+	m := r.meta(&ApplyPatchesInput{})
+	m.Method = "registerPrefix"
+	m.Justification = kgnames.Justification(why, names)
+	return m
+}
+
+func (r *run) named(receipt kg.Receipt, err error, field string) (*NamesPayload, error) {
+	if err != nil {
+		return nil, kg.AsError(err).At(field)
+	}
+	r.wroteUpTo(receipt.Position)
+	store := r.engine.deps.Store
+	return &NamesPayload{
+		Prefixes: r.engine.deps.Prefixes.All(), Schemes: store.KeptSchemes(),
+		Revision: receipt.Revision, Position: Position(store.FormatPosition(receipt.Position)),
+	}, nil
+}

@@ -1,0 +1,79 @@
+package names
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// Unknown is a prefix or scheme of IRIs in a document that the store does not know, with
+// how many times it is used.
+type Unknown struct {
+	Prefix string `json:"prefix"`
+	Count  uint64 `json:"count"`
+	// Example is one of the IRIs, Nearest what may have been meant.
+	Example string   `json:"example"`
+	Nearest []string `json:"nearest,omitempty"`
+}
+
+// Bounds of a Census.
+const (
+	maxCounted = 1000 // prefixes that are told apart
+	maxTold    = 20   // prefixes that are told
+)
+
+// Known tells which names a store knows (kg.Store).
+type Known interface {
+	KnowsScheme(name string) bool
+	Prefixes() *kg.Prefixes
+	KeptSchemes() []string
+}
+
+// Census counts the names of a document that the store does not know. What is loaded
+// came about elsewhere, and is not refused for its names.
+type Census struct {
+	store   Known
+	known   string
+	unknown map[string]*Unknown
+}
+
+// NewCensus returns a census of a document for a store.
+func NewCensus(store Known) *Census { return &Census{store: store, unknown: map[string]*Unknown{}} }
+
+// Add counts the names of a statement.
+func (c *Census) Add(q *kg.Quad) {
+	for _, t := range [...]*kg.Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
+		iri := iriOf(*t)
+		if iri == "" || c.known != "" && strings.HasPrefix(iri, c.known) {
+			continue
+		}
+		scheme, _, ok := strings.Cut(iri, ":")
+		if !ok {
+			continue
+		}
+		if c.store.KnowsScheme(scheme) {
+			c.known = iri[:len(scheme)+1]
+			continue
+		}
+		u := c.unknown[scheme]
+		if u == nil {
+			if len(c.unknown) == maxCounted {
+				continue
+			}
+			u = &Unknown{Prefix: clip(scheme), Example: clip(iri), Nearest: nearestTo(c.store, iri, scheme)}
+			c.unknown[strings.Clone(scheme)] = u
+		}
+		u.Count++
+	}
+}
+
+// Unknown returns what was found, the most used first.
+func (c *Census) Unknown() (out []Unknown) {
+	for _, u := range c.unknown {
+		out = append(out, *u)
+	}
+	slices.SortFunc(out, func(a, b Unknown) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Prefix, b.Prefix)) })
+	return out[:min(len(out), maxTold)]
+}

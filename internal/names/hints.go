@@ -1,0 +1,384 @@
+package names
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"koine/internal/nearest"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// Bounds of hints about one update.
+const (
+	maxLooks      = 32   // names that are looked up in the store
+	maxCandidates = 2000 // predicates or classes that a new one is compared with
+	maxPrefixes   = 64   // prefixes under which a bare name is looked for
+
+	// hintTime is how long the looking takes at the most: where many statements are
+	// hidden from the caller, finding none of them takes time.
+	hintTime = 50 * time.Millisecond
+)
+
+// Hint looks at the patch at an index that Check has passed, before it is applied: whether its
+// predicate or class is new and near to one that is used, whether its object is a
+// literal where all others are resources, and whether an id without a prefix exists with
+// one. What is in use is remembered, so that most patches cost a look at a map.
+func (g *Judging) Hint(p *kg.Patch, index int) {
+	if p.Op == kg.Remove {
+		return
+	}
+	q := &p.Quad
+	g.index, g.part = index, "subject"
+	g.bareName(q.Subject)
+	if q.Predicate.Value() == kg.RDFType {
+		if g.part = "type"; q.Object.Kind() == kg.KindIRI {
+			g.use("class", q.Object)
+		}
+		return
+	}
+	g.part = "object"
+	g.bareName(q.Object)
+	g.part = "predicate"
+	g.use("predicate", q.Predicate)
+	if g.part = "object"; q.Object.IsLiteral() {
+		g.literal(q.Predicate)
+	}
+}
+
+// Hints returns what was found, at most operation.MaxHints.
+func (g *Judging) Hints() []operation.Hint { return g.hints }
+
+// Close ends the judging.
+func (g *Judging) Close() {
+	if g.standing != nil {
+		g.standing.Close()
+		g.standing = nil
+	}
+	g.close()
+}
+
+// TellPrefixed adds to an error about a name without a prefix (kg.BareNameError) the
+// names with a prefix under which the caller may see something. Other errors come back
+// as they are.
+func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) error {
+	var bare *kg.BareNameError
+	var known *kg.Error
+	if !errors.As(err, &bare) || !errors.As(err, &known) {
+		return err
+	}
+	g := j.Begin(ctx, p)
+	defer g.Close()
+	found := g.prefixed(bare.Name)
+	if len(found) == 0 {
+		return err
+	}
+	e := *known
+	e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(found, " or "))
+	return &e
+}
+
+// guesser looks at what the caller may read, once there is something to look for. An
+// error ends the looking, because a hint is worth none.
+type guesser struct {
+	ctx       context.Context
+	judge     *Judge
+	principal kg.Principal
+
+	all    *kg.Snapshot // of all graphs that the caller may read
+	cancel context.CancelFunc
+	failed error
+	looks  int
+	hints  []operation.Hint
+	last   use    // which was looked at last
+	index  int    // of the patch that is looked at
+	part   string // of that
+	names  map[string][]string
+}
+
+// use is a use of a name by a principal.
+type use struct {
+	principal kg.AgentID
+	what      string
+	term      kg.Term
+}
+
+func (g *guesser) open() bool {
+	if g.all == nil && g.failed == nil {
+		var ctx context.Context
+		ctx, g.cancel = context.WithTimeout(g.ctx, hintTime)
+		g.all, g.failed = g.judge.view(ctx, g.principal)
+	}
+	return g.failed == nil
+}
+
+// view is of all that the principal may read.
+func (j *Judge) view(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
+	return j.store.View(ctx, kg.View{Principal: p, AllGraphs: true, Now: time.Now()})
+}
+
+func (g *guesser) close() {
+	if g.cancel != nil {
+		g.cancel()
+	}
+	if g.all != nil {
+		g.all.Close()
+		g.all = nil
+	}
+}
+
+// next tells whether a use is one to look up: not one that was seen before, nor one past
+// the bounds.
+func (g *guesser) next(u use) bool {
+	if g.last == u || g.judge.seen.has(u) {
+		return false
+	}
+	g.last = u
+	if len(g.hints) == operation.MaxHints || g.looks == maxLooks {
+		return false
+	}
+	g.looks++
+	return g.open()
+}
+
+// use hints at a predicate or a class that is new and near to one that is used.
+func (g *guesser) use(what string, t kg.Term) {
+	u := use{g.principal.ID, what, t}
+	if !g.next(u) {
+		return
+	}
+	there, err := occurs(g.all, what, t)
+	if there {
+		g.judge.seen.add(u)
+	}
+	if there || err != nil {
+		g.failed = err
+		return
+	}
+	near := nearest.IRIs(t.Value(), g.used(what), maxNearest)
+	if len(near) == 0 {
+		return
+	}
+	g.add(operation.Hint{
+		Message: fmt.Sprintf("nothing that you may see had the %s %s before; did you mean %s?", what, g.short(t.Value()), strings.Join(g.shorts(near), " or ")),
+		Nearest: near,
+	})
+}
+
+// used lists the predicates or classes that the caller may see, the most used first.
+func (g *guesser) used(what string) []string {
+	if list, ok := g.names[what]; ok {
+		return list
+	}
+	of := g.all.Predicates
+	if what == "class" {
+		of = g.all.Classes
+	}
+	counts, err := of()
+	g.failed = err
+	slices.SortStableFunc(counts, func(a, b kg.TermCount) int { return int(min(max(int64(b.Count)-int64(a.Count), -1), 1)) })
+	list := make([]string, 0, min(len(counts), maxCandidates))
+	for _, c := range counts {
+		if len(list) < maxCandidates && !strings.HasPrefix(c.Term.Value(), kg.OwnVocabulary) {
+			list = append(list, c.Term.Value())
+		}
+	}
+	if g.names == nil {
+		g.names = map[string][]string{}
+	}
+	g.names[what] = list
+	return list
+}
+
+// literal hints at a literal where all objects of the predicate are resources.
+func (g *guesser) literal(predicate kg.Term) {
+	u := use{g.principal.ID, "literal", predicate}
+	if !g.next(u) {
+		return
+	}
+	id, known, err := g.all.ID(predicate)
+	if err != nil || !known {
+		g.failed = err
+		return
+	}
+	literal, err := g.all.HasLiteralOf(id)
+	if err != nil || literal {
+		g.failed = err
+		g.judge.seen.add(u) // or there is too much to look through
+		return
+	}
+	for row, err := range g.all.MatchIDs(kg.IDPattern{Predicate: id}, nil) {
+		if err != nil {
+			g.failed = err
+			return
+		}
+		hint := operation.Hint{Message: fmt.Sprintf("all objects of %s that you may see are resources, and this one is a literal; for a resource say id, not value", g.short(predicate.Value()))}
+		if example, err := g.all.Term(row.Object); err == nil && example.Kind() == kg.KindIRI {
+			hint.Message += ", as in " + g.short(example.Value())
+		}
+		g.add(hint)
+		return
+	}
+}
+
+// bareName hints at an id that was written without a prefix and exists with one.
+func (g *guesser) bareName(t kg.Term) {
+	text, ok := strings.CutPrefix(t.Value(), kg.ForeignIDPrefix)
+	if !ok || t.Kind() != kg.KindIRI {
+		return
+	}
+	u := use{g.principal.ID, "id", t}
+	if !g.next(u) {
+		return
+	}
+	for _, what := range [...]string{"subject", "object"} {
+		there, err := occurs(g.all, what, t)
+		if err != nil {
+			g.failed = err
+			return
+		}
+		if there {
+			g.judge.seen.add(u)
+			return
+		}
+	}
+	found := g.prefixed(text)
+	if len(found) == 0 {
+		return
+	}
+	hint := operation.Hint{Message: fmt.Sprintf("%q has no prefix and is written as %s; %s exists", text, t.Value(), strings.Join(found, ", and so does "))}
+	for _, name := range found {
+		hint.Nearest = append(hint.Nearest, g.long(name))
+	}
+	g.add(hint)
+}
+
+func (g *guesser) add(h operation.Hint) {
+	h.Path = operation.PartOf(g.index, g.part)
+	g.hints = append(g.hints, h)
+}
+
+// prefixed lists the names with one of the prefixes that occur in what the caller may
+// see.
+func (g *guesser) prefixed(text string) (found []string) {
+	if text == "" || len(text) > 256 || !g.open() {
+		return nil
+	}
+	prefixes := g.judge.store.Prefixes().All()
+	kept := g.judge.store.KeptPrefixes()
+	slices.SortStableFunc(prefixes, func(a, b kg.Prefix) int { // those of the store's own first
+		_, x := kept[a.Name]
+		_, y := kept[b.Name]
+		return b2i(y) - b2i(x)
+	})
+	for _, p := range prefixes[:min(len(prefixes), maxPrefixes)] {
+		t, err := kg.ParseIRI(p.Namespace + text)
+		if err != nil {
+			continue
+		}
+		for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
+			there, err := occurs(g.all, what, t)
+			if err != nil {
+				g.failed = err
+				return found
+			}
+			if there {
+				found = append(found, p.Name+":"+text)
+				break
+			}
+		}
+		if len(found) == maxNearest {
+			break
+		}
+	}
+	return found
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (g *guesser) short(iri string) string { return clip(g.judge.store.Prefixes().Shorten(iri)) }
+
+func (g *guesser) shorts(iris []string) (out []string) {
+	for _, iri := range iris {
+		out = append(out, g.short(iri))
+	}
+	return out
+}
+
+func (g *guesser) long(name string) string {
+	if t, err := g.judge.store.Prefixes().Resource(name); err == nil {
+		return t.Value()
+	}
+	return name
+}
+
+// occurs tells whether the view shows a statement with the subject, predicate or object,
+// of the class, or in the graph.
+func occurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
+	id, known, err := s.ID(t)
+	if err != nil || !known {
+		return false, err
+	}
+	var p kg.IDPattern
+	switch what {
+	case "subject", "object":
+		if p.Subject = id; what == "object" {
+			p = kg.IDPattern{Object: id}
+		}
+		for _, err := range s.MatchIDs(p, nil) {
+			return err == nil, err
+		}
+		return false, nil
+	case "predicate":
+		p.Predicate = id
+	case "graph":
+		p.Graph = id
+	case "class":
+		typeID, known, err := s.ID(kg.IRI(kg.RDFType))
+		if err != nil || !known {
+			return false, err
+		}
+		p.Predicate, p.Object = typeID, id
+	}
+	n, _, err := s.Estimate(p) // by the catalogue
+	return n > 0, err
+}
+
+// maxSeen bounds the uses that are remembered.
+const maxSeen = 10_000
+
+// seen remembers which principal saw which name in use. A name that is gone since, or
+// that the principal may no longer see, only gets no hint. It may be used concurrently.
+type seen struct {
+	mu   sync.RWMutex
+	uses map[use]struct{} // guarded by mu; emptied when full
+}
+
+func (s *seen) has(u use) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.uses[u]
+	return ok
+}
+
+func (s *seen) add(u use) {
+	if len(u.term.Value()) > 1024 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uses == nil || len(s.uses) >= maxSeen {
+		s.uses = map[use]struct{}{}
+	}
+	s.uses[u] = struct{}{}
+}

@@ -1,0 +1,450 @@
+package kg
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// Bounds of the names of a store.
+const (
+	MaxKeptPrefixes = 1000 // prefixes beside the built-in ones
+	MaxKeptSchemes  = 1000 // URI schemes beside those that every store knows
+	MaxNameBytes    = 64   // of a prefix or a scheme that is registered
+	MaxNamespace    = 2048 // bytes of a namespace that is registered
+)
+
+// A prefix is the statement
+//
+//	urn:koine:prefix:NAME  koine:namespace  "IRI"
+//
+// in SystemGraph, and a URI scheme that the operator allows is
+//
+//	urn:koine:scheme:NAME  koine:scheme  "NAME".
+//
+// Names are resolved by the newest of them, also where a view of the past is asked.
+const (
+	prefixSubject = "urn:koine:prefix:"
+	schemeSubject = "urn:koine:scheme:"
+)
+
+var (
+	propNamespace = IRI(OwnVocabulary + "namespace")
+	propScheme    = IRI(OwnVocabulary + "scheme")
+)
+
+// names are the prefixes and the schemes of a store, as its log has them. The
+// committer alone changes them once the store is open; readers take no lock.
+type names struct {
+	prefixes *Prefixes
+	kept     atomic.Pointer[map[string]string] // the prefixes that are not built in
+	schemes  atomic.Pointer[map[string]struct{}]
+
+	fileMu sync.Mutex        // guards file, and is held while it is taken into the log
+	file   map[string]string // prefixes of an older directory that the log does not have yet
+}
+
+// Names are the prefixes, each with its namespace, and the URI schemes that a store
+// keeps beside those that every store knows.
+type Names struct {
+	Prefixes map[string]string
+	Schemes  map[string]bool
+}
+
+// Prefixes returns the built-in prefixes and those of the store's log. It follows the
+// log: what is registered is known from the commit on.
+func (s *Store) Prefixes() *Prefixes { return s.names.prefixes }
+
+// KeptPrefixes returns the prefixes that the store keeps beside the built-in ones, each
+// with its namespace.
+func (s *Store) KeptPrefixes() map[string]string { return maps.Clone(*s.names.kept.Load()) }
+
+// KeptSchemes returns the URI schemes that the store knows beside those that every
+// store does, in order.
+func (s *Store) KeptSchemes() []string {
+	return slices.Sorted(maps.Keys(*s.names.schemes.Load()))
+}
+
+// KnowsScheme tells whether IRIs of the URI scheme are stored without question: every
+// store knows those of IsScheme and tel.
+func (s *Store) KnowsScheme(name string) bool {
+	if IsScheme(name) || strings.EqualFold(name, "tel") {
+		return true
+	}
+	schemes := *s.names.schemes.Load()
+	if len(schemes) == 0 {
+		return false
+	}
+	_, ok := schemes[strings.ToLower(name)]
+	return ok
+}
+
+// pending returns the prefixes that are in the file and not in the log yet.
+func (n *names) pending() map[string]string {
+	n.fileMu.Lock()
+	defer n.fileMu.Unlock()
+	return maps.Clone(n.file)
+}
+
+// ChangeNames changes the names of the store in one commit: change is given those that
+// are kept, may be called more than once, and its changes become the new ones. Without a
+// change there is no commit. It fails with CodePermissionDenied for who is no
+// administrator, with CodeInvalid for what cannot be a prefix or a scheme, and with
+// CodeLimitExceeded past the bounds.
+func (s *Store) ChangeNames(ctx context.Context, m Meta, change func(*Names) error) (Receipt, error) {
+	if !m.Principal.IsAdmin() {
+		return Receipt{}, Errorf(CodePermissionDenied, "prefixes and URI schemes are changed by administrators only")
+	}
+	s.names.fileMu.Lock()
+	defer s.names.fileMu.Unlock()
+	receipt, err := s.Update(ctx, m, func(tx *Tx) error {
+		before, err := namesIn(tx.MatchOwn)
+		if err != nil {
+			return err
+		}
+		after := Names{maps.Clone(before.Prefixes), maps.Clone(before.Schemes)}
+		for name, ns := range s.names.file {
+			if after.Prefixes[name] == "" {
+				after.Prefixes[name] = ns
+			}
+		}
+		if err := change(&after); err != nil {
+			return err
+		}
+		if err := after.valid(&before); err != nil {
+			return err
+		}
+		return before.become(&after, tx)
+	})
+	if err != nil || m.DryRun || s.names.file == nil {
+		return receipt, err
+	}
+	if err := removeFile(s.dir.join(prefixesName)); err != nil {
+		return receipt, err
+	}
+	s.names.file = nil
+	return receipt, nil
+}
+
+// RegisterPrefixes makes prefixes part of an update from within this process: of one
+// whose content they go with. They must be new to the store.
+func RegisterPrefixes(tx *Tx, prefixes map[string]string) error {
+	before, err := namesIn(tx.MatchOwn)
+	if err != nil {
+		return err
+	}
+	after := Names{maps.Clone(before.Prefixes), before.Schemes}
+	maps.Copy(after.Prefixes, prefixes)
+	if err := after.valid(&before); err != nil {
+		return err
+	}
+	return before.become(&after, tx)
+}
+
+// become writes the difference between two states.
+func (n *Names) become(after *Names, tx *Tx) error {
+	for name, ns := range n.Prefixes {
+		if after.Prefixes[name] != ns {
+			if err := tx.ApplyOwn(Patch{Op: Remove, Quad: prefixQuad(name, ns)}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.Prefixes)) {
+		if ns := after.Prefixes[name]; n.Prefixes[name] != ns {
+			if err := tx.ApplyOwn(Patch{Op: Add, Quad: prefixQuad(name, ns)}); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range n.Schemes {
+		if !after.Schemes[name] {
+			if err := tx.ApplyOwn(Patch{Op: Remove, Quad: schemeQuad(name)}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.Schemes)) {
+		if after.Schemes[name] && !n.Schemes[name] {
+			if err := tx.ApplyOwn(Patch{Op: Add, Quad: schemeQuad(name)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valid checks what is new of the names.
+func (n *Names) valid(before *Names) error {
+	maps.DeleteFunc(n.Schemes, func(_ string, known bool) bool { return !known })
+	if len(n.Prefixes) > MaxKeptPrefixes {
+		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", len(n.Prefixes), MaxKeptPrefixes)
+	}
+	if len(n.Schemes) > MaxKeptSchemes {
+		return Errorf(CodeLimitExceeded, "%d URI schemes are more than the %d that a store keeps", len(n.Schemes), MaxKeptSchemes)
+	}
+	for name, ns := range n.Prefixes {
+		if before.Prefixes[name] == ns {
+			continue
+		}
+		if err := validPrefixOf(name, ns); err != nil {
+			return err
+		}
+		if len(name) > MaxNameBytes || len(ns) > MaxNamespace {
+			return Errorf(CodeLimitExceeded, "a prefix has at most %d bytes, and its namespace %d", MaxNameBytes, MaxNamespace)
+		}
+		if n.Schemes[strings.ToLower(name)] {
+			return Errorf(CodeInvalid, "%s is a URI scheme in this store, and cannot be a prefix", name)
+		}
+	}
+	for name := range n.Schemes {
+		if before.Schemes[name] {
+			continue
+		}
+		if !validScheme(name) || name != strings.ToLower(name) || len(name) > MaxNameBytes {
+			return Errorf(CodeInvalid, "%q cannot be a URI scheme: use at most %d lower-case letters, digits, +, - and .", clip(name), MaxNameBytes)
+		}
+		for prefix := range n.Prefixes {
+			if strings.EqualFold(prefix, name) {
+				return Errorf(CodeInvalid, "%s is a prefix in this store, and cannot be a URI scheme", prefix)
+			}
+		}
+	}
+	return nil
+}
+
+func prefixQuad(name, namespace string) Quad {
+	return Quad{Subject: IRI(prefixSubject + name), Predicate: propNamespace, Object: String(namespace), Graph: SystemGraph}
+}
+
+func schemeQuad(name string) Quad {
+	return Quad{Subject: IRI(schemeSubject + name), Predicate: propScheme, Object: String(name), Graph: SystemGraph}
+}
+
+// namesIn reads the names that stand.
+func namesIn(match func(Pattern) iter.Seq2[Statement, error]) (Names, error) {
+	n := Names{map[string]string{}, map[string]bool{}}
+	for _, p := range [...]Pattern{{Predicate: propNamespace, Graph: SystemGraph}, {Predicate: propScheme, Graph: SystemGraph}} {
+		for st, err := range match(p) {
+			if err != nil {
+				return n, err
+			}
+			n.take(st.Quad, true)
+		}
+	}
+	return n, nil
+}
+
+// take makes a statement part of the names, or no part of them any more; false for a
+// statement that is about no name.
+func (n *Names) take(q Quad, stands bool) bool {
+	if q.Graph != SystemGraph {
+		return false
+	}
+	switch q.Predicate {
+	case propNamespace:
+		name, ok := strings.CutPrefix(q.Subject.value, prefixSubject)
+		switch {
+		case !ok:
+			return false
+		case stands:
+			n.Prefixes[name] = q.Object.value
+		case n.Prefixes[name] == q.Object.value:
+			delete(n.Prefixes, name)
+		}
+		return true
+	case propScheme:
+		if stands {
+			n.Schemes[q.Object.value] = true
+		} else {
+			delete(n.Schemes, q.Object.value)
+		}
+		return true
+	}
+	return false
+}
+
+// loadNames reads the names when the store is opened: those of the log, and below them
+// those of a file that the log does not have yet.
+func (s *Store) loadNames() error {
+	snapshot, err := s.View(context.Background(), View{Principal: SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	n, err := namesIn(snapshot.Match)
+	if err != nil {
+		return err
+	}
+	s.names.file = s.dir.prefixes
+	for name, ns := range s.names.file {
+		if n.Prefixes[name] == "" {
+			n.Prefixes[name] = ns
+		}
+	}
+	s.showNames(n)
+	return nil
+}
+
+func (s *Store) showNames(n Names) {
+	schemes := make(map[string]struct{}, len(n.Schemes))
+	for name := range n.Schemes {
+		schemes[name] = struct{}{}
+	}
+	s.names.kept.Store(&n.Prefixes)
+	s.names.schemes.Store(&schemes)
+	s.names.prefixes.set(n.Prefixes)
+}
+
+// followNames takes a commit of one of koine's own graphs in, before any reader sees it.
+// Only the committer calls it.
+func (s *Store) followNames(c *Commit) {
+	about := func(ch Change) bool {
+		return ch.Quad.Graph == SystemGraph && (ch.Quad.Predicate == propNamespace || ch.Quad.Predicate == propScheme)
+	}
+	if !slices.ContainsFunc(c.Changes, about) {
+		return
+	}
+	n := Names{s.KeptPrefixes(), map[string]bool{}}
+	for name := range *s.names.schemes.Load() {
+		n.Schemes[name] = true
+	}
+	for i := range c.Changes {
+		n.take(c.Changes[i].Quad, len(c.Changes[i].After) > 0)
+	}
+	s.showNames(n)
+}
+
+// SchemeUse is a URI scheme with the terms of a store that have it.
+type SchemeUse struct {
+	Name  string
+	Terms uint64
+	// Authority tells that one of its IRIs begins with "scheme://".
+	Authority bool
+}
+
+// maxSchemesCounted bounds the schemes that a scan of the dictionary tells apart.
+const maxSchemesCounted = 10_000
+
+// schemesInUse counts the schemes of all terms that the dictionary has, those that
+// every store knows left out, the most used first.
+func (s *Store) schemesInUse() ([]SchemeUse, error) {
+	snapshot, err := s.View(context.Background(), View{Principal: SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	found := map[string]*SchemeUse{}
+	at := snapshot.dict.kv.scan(keys.NumberPrefix())
+	defer at.close()
+	for at.seek(keys.NumberPrefix()); at.valid(); at.next() {
+		if err := at.value(func(record []byte) error { return countScheme(found, record) }); err != nil {
+			return nil, err
+		}
+	}
+	var out []SchemeUse
+	for _, use := range found {
+		if !IsScheme(use.Name) && use.Name != "tel" {
+			out = append(out, *use)
+		}
+	}
+	slices.SortFunc(out, func(a, b SchemeUse) int {
+		return cmp.Or(cmp.Compare(b.Terms, a.Terms), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// countScheme counts the scheme of a term record (appendTerm).
+func countScheme(found map[string]*SchemeUse, record []byte) error {
+	if len(record) == 0 {
+		return codec.ErrMalformed
+	}
+	var iri []byte
+	switch record[0] {
+	case formIRI:
+		iri = record[1:]
+	case formTyped:
+		t, err := parseTerm(record)
+		if err != nil {
+			return err
+		}
+		iri = []byte(t.datatype())
+	default:
+		return nil
+	}
+	colon := slices.Index(iri, ':')
+	if colon <= 0 {
+		return nil
+	}
+	use := found[string(iri[:colon])]
+	if use == nil {
+		name := strings.ToLower(string(iri[:colon]))
+		if use = found[name]; use == nil {
+			if len(found) >= maxSchemesCounted || len(name) > MaxNameBytes {
+				return nil
+			}
+			use = &SchemeUse{Name: name}
+			found[name] = use
+		}
+	}
+	use.Terms++
+	use.Authority = use.Authority || strings.HasPrefix(string(iri[colon+1:min(len(iri), colon+3)]), "//")
+	return nil
+}
+
+// upgradeNames takes the prefixes of a directory of format 1 into the log, with the
+// URI schemes that its dictionary has and that IANA registered or that name an
+// authority, and removes the file of prefixes: what was written before goes on being
+// written. Others are logged, for the operator to decide. It changes nothing the second
+// time.
+func (s *Store) upgradeNames() error {
+	uses, err := s.schemesInUse()
+	if err != nil {
+		return err
+	}
+	prefixes := s.KeptPrefixes()
+	isPrefix := func(scheme string) bool {
+		for name := range prefixes {
+			if strings.EqualFold(name, scheme) {
+				return true
+			}
+		}
+		return false
+	}
+	var taken []string
+	var told []string
+	for _, use := range uses {
+		fate := "not taken"
+		if (use.Authority || IsIANAScheme(use.Name)) && len(taken) < MaxKeptSchemes && !isPrefix(use.Name) {
+			taken, fate = append(taken, use.Name), "taken"
+		}
+		if len(told) < maxSchemesTold {
+			told = append(told, fmt.Sprintf("%s (%d terms, %s)", use.Name, use.Terms, fate))
+		}
+	}
+	if len(uses) > 0 {
+		s.log.Info("URI schemes in use; koine scheme add allows more", "schemes", strings.Join(told, ", "), "count", len(uses))
+	}
+	meta := Meta{Principal: SystemPrincipal(), Justification: "Take prefixes and URI schemes into the log"}
+	_, err = s.ChangeNames(context.Background(), meta, func(n *Names) error {
+		for _, name := range taken {
+			if len(n.Schemes) < MaxKeptSchemes {
+				n.Schemes[name] = true
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// maxSchemesTold bounds the schemes that the log line of an upgrade names.
+const maxSchemesTold = 100
