@@ -53,6 +53,8 @@ type Store struct {
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
 	turns turns
+	// observers are written with mu held.
+	observers atomic.Pointer[[]*observer]
 	// judging ends with the judgements.
 	judging    context.Context
 	endJudging context.CancelFunc
