@@ -139,7 +139,6 @@ func (s *Service) answer(tx *kg.Tx, request *Message, by MessageID) (int, error)
 	if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil || request.ExpiresAt.IsZero() {
 		return 1, err
 	}
-	s.answered.Store(request.Channel, tx.Revision())
 	q.Predicate, q.Object = propExpires, kg.DateTime(request.ExpiresAt)
 	return 2, tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q})
 }

@@ -67,7 +67,7 @@ func (f *Feed) in(c *kg.Commit) (out []*Message, err error) {
 			continue
 		}
 		m, err := f.service.decoded.message(c, id, f.service.reading(f.agent))
-		if err == nil && f.service.changedSince(m) {
+		if err == nil && f.service.revised.changed(m) {
 			m, err = f.service.reread(f.ctx, m, f.agent)
 		}
 		if err != nil {

@@ -283,7 +283,6 @@ func (r *removal) expire(tx *kg.Tx, pending []MessageID) (left bool, err error) 
 		if err := m.keepReceipts(tx); err != nil {
 			return false, err
 		}
-		r.service.withholds(r.channel, tx.Revision())
 		if err := m.expireAt(tx, at); err != nil {
 			return false, err
 		}

@@ -29,7 +29,6 @@ func (s *Service) evict(tx *kg.Tx, e *entry, newest int64) (changes int, err err
 		if err != nil {
 			return changes, err
 		}
-		raise(&s.evicted, e.ID, i)
 		n, err := dropContent(tx, e.ID, id)
 		if changes += n + 1; err != nil {
 			return changes, err

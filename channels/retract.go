@@ -246,7 +246,6 @@ func (t *retracting) mark(tx *kg.Tx, by *Message) (again *Message, err error) {
 	if target.RetractedBy != "" {
 		return readMessage(tx.MatchOwn, id, target.RetractedBy)
 	}
-	t.service.withholds(id, tx.Revision())
 	if err := dropPayload(tx, id, target.ID); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package channels
 
 import (
-	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
@@ -26,14 +24,8 @@ type Service struct {
 	counting *counting
 	asking   atomic.Int64 // how many wait for responses
 	decoded  decoded
-	// withheld has, by channel, the newest revision in which the content of a message
-	// was taken away, or was about to be: what the log has of before may not be told.
-	withheld sync.Map // ChannelID → kg.Revision
-	// answered has, by channel, the newest revision in which a request was answered, or
-	// about to be, that would have expired: what the log has of it is no longer so.
-	answered sync.Map // ChannelID → kg.Revision
-	// evicted has, by channel, up to which sequence messages may have been evicted.
-	evicted sync.Map // ChannelID → int64
+	revised  revised
+	ignore   func() // commits, from when it is closed
 }
 
 // New makes a service.
@@ -65,7 +57,7 @@ func (s *Service) Follow(c *kg.Commit) {
 // Load reads the channels that the store has, and begins to write down what expires,
 // until Close. It is called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
-	s.store = store
+	s.store, s.ignore = store, store.Observe(s.followMessages)
 	snapshot, err := s.system(ctx)
 	if err != nil {
 		return err
@@ -123,45 +115,15 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 // store is closed.
 func (s *Service) Close() {
 	s.signals.close()
+	if s.ignore != nil {
+		s.ignore()
+	}
 	if s.expiry != nil {
 		s.receipts.close()
 		s.expiry.close()
 	}
 	s.table.lapses.close()
 	s.counting.close()
-}
-
-// withholds notes, inside of the commit, that the content of a message goes.
-func (s *Service) withholds(id ChannelID, r kg.Revision) { raise(&s.withheld, id, r) }
-
-// raise makes what is kept for a channel at least so much: an update may be tried when
-// a later one was made.
-func raise[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
-	for {
-		last, known := m.LoadOrStore(id, to)
-		if !known || last.(T) >= to || m.CompareAndSwap(id, last, to) {
-			return
-		}
-	}
-}
-
-// withheldSince tells whether content may have gone since a revision.
-func (s *Service) withheldSince(id ChannelID, r kg.Revision) bool {
-	last, ok := s.withheld.Load(id)
-	return ok && last.(kg.Revision) > r
-}
-
-// changedSince tells whether a message that the log has may have to be shown in
-// another way by now.
-func (s *Service) changedSince(m *Message) bool {
-	if gone, ok := s.evicted.Load(m.Channel); ok && m.Sequence <= gone.(int64) {
-		return true
-	}
-	if m.Withheld == Expired || s.withheldSince(m.Channel, m.Revision) {
-		return true
-	}
-	last, ok := s.answered.Load(m.Channel)
-	return ok && m.Interaction == Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
 }
 
 // system reads everything there is.

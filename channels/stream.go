@@ -192,7 +192,7 @@ func (st *Stream) live(tell func(*Message) bool) (more bool, err error) {
 		if err := st.allowed(); err != nil {
 			return false, err
 		}
-		if st.service.changedSince(m) { // taken back or answered
+		if st.service.revised.changed(m) { // taken back or answered
 			if m, err = st.service.reread(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}

@@ -43,6 +43,7 @@ func (s *Store) apply(g *group) {
 	if s.options.beforeApply != nil {
 		s.options.beforeApply(g.w.o)
 	}
+	s.tellObservers(g.commits)
 	if g.system {
 		last := g.commits[len(g.commits)-1]
 		s.followNames(last)

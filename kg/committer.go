@@ -2,7 +2,6 @@ package kg
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -20,10 +19,11 @@ type update struct {
 
 	// judged is the caller's own judgement, nil without a verifier.
 	judged *judged
-	// held is what fn keeps, nil for an update that is made; unhold makes it again
-	// what it was before.
-	held   *HeldUpdate
-	unhold func()
+	// held is what fn keeps, nil for an update that is made.
+	held *HeldUpdate
+	// overtakenBy is the key of what changed under the verdict, where err is
+	// errOvertaken; 0 where that is not one thing.
+	overtakenBy uint64
 
 	receipt Receipt
 	err     error
@@ -37,18 +37,10 @@ type judged struct {
 	revision Revision
 	rules    uint64 // Options.RulesVersion
 	changes  []Change
+	time     Term        // of the trial
 	held     *HeldUpdate // what is kept of the update, where it is to be held
 	depends  []uint64    // what the verdict was made from beyond the changes' subjects
-}
-
-// holds tells whether the verdict is on what the update comes to now: by the same
-// rules, the same changes, of subjects that have not changed since, and nothing
-// else changed that it was made from.
-func (j *judged) holds(tx *Tx, s *Store) bool {
-	r := &s.recently
-	return j.rules == s.rulesVersion() && !tx.changedSince(j.revision) && !r.changed(j.depends, j.revision) && slices.EqualFunc(j.changes, tx.changes, func(a, b Change) bool {
-		return a.Op == b.Op && a.Quad == b.Quad && a.Assertion.Source == b.Assertion.Source && a.Assertion.same(b.Assertion)
-	})
+	own      []Term      // Verdict.Own
 }
 
 // Update runs fn and commits what it applied: all of it or, when fn fails or
@@ -77,19 +69,41 @@ func (s *Store) update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 	if err := s.admit(ctx, m); err != nil {
 		return Receipt{}, err
 	}
-	u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
-	if m.DryRun || s.judges() {
+	again := s.rejudge()
+	defer again.end()
+	for {
+		u := &update{ctx: ctx, meta: m, fn: fn, done: make(chan struct{})}
+		receipt, err := s.attempt(u)
+		if err != errOvertaken {
+			return receipt, err
+		}
+		if err := again.next(ctx, u.overtakenBy); err != nil {
+			return Receipt{}, err
+		}
+	}
+}
+
+// attempt has an update judged where that is needed, and commits it, or gives
+// errOvertaken where it has to be judged anew.
+func (s *Store) attempt(u *update) (Receipt, error) {
+	if u.meta.DryRun || s.judges() {
 		receipt, j, err := s.trial(u)
 		switch {
-		case err == nil && !m.DryRun && !receipt.Replayed && s.keeps(u, j.verdict):
+		case err == nil && !u.meta.DryRun && !receipt.Replayed && s.keeps(u, j.verdict):
 			u.hold(s.options.Holder, j.held)
-		case err != nil || m.DryRun || receipt.Replayed || j.verdict.Outcome != Accepted:
-			receipt.DryRun = m.DryRun
+		case err != nil || u.meta.DryRun || receipt.Replayed || j.verdict.Outcome != Accepted:
+			receipt.DryRun = u.meta.DryRun
 			return receipt, err
 		default:
 			u.judged = j
 		}
 	}
+	return s.submit(u)
+}
+
+// submit hands an update to the committer and waits for its outcome.
+func (s *Store) submit(u *update) (Receipt, error) {
+	ctx := u.ctx
 	if err := s.enqueue(u); err != nil {
 		return Receipt{}, err
 	}

@@ -70,18 +70,18 @@ func (r *recently) forget(up Revision) {
 }
 
 // changed tells whether any of the dependencies may have changed after the
-// revision.
-func (r *recently) changed(depends []uint64, after Revision) bool {
+// revision, and which; 0 where that is not known.
+func (r *recently) changed(depends []uint64, after Revision) (which uint64, changed bool) {
 	if len(depends) == 0 {
-		return false
+		return 0, false
 	}
 	if after < r.since {
-		return true
+		return 0, true
 	}
 	for _, n := range depends {
 		if r.last[n] > after {
-			return true
+			return n, true
 		}
 	}
-	return false
+	return 0, false
 }

@@ -33,14 +33,14 @@ func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 		{"a graph of the callers'", Dependency{Graph: DefaultGraph}, false},
 	} {
 		n := numbers([]Dependency{row.depends})
-		if got := r.changed(n, 6); got != row.changed {
+		if got := hasChanged(&r, n, 6); got != row.changed {
 			t.Errorf("%s: %v", row.name, got)
 		}
-		if r.changed(n, 7) {
+		if hasChanged(&r, n, 7) {
 			t.Errorf("%s: changed after the commit itself", row.name)
 		}
 	}
-	if r.changed(nil, 0) {
+	if hasChanged(&r, nil, 0) {
 		t.Error("a verdict that depends on nothing")
 	}
 }
@@ -53,11 +53,11 @@ func TestRecentlyIsBounded(t *testing.T) {
 	}
 	var r recently
 	r.note(commitAdding(1, quads...))
-	if r.changed(never, 0) {
+	if hasChanged(&r, never, 0) {
 		t.Error("a commit at the bound was forgotten")
 	}
 	r.note(commitAdding(2, append(quads, quads[0])...))
-	if !r.changed(never, 1) || r.changed(never, 2) || len(r.last) > 0 {
+	if !hasChanged(&r, never, 1) || hasChanged(&r, never, 2) || len(r.last) > 0 {
 		t.Error("a commit past the bound has to make everything before it unknown, and nothing after it")
 	}
 	for i := range 2 * maxRecent / 3 {
@@ -66,10 +66,15 @@ func TestRecentlyIsBounded(t *testing.T) {
 			t.Fatalf("%d are remembered", len(r.last))
 		}
 	}
-	if !r.changed(never, 3) {
+	if !hasChanged(&r, never, 3) {
 		t.Error("what was forgotten counts as unchanged")
 	}
-	if last := Revision(2 + 2*maxRecent/3); r.changed(never, last-1) {
+	if last := Revision(2 + 2*maxRecent/3); hasChanged(&r, never, last-1) {
 		t.Error("the newest commits were forgotten")
 	}
+}
+
+func hasChanged(r *recently, depends []uint64, after Revision) bool {
+	_, changed := r.changed(depends, after)
+	return changed
 }

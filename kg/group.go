@@ -35,6 +35,8 @@ type group struct {
 	// something is decided. It ends the group: the next update is executed under
 	// what it says.
 	system bool
+	// trial tells that the group is one update that is judged and never appended.
+	trial bool
 
 	began, executed, appended, applied time.Time
 	took                               time.Duration // by the append
@@ -176,9 +178,6 @@ func (g *group) make(updates []*update) {
 		case !u.patient && time.Since(u.since) > s.options.QueueTime:
 			u.err = errOverloaded()
 		default:
-			if u.held != nil && u.held.rules != s.rulesVersion() {
-				u.unhold() // by other rules it may be made, or refused
-			}
 			u.receipt, u.err = g.execute(u)
 		}
 	}
@@ -233,10 +232,15 @@ func (g *group) append() error {
 	return nil
 }
 
-// execute makes one update. What fails or is refused leaves nothing behind.
+// execute makes one update. What fails or is refused leaves nothing behind. It never
+// judges: an update whose verdict does not hold any more, or that has none, goes back
+// to its caller with errOvertaken.
 func (g *group) execute(u *update) (Receipt, error) {
 	if r, found, err := g.remembered(&u.meta); found || err != nil {
 		return r, err
+	}
+	if u.held != nil && u.held.rules != g.s.rulesVersion() {
+		return Receipt{}, errOvertaken // by other rules it may be made, or refused
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {
 		return Receipt{}, Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", u.meta.ExpectedRevision, g.revision).At("expectedRevision")
@@ -249,23 +253,10 @@ func (g *group) execute(u *update) (Receipt, error) {
 	if u.judged != nil {
 		verdict = u.judged.verdict
 	}
-	if tx.before != nil && u.held == nil && (u.judged == nil || !u.judged.holds(tx, g.s)) {
-		rules := g.s.rulesVersion()
-		verdict, err = g.judge(u, tx)
-		verdict.Depends = nil
-		if err == nil {
-			err = verdict.err()
-		}
-		if err == nil && g.s.keeps(u, verdict) {
-			held := heldUpdate(u, tx, verdict, rules)
-			tx.undo()
-			u.hold(g.s.options.Holder, held)
-			return g.execute(u)
-		}
-		if err != nil || verdict.Outcome != Accepted {
-			tx.undo()
-			return Receipt{Revision: g.revision, Position: g.position(), Verdict: verdict}, err
-		}
+	if by, overtaken := g.overtaken(u, tx); overtaken {
+		tx.undo()
+		u.overtakenBy = by
+		return Receipt{}, errOvertaken
 	}
 	r, err := g.finish(u, tx)
 	if err == nil && u.held == nil {
@@ -282,17 +273,18 @@ func (g *group) run(u *update) (*Tx, error) {
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
 	}
 	judges := g.s.judges()
+	tx.judged = judges
 	if u.meta.HasExpected || judges {
-		tx.touched = make(map[subjectInGraph]Revision)
+		tx.touched = make(map[subjectInGraph]touched)
 	}
-	tx.keep = judges && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
+	tx.keep = judges && g.trial && g.s.options.Holder != nil && u.held == nil && u.meta.ProposalID == ""
 	switch {
 	case u.judged != nil:
 		tx.changes = make([]Change, 0, len(u.judged.changes))
 	case !judges && g.scratch != nil:
 		tx.changes, tx.shares = g.scratch.changes(), true
 	}
-	if judges {
+	if judges && g.trial {
 		tx.before = &overlay{base: g.w.o.base, written: g.w.o.tree().Copy()}
 	}
 	terms := len(g.w.dict.fresh.order)

@@ -59,8 +59,6 @@ func heldUpdate(u *update, tx *Tx, v Verdict, rules uint64) *HeldUpdate {
 // hold makes the update one that keeps what it would have done. It is not
 // judged: what it writes is koine's own.
 func (u *update) hold(holder Holder, held *HeldUpdate) {
-	fn, expects := u.fn, u.meta.HasExpected
-	u.unhold = func() { u.fn, u.meta.HasExpected, u.held, u.unhold = fn, expects, nil, nil }
 	u.held, u.judged = held, nil
 	u.meta.HasExpected = false // that was looked at before
 	u.fn = func(tx *Tx) (err error) {

@@ -1,11 +1,14 @@
 package kg
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // trial runs an update on its caller's goroutine against a snapshot and judges
-// it there, so that the committer need not: it judges again only when the update
-// comes to something else meanwhile, or a subject that it is about has changed.
-// For a dry run this is all.
+// it there. The committer never judges: where the update comes to something else
+// meanwhile, or a subject that it is about has changed, it is tried again here. For
+// a dry run this is all.
 func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	p, err := s.pin(u.ctx)
 	if err != nil {
@@ -24,7 +27,7 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	j := &judged{revision: h.revision, rules: s.rulesVersion(), changes: tx.changes}
+	j := &judged{revision: h.revision, rules: s.rulesVersion(), changes: tx.changes, time: tx.TimeTerm()}
 	receipt := Receipt{
 		Revision: h.revision, Position: g.position(),
 		Affected: len(tx.changes), Subjects: subjects(tx.changes),
@@ -35,6 +38,8 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if j.verdict, err = g.judge(u, tx); err != nil {
 		return Receipt{}, nil, err
 	}
+	j.depends, j.own = numbers(j.verdict.Depends), j.verdict.Own
+	j.verdict.Depends, j.verdict.Own = nil, nil
 	if err := j.verdict.err(); err != nil {
 		return Receipt{}, nil, err
 	}
@@ -42,8 +47,6 @@ func (s *Store) trial(u *update) (Receipt, *judged, error) {
 	if j.verdict.Outcome != Accepted {
 		receipt.Affected, receipt.Subjects = 0, nil
 	}
-	j.depends = numbers(j.verdict.Depends)
-	j.verdict.Depends = nil
 	receipt.Verdict = j.verdict
 	return receipt, j, nil
 }
@@ -63,6 +66,7 @@ func (s *Store) newTrial(h *head, base kv) *group {
 	trial := *h
 	trial.nextNumber = farAhead
 	g := s.startGroup(&trial, base)
+	g.trial = true
 	g.w.dict.from = h.nextNumber
 	return g
 }
@@ -76,15 +80,30 @@ func (g *group) judge(u *update, tx *Tx) (v Verdict, err error) {
 	if len(changes) == 0 {
 		return v, nil
 	}
+	ctx, end := context.WithCancelCause(u.ctx)
+	defer end(nil)
+	defer context.AfterFunc(g.s.judging, func() { end(errJudgingEnded()) })()
 	g.w.o.settle() // verifiers may read with several goroutines
 	err = call(func(*Tx) (err error) {
-		v, err = g.s.options.Verifier.Verify(u.ctx, Judgement{
+		v, err = g.s.options.Verifier.Verify(ctx, Judgement{
 			Meta: u.meta, Changes: changes,
-			Before: g.snapshotOver(u, tx, tx.before, nil), After: g.snapshotOver(u, tx, g.w.o, tx.w.deltas),
+			Before: g.snapshotOver(ctx, u, tx, tx.before, nil), After: g.snapshotOver(ctx, u, tx, g.w.o, tx.w.deltas),
 		})
 		return err
 	}, nil)
+	if err != nil && u.ctx.Err() == nil && g.s.judging.Err() != nil {
+		err = errJudgingEnded()
+	}
 	return v.forOwn(tx), err
+}
+
+// EndJudging ends the judgements that are under way and those that begin later, and
+// with them their updates, which get CodeClosed: a server that ends does not wait for
+// them. Close does it too.
+func (s *Store) EndJudging() { s.endJudging() }
+
+func errJudgingEnded() *Error {
+	return Errorf(CodeClosed, "the store is about to be closed: the update was not judged, and not made")
 }
 
 // judgedChanges are those that verifiers are asked about: what a proposal would
@@ -98,21 +117,10 @@ func judgedChanges(all []Change) []Change {
 }
 
 // snapshotOver is what the update's caller sees of a layer of the group.
-func (g *group) snapshotOver(u *update, tx *Tx, layer kv, pending *deltas) *Snapshot {
+func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer kv, pending *deltas) *Snapshot {
 	return &Snapshot{
-		ctx: u.ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
+		ctx: ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
 		view:     View{Principal: u.meta.Principal, AllGraphs: true, withoutPending: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
 		position: g.position(),
 	}
-}
-
-// changedSince tells whether one of the subjects that the update is about has
-// changed after the revision.
-func (tx *Tx) changedSince(r Revision) bool {
-	for _, last := range tx.touched {
-		if last > r {
-			return true
-		}
-	}
-	return false
 }

@@ -205,25 +205,31 @@ func (l *load) online(b batch) error {
 
 // handIn hands quads in as one update, and waits for the one before.
 func (l *load) handIn(quads []Quad) error {
-	u := &update{ctx: l.ctx, meta: l.meta, patient: true, done: make(chan struct{}), fn: func(tx *Tx) error {
+	u, err := l.begin(func(tx *Tx) error {
 		for _, q := range quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}
-	if l.s.judges() {
-		if err := l.judge(u); err != nil {
-			return err
-		}
-	}
-	if err := l.enqueue(u); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	err := l.await()
+	err = l.await()
 	l.before, l.beforeQuads = u, len(quads)
 	return err
+}
+
+// begin has one update judged, where that is needed, and queues it.
+func (l *load) begin(fn func(*Tx) error) (*update, error) {
+	u := &update{ctx: l.ctx, meta: l.meta, patient: true, done: make(chan struct{}), fn: fn}
+	if l.s.judges() {
+		if err := l.judge(u); err != nil {
+			return nil, err
+		}
+	}
+	return u, l.enqueue(u)
 }
 
 // retryQueue is how long a load waits for room in a full queue before it looks
@@ -287,6 +293,18 @@ func (l *load) await() error {
 	}
 	l.before = nil
 	<-u.done
+	again := l.s.rejudge()
+	defer again.end()
+	for u.err == errOvertaken {
+		err := again.next(l.ctx, u.overtakenBy)
+		if err == nil {
+			u, err = l.begin(u.fn)
+		}
+		if err != nil {
+			return err
+		}
+		<-u.done
+	}
 	if u.err != nil {
 		return u.err
 	}

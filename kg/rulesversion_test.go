@@ -27,7 +27,7 @@ func TestRulesThatChangeBeforeTheCommit(t *testing.T) {
 		{"accepted, no change", accept, accept, false, 1, kg.Accepted, "", 0},
 		{"accepted twice", accept, accept, true, 2, kg.Accepted, "", 0},
 		{"accepted, then rejected", accept, reject, true, 2, kg.Rejected, "", 0},
-		{"accepted, then a violation", accept, breach, true, 2, kg.Violation, kg.CodeConstraintViolation, 0},
+		{"accepted, then a violation", accept, breach, true, 2, kg.Accepted, kg.CodeConstraintViolation, 0},
 		{"accepted, then held", accept, hold, true, 2, kg.Held, "", 1},
 		{"held, no change", hold, hold, false, 1, kg.Held, "", 1},
 		{"held twice", hold, hold, true, 2, kg.Held, "", 1},

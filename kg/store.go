@@ -53,14 +53,20 @@ type Store struct {
 	checkpointing sync.Mutex // held while a checkpoint is written
 	retaining     sync.Mutex // held by a round of the history option; before checkpointing
 
-	recently recently // the committer's alone, as the next four
-	scratch  scratch
-	met      metTerms
-	tempo    tempo
-	ahead    *group       // executed, and on its way to the log; nil for none
-	entry    *entryWriter // of the append under way
-	frames   wal.Frames   // its entries
-	measures measures     // observed by the committer, read by Stats
+	turns turns
+	// observers are written with mu held.
+	observers atomic.Pointer[[]*observer]
+	// judging ends with the judgements.
+	judging    context.Context
+	endJudging context.CancelFunc
+	recently   recently // the committer's alone, as the next four
+	scratch    scratch
+	met        metTerms
+	tempo      tempo
+	ahead      *group       // executed, and on its way to the log; nil for none
+	entry      *entryWriter // of the append under way
+	frames     wal.Frames   // its entries
+	measures   measures     // observed by the committer, read by Stats
 
 	// door is held to queue an update and to foresee one, and taken whole to close the
 	// store, so that nothing is queued behind the committer's last look and Badger is
@@ -133,7 +139,9 @@ func Open(dir string, o Options) (*Store, error) {
 		entry:     newEntryWriter(),
 		names:     names{prefixes: new(Prefixes)},
 	}
+	s.judging, s.endJudging = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
+		s.endJudging()
 		return nil, errors.Join(err, s.closeFiles())
 	}
 	s.stopped.Add(3)
@@ -176,6 +184,7 @@ func (s *Store) open() (err error) {
 // directory. Calls that come later fail with CodeClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.endJudging()
 		s.door.Lock()
 		s.mu.Lock()
 		s.closed = true

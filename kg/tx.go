@@ -20,8 +20,10 @@ type Tx struct {
 	w        *indexWriter
 	catalog  *catalogue
 
-	// before is the graph without the update; nil when nobody will ask.
+	// before is the graph without the update, in a trial that is judged.
 	before kv
+	// judged tells that the update needs a verdict before it is committed.
+	judged bool
 	// writable is the graph that was last found to be one that the caller may
 	// write: most patches of an update are about the same.
 	writable Term
@@ -41,7 +43,7 @@ type Tx struct {
 	alone   []Assertion // the list of a plain assertion alone, that was made last
 	// touched holds when the subjects that the update is about were last
 	// changed before it; nil when nobody will ask.
-	touched map[subjectInGraph]Revision
+	touched map[subjectInGraph]touched
 	bytes   int // rough size of the changes in the log
 	// failed is the first error of Apply: what it may have done by halves must
 	// not become a commit, whatever the update's function makes of the error.
@@ -50,6 +52,13 @@ type Tx struct {
 }
 
 type subjectInGraph struct{ graph, subject ID }
+
+// touched is when a subject was last changed, and whether that is in one of koine's
+// own graphs.
+type touched struct {
+	last Revision
+	own  bool
+}
 
 // Meta is what the update was called with.
 func (tx *Tx) Meta() Meta { return tx.meta }
@@ -99,7 +108,7 @@ func (tx *Tx) applyUnseen(p *Patch) error {
 	}
 	ids, _, err := tx.w.resolve(p)
 	if err == nil {
-		err = tx.touchAbsent(ids)
+		err = tx.touchAbsent(ids, p.Quad.Graph)
 	}
 	if tx.failed == nil {
 		tx.failed = err
@@ -206,7 +215,7 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 	}
 	old, had := findSource(before.assertions, a.Source)
 	if had && old.same(a) {
-		return tx.touch(ids)
+		return tx.touch(ids, p.Quad.Graph)
 	}
 	if !had && len(before.assertions) >= MaxAssertions {
 		return Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
@@ -241,9 +250,9 @@ func (tx *Tx) remove(p *Patch) error {
 		return err
 	}
 	if !known {
-		return tx.touchAbsent(ids)
+		return tx.touchAbsent(ids, p.Quad.Graph)
 	}
-	if err := tx.touch(ids); err != nil {
+	if err := tx.touch(ids, p.Quad.Graph); err != nil {
 		return err
 	}
 	before, err := tx.w.state(ids)
@@ -330,7 +339,7 @@ func (tx *Tx) record(c *Change, ids IDQuad) error {
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()
 	}
-	if err := tx.touch(ids); err != nil {
+	if err := tx.touch(ids, c.Quad.Graph); err != nil {
 		return err
 	}
 	if err := tx.w.change(c, ids, tx.revision); err != nil {
@@ -346,32 +355,34 @@ func errCommitTooLarge() error {
 
 // touch notes when the subject that the update is about was last changed,
 // before the update changes it itself.
-func (tx *Tx) touch(ids IDQuad) (err error) {
+func (tx *Tx) touch(ids IDQuad, graph Term) error {
 	t := subjectInGraph{ids.Graph, ids.Subject}
 	if tx.touched == nil {
 		return nil
 	}
-	if _, seen := tx.touched[t]; !seen {
-		tx.touched[t], err = tx.w.lastChange(t)
+	if _, seen := tx.touched[t]; seen {
+		return nil
 	}
+	last, err := tx.w.lastChange(t)
+	tx.touched[t] = touched{last, IsOwnGraph(graph)}
 	return err
 }
 
 // touchAbsent is touch for a quad that cannot be there, because one of its ids is
 // zero: the store does not know the term.
-func (tx *Tx) touchAbsent(ids IDQuad) error {
+func (tx *Tx) touchAbsent(ids IDQuad, graph Term) error {
 	if ids.Graph.IsZero() || ids.Subject.IsZero() {
 		return nil
 	}
-	return tx.touch(ids)
+	return tx.touch(ids, graph)
 }
 
 // expect refuses the update when a subject that it is about changed after the
 // revision.
 func (tx *Tx) expect(r Revision) error {
-	for _, last := range tx.touched {
-		if last > r {
-			return Errorf(CodeRevisionConflict, "a statement that the update is about changed in revision %d, after the expected %d", last, r).At("expectedRevision")
+	for _, t := range tx.touched {
+		if t.last > r {
+			return Errorf(CodeRevisionConflict, "a statement that the update is about changed in revision %d, after the expected %d", t.last, r).At("expectedRevision")
 		}
 	}
 	return nil

@@ -30,10 +30,15 @@ type Verdict struct {
 	Details string
 	// Hold is set where Outcome is Held. Not to be changed.
 	Hold *Hold
-	// Depends lists what an Accepted verdict was made from beyond the changes and
-	// what stands of their subjects: when any of it changes before the commit, the
-	// update is judged again.
+	// Depends lists what an Accepted verdict was made from beyond the changes outside
+	// koine's own graphs and what stands of their subjects: when any of it changes
+	// before the commit, the update is judged again.
 	Depends []Dependency
+	// Own lists the subjects in koine's own graphs that the verdict is about. When the
+	// update makes other changes of one of them, but for its number (Sequence) and the
+	// time of the commit, it is judged again. Other changes in koine's own graphs decide
+	// nothing.
+	Own []Term
 }
 
 // Hold is what it takes to let a held update through.
@@ -69,10 +74,12 @@ type Judgement struct {
 }
 
 // Verifier judges updates before they are committed. It runs on the caller's
-// goroutine against a snapshot, and once more under the committer only if one
-// of the affected subjects or of what the verdict depends on changed since (or
-// Options.RulesVersion), or the update now makes other changes because something else that it read did. It must be safe for concurrent use
-// and must not call Store.Update.
+// goroutine against a snapshot, and once more, there too, if one of the affected
+// subjects or of what the verdict depends on changed before the commit (or
+// Options.RulesVersion), or the update came to other changes because something else
+// that it read did. An update that is overtaken MaxJudgements times is refused with
+// CodeOverloaded. Nobody else waits while it runs. It must be safe for concurrent
+// use, must not call Store.Update, and ends soon after its context does.
 type Verifier interface {
 	Verify(ctx context.Context, j Judgement) (Verdict, error)
 }
@@ -122,16 +129,16 @@ func (list verifiers) Verify(ctx context.Context, j Judgement) (Verdict, error) 
 // And is the verdict of both: the harder outcome, of equal ones the first with
 // the details of both.
 func (v Verdict) And(o Verdict) Verdict {
-	depends := slices.Concat(v.Depends, o.Depends)
+	depends, own := slices.Concat(v.Depends, o.Depends), slices.Concat(v.Own, o.Own)
 	switch {
 	case severity[o.Outcome] > severity[v.Outcome]:
-		o.Depends = depends
+		o.Depends, o.Own = depends, own
 		return o
 	case o.Outcome == v.Outcome:
 		v.Details = joinLines(v.Details, o.Details)
 		v.Hold = v.Hold.and(o.Hold)
 	}
-	v.Depends = depends
+	v.Depends, v.Own = depends, own
 	return v
 }
 

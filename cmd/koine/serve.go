@@ -32,6 +32,10 @@ import (
 // defaultDataDir is where a server keeps its data that was not told.
 const defaultDataDir = "koine-data"
 
+// judgingGrace is how long judgements go on when the server ends. Other requests have
+// ShutdownTime.
+const judgingGrace = 500 * time.Millisecond
+
 // serveCommand runs the server.
 type serveCommand struct {
 	Listen    string `help:"The address to listen on. Without credentials it has to be a loopback one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
@@ -233,6 +237,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer watchCertificate(ctx, certificate)()
 	defer followRules(ctx, trust.rules)()
 	c.welcome(t, log, listener.Addr(), store, who)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)
 	return err

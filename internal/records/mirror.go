@@ -36,6 +36,47 @@ type Reader interface {
 // patterns, and in which revision. Commits that came before it was called are in it; later ones wait
 // for it.
 func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) error {
+	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+		for _, p := range patterns {
+			if facts, err = appendFacts(facts, s, p); err != nil {
+				return nil, err
+			}
+		}
+		return facts, nil
+	})
+}
+
+// LoadClass is Load of some properties of the entities of a class, each in the graph in
+// which it is said to be one. It reads these and nothing else, however many other
+// entities have the same properties.
+func (m *Mirror) LoadClass(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), class kg.Term, properties ...kg.Term) error {
+	return m.load(ctx, store, take, func(s *kg.Snapshot) (facts []Fact, err error) {
+		entities, err := appendFacts(nil, s, kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: class})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entities {
+			for _, p := range properties {
+				if facts, err = appendFacts(facts, s, kg.Pattern{Subject: e.Subject, Predicate: p, Graph: e.Graph}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return facts, nil
+	})
+}
+
+func appendFacts(facts []Fact, s *kg.Snapshot, p kg.Pattern) ([]Fact, error) {
+	for st, err := range s.Match(p) {
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, Fact{st.Quad, true, st.Assertions[0].Revision})
+	}
+	return facts, nil
+}
+
+func (m *Mirror) load(ctx context.Context, store Reader, take func(at kg.Revision, facts []Fact), read func(*kg.Snapshot) ([]Fact, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := store.WaitFor(ctx, m.followed); err != nil {
@@ -46,14 +87,9 @@ func (m *Mirror) Load(ctx context.Context, store Reader, take func(at kg.Revisio
 		return err
 	}
 	defer s.Close()
-	var facts []Fact
-	for _, p := range patterns {
-		for st, err := range s.Match(p) {
-			if err != nil {
-				return err
-			}
-			facts = append(facts, Fact{st.Quad, true, st.Assertions[0].Revision})
-		}
+	facts, err := read(s)
+	if err != nil {
+		return err
 	}
 	m.followed = s.Revision()
 	take(m.followed, facts)

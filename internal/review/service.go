@@ -81,5 +81,5 @@ func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.take, entryS
 // Open reads the proposals that the store has. Before it nothing may be held.
 func (s *Service) Open(ctx context.Context, store Store) error {
 	s.store = store
-	return s.mirror.Load(ctx, store, s.table.take, entryStatements...)
+	return s.mirror.LoadClass(ctx, store, s.table.take, classProposal, entryProperties...)
 }

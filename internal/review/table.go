@@ -40,8 +40,19 @@ func (t *table) get(id string) (*entry, bool) {
 	return e.(*entry), true
 }
 
-// entryStatements are those that entries are made of.
-var entryStatements = []kg.Pattern{{Predicate: propAuthor}, {Predicate: propActor}, {Predicate: propReviewerRole}, {Predicate: propExpires}, {Predicate: propAbout}, {Predicate: propStatus}}
+// entryProperties are those that entries are made of, and entryStatements are the
+// statements of a commit to look at.
+var (
+	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propStatus}
+	entryStatements = patternsOf(entryProperties)
+)
+
+func patternsOf(properties []kg.Term) (list []kg.Pattern) {
+	for _, p := range properties {
+		list = append(list, kg.Pattern{Predicate: p})
+	}
+	return list
+}
 
 // take takes properties of proposals in.
 func (t *table) take(_ kg.Revision, facts []records.Fact) {

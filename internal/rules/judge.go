@@ -90,7 +90,7 @@ func (g *judging) said() error {
 		if m.Message.ContentType == channels.Notice {
 			continue
 		}
-		g.sum.Depends = append(g.sum.Depends, m.Depends...)
+		g.looked(m)
 		vars := g.vars()
 		vars["message"] = messageValue(m, facts(g.j))
 		if err := g.ask(g.set.rules[OnMessage], vars, "the message"); err != nil {
@@ -98,6 +98,12 @@ func (g *judging) said() error {
 		}
 	}
 	return nil
+}
+
+// looked notes that the verdict is about a message.
+func (g *judging) looked(m *channels.Judged) {
+	g.sum.Depends = append(g.sum.Depends, m.Depends...)
+	g.sum.Own = append(g.sum.Own, m.Message.ID.Entity())
 }
 
 // changed judges the changes of the update.

@@ -84,7 +84,7 @@ func (g *judging) message() func() ref.Val {
 		var m *channels.Judged
 		if len(all) > 0 {
 			m = &all[0]
-			g.sum.Depends = append(g.sum.Depends, m.Depends...)
+			g.looked(m)
 		}
 		return types.DefaultTypeAdapter.NativeToValue(messageValue(m, facts(g.j)))
 	})

@@ -95,8 +95,9 @@ func (c lessThanConstraint) check(v *view, f *found) error {
 	if c.orEqual {
 		words = "is greater than the value of "
 	}
+	each := costOf(others)
 	for _, value := range f.values {
-		if err := v.meter.spend(len(others)); err != nil {
+		if err := v.meter.spend(each); err != nil {
 			return err
 		}
 		f.degree = 0

@@ -43,8 +43,9 @@ type (
 	}
 	patternConstraint struct {
 		own
-		re   *regexp.Regexp
-		text string
+		re           *regexp.Regexp
+		instructions int
+		text         string
 	}
 	languageInConstraint struct {
 		own
@@ -123,10 +124,12 @@ func (c lengthConstraint) check(_ *view, f *found) error {
 	})
 }
 
-func (c patternConstraint) check(_ *view, f *found) error {
+func (c patternConstraint) check(v *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
-		if text, ok := lexical(value); ok && c.re.MatchString(text) {
-			return "", nil
+		if text, ok := lexical(value); ok {
+			if found, err := v.meter.match(c.re, c.instructions, text); found || err != nil {
+				return "", err
+			}
 		}
 		return "does not match " + strconv.Quote(c.text), nil
 	})

@@ -138,7 +138,7 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 	if err != nil {
 		return nil, invalid("%q cannot be read: %v", text, err)
 	}
-	return []constraint{patternConstraint{own{"Pattern"}, re, text}}, nil
+	return []constraint{patternConstraint{own{"Pattern"}, re, len(program.Inst), text}}, nil
 }
 
 // flags is what sh:flags makes of a pattern (XPath functions, section 5.6.2).

@@ -80,8 +80,9 @@ func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error
 		}
 		path = s.way.String()
 	}
+	each := 1 + costOf(values)
 	for i, c := range s.constraints {
-		if err := v.meter.spend(1 + len(values)); err != nil {
+		if err := v.meter.spend(each); err != nil {
 			return false, err
 		}
 		more := true

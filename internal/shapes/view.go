@@ -9,8 +9,8 @@ import (
 type view struct {
 	snapshot *kg.Snapshot
 	meter    *meter
-	known    map[lookup][]kg.Term
-	all      map[kg.Term][]pair
+	known    map[lookup]ends
+	all      map[kg.Term]pairs
 	own      map[kg.ID]bool // graphs: whether koine keeps them for itself
 	below    map[[2]kg.Term]bool
 }
@@ -21,11 +21,23 @@ type lookup struct {
 	link
 }
 
+// ends is where a link leads to, and how many steps it takes to go over them.
+type ends struct {
+	list []kg.Term
+	cost int
+}
+
 type pair struct{ predicate, object kg.Term }
+
+// pairs is what a node says of itself, and how many steps it takes to go over it.
+type pairs struct {
+	list []pair
+	cost int
+}
 
 func newView(s *kg.Snapshot, m *meter) *view {
 	return &view{
-		snapshot: s, meter: m, known: map[lookup][]kg.Term{}, all: map[kg.Term][]pair{},
+		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]pairs{},
 		own: map[kg.ID]bool{}, below: map[[2]kg.Term]bool{},
 	}
 }
@@ -33,24 +45,24 @@ func newView(s *kg.Snapshot, m *meter) *view {
 // read lists where the link leads to from the node, each end once. The list is
 // not to be changed.
 func (v *view) read(node kg.Term, l link) ([]kg.Term, error) {
+	if err := v.meter.spend(cost(node)); err != nil {
+		return nil, err
+	}
 	key := lookup{node, l}
-	if ends, ok := v.known[key]; ok {
-		return ends, v.meter.spend(1)
+	if e, ok := v.known[key]; ok {
+		return e.list, v.meter.spend(e.cost)
 	}
 	if node.IsLiteral() && !l.inverse {
-		return nil, v.meter.spend(1)
+		return nil, nil
 	}
-	ends, err := v.scan(node, l)
+	list, err := v.scan(node, l)
 	if err == nil {
-		v.known[key] = ends
+		v.known[key] = ends{list, costOf(list)}
 	}
-	return ends, err
+	return list, err
 }
 
 func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
-	if err := v.meter.spend(1); err != nil {
-		return nil, err
-	}
 	at, found, err := v.snapshot.ID(node)
 	if !found || err != nil {
 		return nil, err
@@ -65,6 +77,9 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 	}
 	var last kg.ID
 	for row, err := range v.snapshot.MatchIDs(p, nil) {
+		if err == nil {
+			err = v.meter.spend(1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +93,10 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 			continue
 		}
 		last = end
-		if err := v.meter.spend(1); err != nil {
-			return nil, err
-		}
 		t, err := v.snapshot.Term(end)
+		if err == nil {
+			err = v.meter.spend(cost(t) - 1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -92,11 +107,11 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 
 // properties lists what the node says of itself, each once.
 func (v *view) properties(node kg.Term) ([]pair, error) {
-	if list, ok := v.all[node]; ok || node.IsLiteral() {
-		return list, v.meter.spend(1)
-	}
-	if err := v.meter.spend(1); err != nil {
+	if err := v.meter.spend(cost(node)); err != nil {
 		return nil, err
+	}
+	if known, ok := v.all[node]; ok || node.IsLiteral() {
+		return known.list, v.meter.spend(known.cost)
 	}
 	var list []pair
 	at, found, err := v.snapshot.ID(node)
@@ -108,13 +123,20 @@ func (v *view) properties(node kg.Term) ([]pair, error) {
 			return nil, err
 		}
 	}
-	v.all[node] = list
+	sum := 0
+	for i := range list {
+		sum += cost(list[i].object)
+	}
+	v.all[node] = pairs{list, sum}
 	return list, nil
 }
 
 func (v *view) scanProperties(at kg.ID) (list []pair, err error) {
 	var last kg.IDQuad
 	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Subject: at}, nil) {
+		if err == nil {
+			err = v.meter.spend(1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -124,10 +146,10 @@ func (v *view) scanProperties(at kg.ID) (list []pair, err error) {
 			continue
 		}
 		last = row.IDQuad
-		if err := v.meter.spend(1); err != nil {
-			return nil, err
-		}
 		q, err := v.snapshot.Quad(row)
+		if err == nil {
+			err = v.meter.spend(cost(q.Object) - 1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +217,9 @@ func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
 		return nil, err
 	}
 	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Predicate: at}, nil) {
+		if err == nil {
+			err = v.meter.spend(1)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -203,14 +228,14 @@ func (v *view) ends(predicate kg.Term, objects bool) ([]kg.Term, error) {
 		} else if hidden {
 			continue
 		}
-		if err := v.meter.spend(1); err != nil {
-			return nil, err
-		}
 		end := row.Subject
 		if objects {
 			end = row.Object
 		}
 		t, err := v.snapshot.Term(end)
+		if err == nil {
+			err = v.meter.spend(cost(t) - 1)
+		}
 		if err != nil {
 			return nil, err
 		}

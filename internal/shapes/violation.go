@@ -43,7 +43,7 @@ func (f *Finding) String() string {
 		fmt.Fprintf(&b, ", %s", clip(f.Path))
 	}
 	if !f.Value.IsZero() {
-		fmt.Fprintf(&b, ", %s", clip(f.Value.String()))
+		fmt.Fprintf(&b, ", %s", clip(beginning(f.Value)))
 	}
 	fmt.Fprintf(&b, ": %s", clip(f.Message))
 	if f.Shape.Kind() == kg.KindIRI {
@@ -52,9 +52,21 @@ func (f *Finding) String() string {
 	return b.String()
 }
 
+const most = 200 // bytes of what is told of a node, a path, a value or a message
+
+// beginning is how a term is written, or the beginning of that where clip cuts it.
+func beginning(t kg.Term) string {
+	if t.IsLiteral() && len(t.Value()) > 2*most {
+		t = kg.String(strings.ToValidUTF8(t.Value()[:2*most], ""))
+	}
+	return t.String()
+}
+
 // clip shortens what may be long, and keeps it on one line.
 func clip(text string) string {
-	const most = 200
+	if len(text) > 2*most {
+		text = text[:2*most]
+	}
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '
