@@ -106,3 +106,5 @@ require (
 )
 
 tool github.com/99designs/gqlgen
+
+replace github.com/dgraph-io/badger/v4 => ./internal/third_party/badger

@@ -21,6 +21,7 @@ type layers struct {
 	shared   *memTree // a copy of mem that readers have; nil after a change
 	frozenAt marker   // of frozen
 	flushing bool     // a goroutine writes frozen to Badger
+	stuck    bool     // Badger had no room for frozen, which is to be written again
 }
 
 // over is the layers over a snapshot of Badger, with mem or a copy of it.
@@ -37,6 +38,16 @@ func (l *layers) readerMem() *memTree {
 // flushIdle is after how long without a commit the memory is written to Badger,
 // so that reads have one layer again.
 const flushIdle = time.Second
+
+// flushRetry is after how long keys for which Badger had no room are written again.
+const flushRetry = 5 * time.Second
+
+func (s *Store) flushAfter() time.Duration {
+	if s.layers.stuck {
+		return flushRetry
+	}
+	return flushIdle
+}
 
 // apply shows an appended group to readers.
 func (s *Store) apply(g *group) {
@@ -86,13 +97,17 @@ func (s *Store) awaitFlush() {
 
 // flushIfAny begins to write the memory to Badger, unless one is on its way.
 func (s *Store) flushIfAny() {
-	if s.layers.frozen != nil || s.layers.mem.Len() == 0 || s.refused.Load() != nil {
+	l := &s.layers
+	again := l.stuck && !l.flushing
+	if !again && (l.frozen != nil || l.mem.Len() == 0) || s.refused.Load() != nil {
 		return
 	}
 	s.mu.Lock()
-	l := &s.layers
-	l.frozen, l.frozenAt, l.flushing = l.mem, s.marker(s.head.Load()), true
-	l.mem, l.memBytes, l.shared = new(memTree), 0, nil
+	if !again {
+		l.frozen, l.frozenAt = l.mem, s.marker(s.head.Load())
+		l.mem, l.memBytes, l.shared = new(memTree), 0, nil
+	}
+	l.flushing = true
 	frozen, at := l.frozen, l.frozenAt
 	s.mu.Unlock()
 	go func() { s.flushed <- writeIndex(s.db, frozen, at, true) }() // the committer waits for it before it ends
@@ -101,6 +116,9 @@ func (s *Store) flushIfAny() {
 // endFlush takes note that Badger has what was frozen.
 func (s *Store) endFlush(err error) {
 	s.layers.flushing = false
+	if s.layers.stuck = isNoSpace(err); s.layers.stuck {
+		return // frozen stays, is read, and is written again
+	}
 	if err != nil {
 		s.refuse(errReadOnly("the index could not be written: no updates are taken until the store is reopened", err))
 		return // frozen stays and is read
@@ -117,6 +135,10 @@ func (s *Store) settle() {
 	s.awaitFlush()
 	s.flushIfAny()
 	s.awaitFlush()
+	if !s.layers.stuck && s.layers.mem.Len() > 0 { // frozen was written again first
+		s.flushIfAny()
+		s.awaitFlush()
+	}
 }
 
 // writeIndex writes a tree to Badger under the revision of the marker, which

@@ -86,6 +86,35 @@ type bulk struct {
 	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
 	hash     [32]byte
 	commits  uint64
+	logged   bulkMark // what the log has
+}
+
+// bulkMark is how far a bulk load is.
+type bulkMark struct {
+	quads, values, terms, textBytes int
+	next                            uint64
+	catalogue                       *catalogue
+	revision                        Revision
+	time                            time.Time
+	commits                         uint64
+}
+
+func (b *bulk) mark() {
+	b.logged = bulkMark{len(b.quads), len(b.values), len(b.terms), b.textBytes, b.next, b.catalogue.copy(), b.revision, b.time, b.commits}
+}
+
+// backToMark gives up what the log does not have.
+func (b *bulk) backToMark() {
+	m := &b.logged
+	b.quads, b.values, b.terms = b.quads[:m.quads], b.values[:m.values], b.terms[:m.terms]
+	b.textBytes, b.next, b.catalogue = m.textBytes, m.next, m.catalogue
+	b.revision, b.time, b.commits, b.pending = m.revision, m.time, m.commits, nil
+}
+
+// indexBytes is about what the index of a bulk load takes.
+func (b *bulk) indexBytes() uint64 {
+	const quadBytes = 100 // in all orders, compressed
+	return uint64(len(b.quads))*quadBytes + 2*uint64(b.textBytes)
 }
 
 type bulkQuad struct {
@@ -99,7 +128,7 @@ func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 	}
 	h := s.head.Load()
 	base := newBadgerKV(s.db, h.revision)
-	return &bulk{
+	b := &bulk{
 		s: s, meta: m, kept: kept, base: base,
 		ids:       make(map[Term]ID),
 		graphs:    make(map[Term]ID),
@@ -110,14 +139,16 @@ func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 		first:     h.revision + 1,
 		revision:  h.revision,
 		time:      h.time,
-	}, nil
+	}
+	b.mark()
+	return b, nil
 }
 
 // add takes a batch in as one commit and says how many statements are new. An
 // error leaves nothing of the batch.
 func (b *bulk) add(quads []Quad) (n uint64, err error) {
 	rows, values, terms := len(b.quads), len(b.values), len(b.terms)
-	if n, err = b.commit(quads); err != nil {
+	if n, err = b.commit(quads); err != nil && len(b.quads) >= rows { // else it is further back already
 		b.quads, b.values = b.quads[:rows], b.values[:values]
 		b.deltas.clear()
 		for _, t := range b.terms[terms:] {
@@ -315,22 +346,24 @@ func (b *bulk) append() error {
 		return nil
 	}
 	first := b.revision - Revision(len(b.pending)) + 1
-	if err := b.s.writable(); err != nil {
-		if first == b.first {
-			b.pending, b.commits = nil, 0 // as if it had never begun
-			return err
-		}
-		return errors.Join(err, b.failed(err))
-	}
 	frames, err := b.prepared()
+	if full := b.s.writableWith(b.indexBytes()); full != nil && err == nil {
+		b.backToMark()
+		return full
+	}
 	if err == nil {
 		err = b.s.wal.AppendPrepared(uint64(first), frames)
+	}
+	if errors.Is(err, wal.ErrNoSpace) {
+		b.backToMark()
+		return b.s.errDiskFull()
 	}
 	if err != nil {
 		b.s.refuse(errReadOnly(writeFailure, err))
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
 	b.hash, err = b.s.wal.Hash(uint64(b.revision))
+	b.mark()
 	return err
 }
 
@@ -355,10 +388,15 @@ func (b *bulk) finish(l *load) error {
 	case b.commits == 0:
 		l.report = LoadReport{}
 		return errors.Join(err, removeFile(b.s.dir.join(buildingName)))
-	case err != nil:
+	case err != nil && CodeOf(err) != CodeDiskFull:
 		return err
 	}
-	l.report.Bulk = true
+	l.report.Bulk, l.report.Statements = true, uint64(len(b.quads))
+	return errors.Join(err, b.index())
+}
+
+// index writes what the log has of the load.
+func (b *bulk) index() (err error) {
 	if !b.s.shutGate() {
 		return b.finishOnline()
 	}

@@ -1,8 +1,11 @@
 package kg
 
 import (
+	"errors"
 	"runtime"
 	"time"
+
+	"koine/kg/internal/wal"
 )
 
 // commitLoop is the one writer: it executes groups, appends them to the log and
@@ -34,9 +37,12 @@ func (s *Store) commitLoop() {
 			idle.Reset(flushIdle)
 		case err := <-s.flushed:
 			s.endFlush(err)
-			idle.Reset(flushIdle)
+			idle.Reset(s.flushAfter())
 		case <-idle.C:
 			s.flushIfAny()
+			if s.layers.stuck {
+				idle.Reset(flushRetry)
+			}
 		case <-s.stop:
 			s.awaitAppend()
 			for len(s.queue) > 0 {
@@ -93,7 +99,7 @@ func (s *Store) send(g *group) {
 		next += len(ahead.updates) // whose callers are about to be answered, and ask for more
 		if err := <-s.appended; err != nil {
 			s.landAhead(err)
-			failAll(g.updates, s.refused.Load())
+			failAll(g.updates, s.refusal()) // nothing was written of it
 			s.answer(g)
 			return
 		}
@@ -164,6 +170,10 @@ func (s *Store) measure(g *group) {
 // writeFailed makes the store read-only and leaves the callers of the group in
 // no doubt that there is doubt.
 func (s *Store) writeFailed(g *group, err error) {
+	if errors.Is(err, wal.ErrNoSpace) {
+		s.noRoom(g, err)
+		return
+	}
 	s.refuse(errReadOnly(writeFailure, err))
 	for _, u := range g.updates {
 		if u.err == nil {
@@ -187,29 +197,4 @@ func failAll(updates []*update, err error) {
 	for _, u := range updates {
 		u.receipt, u.err = Receipt{}, err
 	}
-}
-
-// writable refuses a group before anything is done for it.
-func (s *Store) writable() error {
-	if e := s.refused.Load(); e != nil {
-		return e
-	}
-	free, err := s.options.FreeBytes(s.dir.path)
-	if err != nil {
-		return Errorf(CodeInternal, "free space: %w", err)
-	}
-	full := free < s.options.ReserveBytes
-	if s.diskFull.Swap(full) != full {
-		s.log.Warn("free space of the data directory", "refusing updates", full, "free bytes", free, "reserve bytes", s.options.ReserveBytes)
-	}
-	if full {
-		return s.errDiskFull()
-	}
-	return nil
-}
-
-func (s *Store) errDiskFull() *Error {
-	e := Errorf(CodeDiskFull, "the volume of the data directory has less than %d MiB free: no updates are taken, reads go on", s.options.ReserveBytes>>20)
-	e.RetryAfter = time.Minute
-	return e
 }

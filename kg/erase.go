@@ -99,7 +99,7 @@ func sound(dir string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Ready(), s.Close())
+	return errors.Join(s.Sound(), s.Close())
 }
 
 func (o *EraseOptions) valid() error {
@@ -251,7 +251,7 @@ func (e *erase) check(ctx context.Context, head Revision) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Ready(); err != nil {
+	if err := s.Sound(); err != nil {
 		return err
 	}
 	report, err := s.Check(ctx, CheckOptions{Checkpoints: true})

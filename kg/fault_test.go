@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -363,15 +362,4 @@ func remove(t testing.TB, dir string, names ...string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// memtables lists the memtable files of a data directory, oldest first.
-func memtables(t testing.TB, dir string) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "index", "*.mem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(paths)
-	return paths
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +54,7 @@ func TestPowerCutBetweenUpdates(t *testing.T) {
 		want := recordOf(t, f.Store)
 		for name, spoil := range map[string]func(dir string){
 			"index as it is":   func(string) {},
-			"memtables lost":   func(dir string) { remove(t, dir, "index/00001.mem") },
+			"an earlier form":  func(dir string) { addIndexLogs(t, dir) },
 			"index lost":       func(dir string) { remove(t, dir, "index") },
 			"index set back":   func(dir string) { remove(t, dir, "index"); copyTree(t, older, filepath.Join(dir, "index"), nil) },
 			"small files torn": func(dir string) { remove(t, dir, "log/mark", "log/meta-a") },
@@ -110,58 +109,33 @@ func TestIndexSetBack(t *testing.T) {
 	}
 }
 
-// The index loses any subset of its memtable files, in particular the older one
-// while the newer stays, and has the tables of an earlier moment, when what the
-// lost ones held had not reached a table.
-func TestMemtableFilesLost(t *testing.T) {
-	t.Parallel()
-	dir, early := t.TempDir(), filepath.Join(t.TempDir(), "early")
-	o := smallLog(kg.Faults{})
-	s := openStore(t, dir, o)
-	w := newWorker(2, "w")
-	w.work(t, s, 5)
-	mustClose(t, s) // and so in order once, which must not count later
-	s = openStore(t, dir, o)
-	w.work(t, s, 5)
-	copyTree(t, filepath.Join(dir, "index"), early, nil)
-	if n := len(memtables(t, dir)); n != 1 {
-		t.Fatalf("%d memtable files at first, want 1", n)
-	}
-	first := filepath.Base(memtables(t, dir)[0])
-	for i := 0; slices.Max(memtables(t, dir)) == filepath.Join(dir, "index", first); i++ {
-		if i == 200 {
-			t.Fatal("the memtable does not fill up")
-		}
-		long := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:long"), Object: kg.String(fmt.Sprint(i, string(make([]byte, 300<<10))))}
-		if _, err := s.Update(within(t), kg.Meta{Principal: tester}, apply([]kg.Patch{{Op: kg.Replace, Quad: long}})); err != nil {
+// addIndexLogs adds the files that indexes of earlier forms had beside tables. What they
+// say is in the log, or nothing.
+func addIndexLogs(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"00001.mem", "00002.mem", "000001.vlog", "DISCARD"} {
+		if err := os.WriteFile(filepath.Join(dir, "index", name), []byte("not to be read"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.work(t, s, 5)
+}
+
+// The logs of an index of an earlier form are not read, and go.
+func TestIndexLogsAreDropped(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := smallLog(kg.Faults{})
+	s := openStore(t, dir, o)
+	newWorker(2, "w").work(t, s, 5)
 	want := recordOf(t, s)
-	kept := filepath.Join(t.TempDir(), "late") // Badger may still be tidying up
-	copyTree(t, dir, kept, func(path string) bool { return !inIndex(path) || filepath.Base(path) == "LOCK" })
-	late := memtables(t, kept)
-	if filepath.Base(late[len(late)-1]) == first {
-		t.Fatal("there is no newer memtable")
-	}
-	for subset := range 1 << (len(late) + 1) {
-		t.Run(fmt.Sprintf("%b", subset), func(t *testing.T) {
-			again := filepath.Join(t.TempDir(), "again")
-			copyTree(t, dir, again, inIndex)
-			copyTree(t, early, filepath.Join(again, "index"), nil)
-			if subset&1 == 0 {
-				remove(t, again, "index/"+first)
-			}
-			for i, path := range late {
-				if filepath.Base(path) != first && subset&(2<<i) != 0 {
-					if err := copyFile(path, filepath.Join(again, "index", filepath.Base(path))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			want.restored(t, openStore(t, again, o))
-		})
+	again := filepath.Join(t.TempDir(), "again") // as a kill leaves it
+	copyTree(t, dir, again, nil)
+	addIndexLogs(t, again)
+	want.restored(t, openStore(t, again, o))
+	for _, pattern := range []string{"*.mem", "*.vlog", "DISCARD"} {
+		if left, _ := filepath.Glob(filepath.Join(again, "index", pattern)); len(left) > 0 {
+			t.Errorf("%s are still there", left)
+		}
 	}
 }
 

@@ -71,19 +71,19 @@ func (s *Store) compareWithLog(m marker) error {
 	return nil
 }
 
-// openBadger opens the index directory. After a stop out of order its memtable
-// files are set aside first: without them it knows exactly what it has (its
-// tables reach the disk in order), with some of them missing it does not.
+// openBadger opens the index directory. It has tables only, and these reach the disk in
+// order: so it knows exactly what it has, however it was stopped.
 func (s *Store) openBadger() error {
 	path := s.dir.join(indexName)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	if !exists(filepath.Join(path, cleanName)) {
-		if err := setAside(path); err != nil {
+	if exists(filepath.Join(path, cleanName)) {
+		if err := takeClean(path); err != nil {
 			return err
 		}
-	} else if err := takeClean(path); err != nil {
+	}
+	if err := dropIndexLogs(path); err != nil {
 		return err
 	}
 	db, err := badger.OpenManaged(s.badgerOptions(path))
@@ -105,36 +105,50 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).
 		WithNumCompactors(compactors()).
-		WithValueLogFileSize(64 << 20). // stays empty: values are below the threshold
+		WithTablesOnly(true). // the log has what is not in a table
 		WithMetricsEnabled(false)
 }
 
-// setAside removes memtable files, whose content the log has too.
-func setAside(path string) error {
-	files, err := filepath.Glob(filepath.Join(path, "*.mem"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := os.Remove(f); err != nil {
+// dropIndexLogs removes what earlier forms of the index had beside tables: the files of
+// memtables, whose content the log has, and a value log in which there never was a value.
+func dropIndexLogs(path string) error {
+	dropped := false
+	for _, pattern := range []string{"*.mem", "*.vlog", "DISCARD"} {
+		files, err := filepath.Glob(filepath.Join(path, pattern))
+		if err != nil {
 			return err
 		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				return err
+			}
+			dropped = true
+		}
+	}
+	if !dropped {
+		return nil
 	}
 	return syncDir(path)
 }
 
 // closeIndex closes Badger, which writes its memtables out, and leaves the sign
-// that it did.
+// that it did. What a full volume has no room for is applied again from the log when the
+// store is opened.
 func (s *Store) closeIndex() error {
 	db := s.db
 	s.db = nil
-	if err := db.Close(); err != nil {
-		return err
-	}
-	if s.broken() {
+	err := db.Close()
+	if err == nil && (s.broken() || s.layers.stuck) {
 		return nil // what was applied is not known: let opening find out
 	}
-	return writeClean(s.dir.join(indexName))
+	if err == nil {
+		err = writeClean(s.dir.join(indexName))
+	}
+	if isNoSpace(err) {
+		s.log.Warn("the volume of the data directory is full: the next start applies the newest commits to the index again", "error", err)
+		return nil
+	}
+	return err
 }
 
 // broken tells that a write failed half way.

@@ -28,13 +28,13 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 	if s.rebuilt != "" {
 		r.Done = append(r.Done, "the index was built again: "+s.rebuilt)
 	}
-	if err := s.Ready(); err != nil {
+	if err := s.Sound(); err != nil {
 		return r, err
 	}
 	if r.Check, err = s.Check(ctx, c); err != nil {
 		return r, err
 	}
-	if err := s.Ready(); err != nil { // the check may have come across damage
+	if err := s.Sound(); err != nil { // the check may have come across damage
 		return r, err
 	}
 	if !r.Check.Clean() {

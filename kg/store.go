@@ -176,7 +176,19 @@ func (s *Store) open() (err error) {
 		return e // neither log nor index is left to be read
 	}
 	s.tailer = newTailer(s)
-	return s.loadNames()
+	if err := s.loadNames(); err != nil {
+		return err
+	}
+	if err := s.wal.Stalled(); err != nil {
+		s.log.Warn("the log has no room to be opened for writing", "error", err)
+	}
+	if !s.wal.Allocates() {
+		s.log.Warn("the file system of the data directory cannot allocate blocks ahead: only the reserve of free space keeps a full volume from stopping updates", "reserve bytes", s.options.ReserveBytes)
+	}
+	if err := s.hasRoom(0); err != nil && CodeOf(err) != CodeDiskFull {
+		return err
+	}
+	return nil // below the reserve it is read, and that is said
 }
 
 // Close ends all watchers and refuses the updates that wait, waits for the one
@@ -222,7 +234,19 @@ func (s *Store) Ready() error {
 		return e
 	}
 	if s.diskFull.Load() {
-		return s.errDiskFull()
+		return s.hasRoom(0) // no update may have come since there is room
+	}
+	return nil
+}
+
+// Sound is nil unless the store is closed, damaged, or has failed to write. Other than
+// Ready it does not mind a full volume.
+func (s *Store) Sound() error {
+	if s.isClosed() {
+		return errClosed()
+	}
+	if e := s.refused.Load(); e != nil {
+		return e
 	}
 	return nil
 }

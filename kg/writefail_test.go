@@ -182,11 +182,12 @@ func TestVolumeBelowReserve(t *testing.T) {
 	mustCheck(t, s)
 }
 
-// A volume that fills up in the middle of a bulk load leaves a prefix of it.
+// A volume that fills up in the middle of a bulk load leaves a prefix of it, and the store
+// takes updates again when there is room.
 func TestVolumeFillsUpInBulkLoad(t *testing.T) {
 	t.Parallel()
 	var left atomic.Int64
-	left.Store(2)
+	left.Store(1 << 40)
 	o := smallOptions()
 	o.FreeBytes = func(string) (uint64, error) {
 		if left.Add(-1) < 0 {
@@ -196,17 +197,23 @@ func TestVolumeFillsUpInBulkLoad(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := openStore(t, dir, o)
+	left.Store(2)
 	report, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(300_000), kg.LoadOptions{})
 	if kg.CodeOf(err) != kg.CodeDiskFull {
 		t.Fatalf("Load: %+v, %v; want DISK_FULL", report, err)
 	}
-	mustClose(t, s)
+	want := uint64(s.Head().Revision) * 10_000
+	if n := s.Stats().Statements; n != want || n == 0 || n >= 300_000 || report.Statements != n {
+		t.Errorf("%d statements in %d revisions, reported %+v", n, s.Head().Revision, report)
+	}
 	left.Store(1 << 40)
+	newWorker(1, "w").work(t, s, 3)
+	mustCheck(t, s)
+	mustClose(t, s)
 	s = openStore(t, dir, o)
 	mustCheck(t, s)
-	want := uint64(s.Head().Revision) * 10_000
-	if n := s.Stats().Statements; n != want || n == 0 || n >= 300_000 {
-		t.Errorf("%d statements in %d revisions", n, s.Head().Revision)
+	if n := s.Stats().Statements; n < want {
+		t.Errorf("%d statements after reopening, want %d and more", n, want)
 	}
 }
 

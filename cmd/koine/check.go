@@ -71,7 +71,7 @@ func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (
 	if c.Rebuild {
 		t.sayf("The index was built again.")
 	}
-	if err := store.Ready(); err != nil {
+	if err := store.Sound(); err != nil {
 		return nil, err
 	}
 	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})

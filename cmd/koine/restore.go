@@ -56,8 +56,8 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	if err != nil {
 		return fmt.Errorf("the backups are restored, and the index could not be made: %w", err)
 	}
-	stats, ready := store.Stats(), store.Ready()
-	if err := errors.Join(ready, store.Close()); err != nil {
+	stats, sound := store.Stats(), store.Sound()
+	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
 	if stats.Revision != info.To {

@@ -17,6 +17,8 @@ var (
 	ErrClosed = errors.New("wal: closed")
 	// ErrReadOnly means that the Log was opened with Options.ReadOnly.
 	ErrReadOnly = errors.New("wal: opened read-only")
+	// ErrNoSpace means that the volume is full. Nothing was written.
+	ErrNoSpace = errors.New("wal: no space left on the volume")
 	// ErrVersion means that an intact frame was written in a format that this
 	// program does not know.
 	ErrVersion = errors.New("wal: unknown frame version")

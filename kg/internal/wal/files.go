@@ -16,8 +16,43 @@ type segmentFiles struct {
 	types.VFS
 	readOnly bool
 
-	mu   sync.Mutex // guards used
-	used map[string]int64
+	mu        sync.Mutex // guards what follows
+	used      map[string]int64
+	createErr error // of the last segment that was to be made
+	spare     bool  // there is a spare segment
+	beyond    int64 // how many bytes behind its size the newest segment has blocks for
+
+	unsupported bool // the file system cannot allocate; of the one who appends
+}
+
+// newest is the segment that is appended to, how far it is written, beyond, and spare.
+func (s *segmentFiles) newest() (name string, end, beyond int64, spare bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, used := range s.used {
+		if n > name {
+			name, end = n, used
+		}
+	}
+	return name, end, s.beyond, s.spare
+}
+
+func (s *segmentFiles) setBeyond(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beyond = bytes
+}
+
+func (s *segmentFiles) setSpare() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = true
+}
+
+func (s *segmentFiles) createError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.createErr
 }
 
 func (s *segmentFiles) grow(name string, end int64) {
@@ -40,11 +75,24 @@ func (s *segmentFiles) Create(dir, name string, size uint64) (types.WritableFile
 	if s.readOnly {
 		return noFile{}, nil
 	}
-	f, err := s.VFS.Create(dir, name, size)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &countedFile{owner: s, name: name}
+	var err error
+	if files, ok := s.VFS.(renamer); ok && s.spare {
+		f.dir = dir
+		if err = files.rename(dir, spareName, name); err == nil {
+			f.WritableFile, err = files.OpenWriter(dir, name)
+		}
+	} else {
+		f.WritableFile, err = s.VFS.Create(dir, name, size)
+	}
+	s.createErr = err
 	if err != nil {
 		return nil, err
 	}
-	return &countedFile{WritableFile: f, owner: s, name: name}, nil
+	s.beyond, s.spare, s.used[name] = 0, false, 0
+	return f, nil
 }
 
 func (s *segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
@@ -82,6 +130,7 @@ type countedFile struct {
 	// synced tells that all of the file was once: its size and, for a new one, that it
 	// is in its directory.
 	synced atomic.Bool
+	dir    string // to sync with it the first time; "" where the file does
 }
 
 // Sync makes what was written durable.
@@ -90,6 +139,9 @@ func (f *countedFile) Sync() error {
 		return dataSync(f.WritableFile)
 	}
 	err := f.WritableFile.Sync()
+	if err == nil && f.dir != "" {
+		err = syncDir(f.dir)
+	}
 	if err == nil {
 		f.synced.Store(true)
 	}

@@ -18,23 +18,28 @@ const MaxBatchBytes = 256 << 20
 // Log is an open log. Reads may run concurrently with each other and with
 // appends; appends and truncations take turns among themselves.
 type Log struct {
-	wal    *raftwal.WAL
-	files  *segmentFiles
-	begin  uint64 // first index of an empty log; 0 stands for 1
-	first  atomic.Uint64
-	last   atomic.Uint64
-	hashes hashCache
+	dir     string
+	options Options // with defaults
+	begin   uint64  // first index of an empty log; 0 stands for 1
+	first   atomic.Uint64
+	last    atomic.Uint64
+	hashes  hashCache
 
 	// open is held shared while raft-wal is used and alone by Close: raft-wal
 	// itself does not survive reads during its Close. Taken after writing.
 	open   sync.RWMutex
 	closed bool
+	// The log is opened again under its readers when it was stalled.
+	wal   *raftwal.WAL
+	files *segmentFiles
+	meta  *metaStore
 
 	// writing guards the fields below and serialises writers.
 	writing  sync.Mutex
 	lastHash [sha256.Size]byte
 	mark     types.WritableFile // nil when read-only
 	failed   error              // the first failure of a write; ErrReadOnly from the start
+	stalled  error              // why nothing can be written until there is room; nil for nothing
 }
 
 // First is the lowest index that can be read, 0 when the log is empty.
@@ -46,7 +51,11 @@ func (l *Log) Last() uint64 { return l.last.Load() }
 // UsedBytes is what the entries and the segments' own structures take in the
 // segment files. The files themselves are larger (preallocated), and entries that
 // were truncated count until their segment is deleted.
-func (l *Log) UsedBytes() int64 { return l.files.total() }
+func (l *Log) UsedBytes() int64 {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	return l.files.total()
+}
 
 // Append prepares payloads and appends them; see AppendPrepared.
 func (l *Log) Append(first uint64, payloads [][]byte) error {
@@ -61,15 +70,14 @@ func (l *Log) Append(first uint64, payloads [][]byte) error {
 }
 
 // AppendPrepared writes batch as entries first, first+1 … with one fsync, and
-// returns when they are durable. ErrGap, ErrTooLarge, ErrClosed and ErrReadOnly
-// mean that nothing was written. After any other error it is unknown whether
+// returns when they are durable. ErrGap, ErrTooLarge, ErrClosed, ErrReadOnly and
+// ErrNoSpace mean that nothing was written; after ErrNoSpace later appends succeed
+// once there is room. After any other error it is unknown whether
 // some or all entries will be there when the log is opened again, and every
 // later append fails with an error that wraps the first.
 func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.open.RLock()
-	defer l.open.RUnlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
@@ -92,11 +100,7 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 		hashes[i] = prev
 		logs[i] = &raft.Log{Index: index, Data: p.frame}
 	}
-	if err := l.wal.StoreLogs(logs); err != nil {
-		l.failed = err
-		return fmt.Errorf("wal: append of entries %d to %d: %w", first, first+uint64(len(batch))-1, err)
-	}
-	if err := l.writeMark(first+uint64(len(batch))-1, prev); err != nil {
+	if err := l.store(logs, prev); err != nil {
 		return err
 	}
 	for i, h := range hashes {
@@ -105,6 +109,37 @@ func (l *Log) AppendPrepared(first uint64, batch []Prepared) error {
 	l.first.CompareAndSwap(0, first)
 	l.advance(first+uint64(len(batch))-1, prev)
 	return nil
+}
+
+// store writes entries of which the last has the hash, and marks it.
+func (l *Log) store(logs []*raft.Log, hash [sha256.Size]byte) error {
+	bytes := int64(0)
+	for _, e := range logs {
+		bytes += int64(len(e.Data))
+	}
+	if err := l.makeRoom(bytes); err != nil {
+		return err
+	}
+	end := indexHash{logs[len(logs)-1].Index, hash}
+	l.open.RLock()
+	err := l.wal.StoreLogs(logs)
+	l.open.RUnlock()
+	if err == nil {
+		return l.writeMark(end.index, hash)
+	}
+	if full := l.stalledBy(err); full != nil {
+		l.stalled = full
+		appended, resumeErr := l.resume(&end)
+		if appended {
+			return nil
+		}
+		if resumeErr == nil {
+			return noSpace("an append", full)
+		}
+		err = errors.Join(err, resumeErr)
+	}
+	l.failed = err
+	return fmt.Errorf("wal: append of entries %d to %d: %w", logs[0].Index, end.index, err)
 }
 
 // writeMark notes a durable entry in the mark file. An append whose mark cannot be
@@ -155,6 +190,13 @@ func (l *Log) writable() error {
 		return ErrReadOnly
 	case l.failed != nil:
 		return fmt.Errorf("wal: no writes after an earlier failure: %w", l.failed)
+	case l.stalled != nil:
+		if _, err := l.resume(nil); isNoSpace(err) {
+			return noSpace("opening the log for writing", err)
+		} else if err != nil {
+			l.failed = err
+			return fmt.Errorf("wal: opening the log for writing: %w", err)
+		}
 	}
 	return nil
 }
@@ -165,11 +207,11 @@ func (l *Log) writable() error {
 func (l *Log) TruncateFront(before uint64) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.open.RLock()
-	defer l.open.RUnlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
+	l.open.RLock()
+	defer l.open.RUnlock()
 	if before > l.last.Load() {
 		return fmt.Errorf("%w: cannot truncate before %d, last is %d", ErrNotFound, before, l.last.Load())
 	}
@@ -180,6 +222,10 @@ func (l *Log) TruncateFront(before uint64) error {
 	l.first.Store(before) // ahead of the deed, so that no reader takes it for damage
 	if err := l.wal.DeleteRange(first, before-1); err != nil {
 		l.first.Store(first)
+		if isNoSpace(err) {
+			l.stalled = err
+			return noSpace("the metadata of a shorter log", err)
+		}
 		l.failed = err
 		return fmt.Errorf("wal: truncate before %d: %w", before, err)
 	}
@@ -199,6 +245,7 @@ func (l *Log) Close() error {
 	l.closed = true
 	err := l.wal.Close()
 	if l.mark != nil {
+		err = errors.Join(err, removeSpare(l.dir))
 		if l.failed == nil {
 			err = errors.Join(err, l.mark.Sync())
 		}

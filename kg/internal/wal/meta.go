@@ -201,6 +201,15 @@ func (m *metaStore) repair() error {
 	return m.CommitState(m.body.State)
 }
 
+// bytes is how long the files are.
+func (m *metaStore) bytes() int64 {
+	b, err := encodeMeta(m.body)
+	if err != nil {
+		return maxMetaBytes
+	}
+	return int64(len(b))
+}
+
 func (m *metaStore) writeBoth() error {
 	b, err := encodeMeta(m.body)
 	if err != nil {

@@ -30,6 +30,9 @@ type Options struct {
 	// ReadOnly opens a log for reading what is legible of it: nothing in the
 	// directory is changed, and lost entries are no reason to refuse.
 	ReadOnly bool
+	// ReadWhenFull opens a log that needs room to be opened, and has none, for reading
+	// for now: appends are refused with ErrNoSpace until there is room.
+	ReadWhenFull bool
 	// Begin is the first index of a log that is empty; 1 when 0.
 	Begin uint64
 	// Files is the file system, the real one when nil. Tests pass waltest.Files.
@@ -46,7 +49,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("wal: segments of %d bytes, at most %d", o.SegmentBytes, MaxSegmentBytes)
 	}
 	if o.Files == nil {
-		o.Files = fs.New()
+		o.Files = systemFiles{fs.New()}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -66,6 +69,27 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	l, err := open(dir, o)
+	if err == nil || !o.ReadWhenFull || o.ReadOnly || !isNoSpace(err) {
+		return l, err
+	}
+	full := err
+	o.ReadOnly = true
+	if l, err = open(dir, o); err != nil {
+		return nil, errors.Join(full, err)
+	}
+	l.options.ReadOnly, l.failed, l.stalled = false, nil, full
+	return l, nil
+}
+
+// Stalled is why nothing can be appended until there is room, nil where there is.
+func (l *Log) Stalled() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.stalled
+}
+
+func open(dir string, o Options) (*Log, error) {
 	if !o.ReadOnly {
 		if err := makeDir(dir); err != nil {
 			return nil, fmt.Errorf("wal: %w", err)
@@ -83,7 +107,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{begin: o.Begin, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}}
+	l := &Log{dir: dir, options: o, begin: o.Begin, meta: meta, files: &segmentFiles{VFS: o.Files, readOnly: o.ReadOnly, used: used}}
 	l.wal, err = raftwal.Open(dir,
 		raftwal.WithCodec(codec{}),
 		raftwal.WithMetaStore(meta),
@@ -140,6 +164,9 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 			return err
 		}
 		l.advance(last, l.lastHash)
+	}
+	if err := removeSpare(dir); err != nil {
+		return err
 	}
 	// raft-wal syncs the directory with the first sync of a file that it made
 	// itself, not for one that it found after a crash.

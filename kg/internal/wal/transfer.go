@@ -69,8 +69,6 @@ func (l *Log) Frames(from, to uint64) iter.Seq2[Frame, error] {
 func (l *Log) AppendFrames(frames []Frame) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.open.RLock()
-	defer l.open.RUnlock()
 	if err := l.writable(); err != nil || len(frames) == 0 {
 		return err
 	}
@@ -81,12 +79,8 @@ func (l *Log) AppendFrames(frames []Frame) error {
 	for i, f := range frames {
 		logs[i] = &raft.Log{Index: f.Index, Data: f.Raw}
 	}
-	if err := l.wal.StoreLogs(logs); err != nil {
-		l.failed = err
-		return fmt.Errorf("wal: append of entries %d to %d: %w", frames[0].Index, frames[len(frames)-1].Index, err)
-	}
 	last := frames[len(frames)-1]
-	if err := l.writeMark(last.Index, last.Hash); err != nil {
+	if err := l.store(logs, last.Hash); err != nil {
 		return err
 	}
 	for _, f := range frames {

@@ -1,0 +1,208 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	rwfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// A log does not break because its volume is full. Before an append, all that it may
+// write has its blocks:
+//
+//   - the segment, to the end of the batch: a segment is allocated when it is made, and
+//     its last batch may reach beyond,
+//   - from three quarters of a segment on the next one, as the file "spare", which gets
+//     its name when raft-wal makes a segment,
+//   - the metadata files, with the segment that they get next.
+//
+// Where there is no room, the append is refused with ErrNoSpace before it writes
+// anything. Where the file system cannot allocate (Allocates), or a write fails for want
+// of space all the same, the log is opened again, which tells what of the batch is there.
+
+const spareName = "spare"
+
+// metaRoom is by how much metadata may grow before there is a next look at it.
+const metaRoom = 4 << 10
+
+// isNoSpace tells that an operation failed because the volume, or somebody's share of it,
+// is full.
+func isNoSpace(err error) bool {
+	return errors.Is(err, ErrNoSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func noSpace(what string, err error) error { return fmt.Errorf("%w: %s: %w", ErrNoSpace, what, err) }
+
+// systemFiles is the file system of the machine.
+type systemFiles struct{ *rwfs.FS }
+
+// renamer is a file system that can make a spare segment.
+type renamer interface {
+	types.VFS
+	rename(dir, from, to string) error
+}
+
+func (systemFiles) rename(dir, from, to string) error {
+	return os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))
+}
+
+// Create is that of raft-wal, but that nothing is left of a file that has no room.
+func (s systemFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	f, err := s.FS.Create(dir, name, size)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	return f, err
+}
+
+// makeRoom allocates what an append of so many bytes may write.
+func (l *Log) makeRoom(bytes int64) error {
+	files, ok := l.files.VFS.(renamer)
+	if !ok || l.files.unsupported {
+		return nil
+	}
+	// Each entry has a header, padding, and four bytes in the segment's index.
+	bytes += bytes/8 + 4<<10
+	size := int64(l.options.SegmentBytes)
+	name, end, beyond, spare := l.files.newest()
+	if end+bytes >= size/4*3 {
+		if err := l.awaitRotation(); err != nil {
+			return err
+		}
+		name, end, beyond, spare = l.files.newest()
+	}
+	if over := end + bytes - size; name != "" && over > beyond {
+		if err := l.allocate(name, size, over); err != nil {
+			return err
+		}
+		l.files.setBeyond(over)
+	}
+	if end+bytes < size/4*3 || spare {
+		return nil
+	}
+	for _, name := range metaNames {
+		if err := l.allocate(name, 0, l.meta.bytes()+metaRoom); err != nil {
+			return err
+		}
+	}
+	f, err := files.Create(l.dir, spareName, uint64(size))
+	if err == nil {
+		if err = errors.Join(f.Sync(), f.Close()); err != nil {
+			_ = os.Remove(filepath.Join(l.dir, spareName))
+		}
+	}
+	if isNoSpace(err) {
+		return noSpace("the next segment", err)
+	}
+	if err != nil {
+		l.failed = err
+		return fmt.Errorf("wal: spare segment: %w", err)
+	}
+	l.files.setSpare()
+	return nil
+}
+
+// removeSpare removes the spare segment, which the next append may need again.
+func removeSpare(dir string) error {
+	if err := os.Remove(filepath.Join(dir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("wal: %w", err)
+	}
+	return nil
+}
+
+// awaitRotation waits until raft-wal has changed segments, if it is about to.
+func (l *Log) awaitRotation() error {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	behind := l.last.Load() + 1
+	return l.wal.DeleteRange(behind, behind) // nothing is there: it only waits
+}
+
+// allocate gives a file of the log blocks.
+func (l *Log) allocate(name string, off, bytes int64) error {
+	f, err := os.OpenFile(filepath.Join(l.dir, name), os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	err = errors.Join(allocate(f, off, bytes), f.Close())
+	switch {
+	case isNoSpace(err):
+		return noSpace(name, err)
+	case errors.Is(err, errors.ErrUnsupported):
+		l.files.unsupported = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("wal: allocate %s: %w", name, err)
+	}
+	return nil
+}
+
+// Allocates tells whether the file system can allocate blocks ahead. Where it cannot,
+// free space is all that keeps a write from failing.
+func (l *Log) Allocates() bool {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.mark != nil && !l.files.unsupported {
+		if _, ok := l.files.VFS.(renamer); ok {
+			_ = l.allocate(markName, 0, markBytes)
+		}
+	}
+	return !l.files.unsupported
+}
+
+// stalled is why nothing can be appended for now: an append or a change of segments has
+// failed for want of space. It is nil after any other failure.
+func (l *Log) stalledBy(err error) error {
+	switch {
+	case isNoSpace(err):
+		return err
+	case errors.Is(err, types.ErrSealed) && isNoSpace(l.meta.failed):
+		return l.meta.failed
+	case errors.Is(err, types.ErrSealed) && isNoSpace(l.files.createError()):
+		return l.files.createError()
+	}
+	return nil
+}
+
+// resume opens the files of a stalled log again. They hold what was acknowledged, or
+// that and the batch whose append failed, which is told by its last entry and hash.
+func (l *Log) resume(batchEnd *indexHash) (appended bool, err error) {
+	l.open.Lock()
+	defer l.open.Unlock()
+	if l.wal != nil {
+		_ = l.wal.Close()
+	}
+	if l.mark != nil {
+		_ = l.mark.Close()
+		l.mark = nil
+	}
+	o := l.options
+	o.ReadOnly, o.ReadWhenFull = false, false
+	again, err := Open(l.dir, o)
+	if err == nil {
+		last, hash := again.last.Load(), again.lastHash
+		switch {
+		case last == l.last.Load() && hash == l.lastHash:
+		case batchEnd != nil && last == batchEnd.index && hash == batchEnd.hash:
+			appended = true
+		default:
+			err = errors.Join(damaged(last, nil, "is the last one, and %d was before the volume was full", l.last.Load()), again.Close())
+		}
+	}
+	if err != nil {
+		// Readers go on with what can be read.
+		o.ReadOnly = true
+		if r, readErr := Open(l.dir, o); readErr == nil {
+			l.wal, l.files, l.meta = r.wal, r.files, r.meta
+		}
+		return false, err
+	}
+	l.wal, l.files, l.meta, l.mark = again.wal, again.files, again.meta, again.mark
+	l.stalled = nil
+	return appended, nil
+}

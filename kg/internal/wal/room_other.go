@@ -1,0 +1,8 @@
+//go:build !linux
+
+package wal
+
+import "errors"
+
+// allocate is not there.
+func allocate(interface{ Fd() uintptr }, int64, int64) error { return errors.ErrUnsupported }
