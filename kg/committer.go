@@ -109,6 +109,9 @@ func (s *Store) update(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt
 
 // admit asks whether the update may be made now.
 func (s *Store) admit(ctx context.Context, m Meta) error {
+	if err := m.Principal.CheckWrite(); err != nil {
+		return err
+	}
 	if s.options.Admit == nil {
 		return nil
 	}
@@ -118,6 +121,9 @@ func (s *Store) admit(ctx context.Context, m Meta) error {
 // admitRead asks whether the principal may begin to read, or to follow what
 // changes.
 func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
+	if err := p.CheckRead(); err != nil {
+		return err
+	}
 	if s.options.AdmitRead == nil || p.trusted() {
 		return nil
 	}
