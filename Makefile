@@ -8,7 +8,7 @@ BENCHCOUNT ?= 10
 # Packages: all, or make test PKG=./kg/...
 PKG ?= ./...
 
-.PHONY: all build fmt lint test race fuzz bench bench-guard gen check
+.PHONY: nightly image all build fmt lint test race fuzz bench bench-guard gen check
 
 all: build
 
@@ -48,3 +48,11 @@ gen:
 	npm --prefix web run build
 
 check: lint race
+
+# What takes longer than CI may, or needs the network: govulncheck.
+nightly:
+	scripts/nightly.sh
+
+# The Dockerfile's build and root, without an engine, and the systemd unit. Needs root.
+image:
+	scripts/check-image.sh

@@ -34,6 +34,9 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 	if err != nil {
 		return err
 	}
+	if err := by.Principal.CheckWrite(); err != nil {
+		return err
+	}
 	if err := a.check(); err != nil {
 		return err
 	}

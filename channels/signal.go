@@ -54,6 +54,9 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 	if err != nil {
 		return err
 	}
+	if err := by.Principal.CheckWrite(); err != nil {
+		return err
+	}
 	if err := e.mustSignal(agent); err != nil {
 		return err
 	}

@@ -5082,7 +5082,7 @@ input CreateApiKeyInput {
   agent: String!
   "What people call it."
   name: String
-  "The roles that it gives: ` + "`" + `admin` + "`" + `, ` + "`" + `reviewer` + "`" + `, or words of your own."
+  "The roles that it gives: ` + "`" + `admin` + "`" + `, ` + "`" + `reviewer` + "`" + `, ` + "`" + `reader` + "`" + `, ` + "`" + `metrics` + "`" + `, ` + "`" + `backup` + "`" + `, or words of your own. A key with none but the last three of these changes nothing: a ` + "`" + `reader` + "`" + ` reads what its agent may, a ` + "`" + `backup` + "`" + ` key takes backups and does nothing else."
   roles: [String!]
   "The agents that it may act for, or ` + "`" + `*` + "`" + ` for everybody."
   actFor: [String!]

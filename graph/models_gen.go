@@ -602,7 +602,7 @@ type CreateAPIKeyInput struct {
 	Agent string `json:"agent"`
 	// What people call it.
 	Name *string `json:"name"`
-	// The roles that it gives: `admin`, `reviewer`, or words of your own.
+	// The roles that it gives: `admin`, `reviewer`, `reader`, `metrics`, `backup`, or words of your own. A key with none but the last three of these changes nothing: a `reader` reads what its agent may, a `backup` key takes backups and does nothing else.
 	Roles []string `json:"roles"`
 	// The agents that it may act for, or `*` for everybody.
 	ActFor []string `json:"actFor"`

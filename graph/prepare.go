@@ -43,7 +43,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) (opCtx *graphql.OperationC
 		return nil, e.present(variableError(e.schema.Schema(), op, err))
 	}
 	if op.Operation == ast.Mutation {
-		if err := e.refuseMutation(req.QueriesOnly); err != nil {
+		if err := e.refuseMutation(req.Principal, req.QueriesOnly); err != nil {
 			return nil, e.present(err)
 		}
 	}
@@ -104,7 +104,10 @@ func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	return ""
 }
 
-func (e *Engine) refuseMutation(queriesOnly bool) error {
+func (e *Engine) refuseMutation(p kg.Principal, queriesOnly bool) error {
+	if err := p.CheckWrite(); err != nil {
+		return err
+	}
 	switch {
 	case queriesOnly:
 		return kg.Errorf(kg.CodePermissionDenied, "a mutation cannot be sent this way")

@@ -14,6 +14,9 @@ func heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
 	if r.engine.deps.Presence == nil {
 		return nil, kg.Errorf(kg.CodeNotFound, "nobody knows here who is there")
 	}
+	if err := r.request.Principal.CheckWrite(); err != nil {
+		return nil, err
+	}
 	agent := cmp.Or(r.request.Actor, r.request.Principal.ID)
 	if !r.request.Principal.MayActFor(agent) {
 		return nil, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)

@@ -123,6 +123,9 @@ func (s *Store) submit(u *update) (Receipt, error) {
 
 // admit asks whether the update may be made now.
 func (s *Store) admit(ctx context.Context, m Meta) error {
+	if err := m.Principal.CheckWrite(); err != nil {
+		return err
+	}
 	if s.options.Admit == nil {
 		return nil
 	}
@@ -132,6 +135,9 @@ func (s *Store) admit(ctx context.Context, m Meta) error {
 // admitRead asks whether the principal may begin to read, or to follow what
 // changes.
 func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
+	if err := p.CheckRead(); err != nil {
+		return err
+	}
 	if s.options.AdmitRead == nil || p.trusted() {
 		return nil
 	}

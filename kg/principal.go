@@ -27,10 +27,14 @@ const MethodLocal = "local"
 // and everybody is an administrator.
 const MethodOpen = "open"
 
-// The roles that have a meaning to koine.
+// The roles that have a meaning to koine. The last three confine who has no other one:
+// see CheckWrite and CheckRead.
 const (
 	RoleAdmin    = "admin"
 	RoleReviewer = "reviewer"
+	RoleReader   = "reader"  // reads what its agent may
+	RoleMetrics  = "metrics" // reads the server's metrics
+	RoleBackup   = "backup"  // takes backups
 )
 
 // SystemPrincipal is koine itself where it reads and writes on its own behalf. It
@@ -49,6 +53,52 @@ func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, r
 // because it is inside this process or at its files. In open mode everybody is one;
 // what is between some agents only asks for MethodOpen too.
 func (p Principal) IsAdmin() bool { return p.trusted() || p.HasRole(RoleAdmin) }
+
+// confined tells whether the principal has roles, and only some of these.
+func (p Principal) confined(to ...string) bool {
+	if p.trusted() || len(p.Roles) == 0 {
+		return false
+	}
+	for _, role := range p.Roles {
+		if !slices.Contains(to, role) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckWrite returns CodePermissionDenied if the principal changes nothing on any path:
+// all of its roles are RoleReader, RoleMetrics or RoleBackup. Without roles it may write
+// what its agent may.
+func (p Principal) CheckWrite() error {
+	if !p.confined(RoleReader, RoleMetrics, RoleBackup) {
+		return nil
+	}
+	e := Errorf(CodePermissionDenied, "a credential with no role but %s changes nothing", strings.Join(p.Roles, ", "))
+	e.Hint = "Use one without roles, or with another one."
+	return e
+}
+
+// CheckRead returns CodePermissionDenied if the principal reads nothing: RoleBackup is
+// its only role.
+func (p Principal) CheckRead() error {
+	if !p.confined(RoleBackup) {
+		return nil
+	}
+	return Errorf(CodePermissionDenied, "a credential with no role but %s takes backups and does nothing else", RoleBackup)
+}
+
+// CommonRoles lists the roles of a principal whose rights are narrowed to those of a
+// further credential: those that both have. Who is confined by either stays confined.
+func CommonRoles(p, further Principal) []string {
+	out := slices.DeleteFunc(slices.Clone(p.Roles), func(role string) bool { return !slices.Contains(further.Roles, role) })
+	narrow := p
+	narrow.Roles = out
+	if narrow.CheckWrite() == nil && (p.CheckWrite() != nil || further.CheckWrite() != nil) {
+		return []string{RoleReader}
+	}
+	return out
+}
 
 // MayActFor tells whether the principal may act in the agent's name. Nobody from
 // outside may in that of koine itself, whatever ActFor says: what koine says is

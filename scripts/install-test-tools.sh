@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the tests need beyond Go: Chromium, and the node packages of the
+# Installs what the tests need beyond Go: Chromium, curl, and the node packages of the
 # playground, and of the GraphQL and A2A clients.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
 # npm; installs Chromium with apt, for which it must be root or may use sudo.
@@ -27,6 +27,12 @@ if ! [ -x /usr/bin/chromium ]; then
   echo "installing chromium"
   quietly as_root apt-get update
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium
+fi
+
+if ! command -v curl >/dev/null; then
+  echo "installing curl"
+  quietly as_root apt-get update
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends curl ca-certificates
 fi
 
 for tool in node npm; do

@@ -40,6 +40,9 @@ func holder(r *http.Request) (caller.Caller, error) {
 // until it is acknowledged, so who opens the mailbox again finds it again.
 func (h *Handler) mailbox(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	who, err := holder(r)
+	if err == nil {
+		err = who.Principal.CheckWrite() // letters are for who works on them
+	}
 	if err != nil {
 		return 0, nil, err
 	}

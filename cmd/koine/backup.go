@@ -26,7 +26,7 @@ type backupCommand struct {
 
 // Help is shown by --help.
 func (backupCommand) Help() string {
-	return `Writes the store as of its newest revision, with all of its history, while updates and reads go on. A running server is asked with --url, as an administrator; a data directory that no server has open is read with --data.
+	return `Writes the store as of its newest revision, with all of its history, while updates and reads go on. A running server is asked with --url, with the key of an administrator or one of the role backup; a data directory that no server has open is read with --data.
 
 The file is checked while it is written, and appears under its name when it is whole. It holds everything, also what few may read: policies, and the hashes of keys. It is written for its owner only (mode 0600).
 

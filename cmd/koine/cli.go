@@ -39,6 +39,7 @@ type cli struct {
 	Rules   rulesCommand   `cmd:"" help:"Work with files of rules."`
 	Erase   eraseCommand   `cmd:"" help:"Take statements out of a store for good, with their history."`
 	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
+	Health  healthCommand  `cmd:"" help:"Ask whether a server is ready."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 	Help    helpCommand    `cmd:"" help:"Show the help of a command."`
 }

@@ -41,7 +41,7 @@ type createKey struct {
 	target
 	Agent  string        `help:"Whose key it is." placeholder:"AGENT" required:""`
 	Name   string        `help:"What people call it." placeholder:"TEXT"`
-	Role   []string      `help:"A role that it gives: admin, reviewer, or a word of your own; may be repeated." placeholder:"ROLE"`
+	Role   []string      `help:"A role that it gives: admin, reviewer, reader, metrics, backup, or a word of your own; may be repeated. A key with no roles but reader, metrics and backup changes nothing: reader reads what its agent may, backup takes backups and does nothing else." placeholder:"ROLE"`
 	ActFor []string      `help:"An agent that it may act for, or * for everybody; may be repeated." placeholder:"AGENT"`
 	Test   bool          `help:"Make an ak_test_ key."`
 	Life   time.Duration `help:"How long it is good (720h); for ever if not said." name:"expires" placeholder:"TIME"`

@@ -15,7 +15,7 @@ func (t *trust) admitStream(admit func(context.Context) (func(), error)) func(co
 			return nil, err
 		}
 		who := caller.From(ctx)
-		if who.Principal.Method == caller.MethodNone {
+		if who.Principal.Method == caller.MethodNone || who.Principal.CheckWrite() != nil {
 			return release, nil
 		}
 		leave := t.presence.Connected(who.Acting())

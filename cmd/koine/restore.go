@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,8 +48,12 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 		defer p.done()
 		readers = append(readers, p)
 	}
+	_, absent := os.Stat(c.Data)
 	info, err := kg.Restore(ctx, c.Data, readers, kg.RestoreOptions{Logger: log})
 	if err != nil {
+		if errors.Is(absent, fs.ErrNotExist) {
+			_ = os.Remove(c.Data) // empty again, and made for this
+		}
 		return err
 	}
 	dir := target{Data: c.Data}

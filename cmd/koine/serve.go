@@ -228,7 +228,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 	server.HandleUpload("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))
 	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
-	server.Handle(backupPath, httpd.Plain, administrators(backupHandler(store, log)))
+	server.HandleAdmin(backupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
 	page := web.Handler()
 	server.HandlePublic("/playground", httpd.Plain, page)

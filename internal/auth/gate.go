@@ -101,6 +101,9 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 		return n, nil, err
 	}
 	further := h.principal
+	if err := further.CheckRead(); err != nil {
+		return n, nil, err // the two together do nothing
+	}
 	if !c.Principal.MayActFor(further.ID) {
 		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token is that of an agent that you may not act for")
 	}
@@ -108,7 +111,7 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 		return n, nil, kg.Errorf(kg.CodeSourceForbidden, "the security token does not let you act for %s", c.Actor)
 	}
 	n = c
-	n.Principal.Roles = common(c.Principal.Roles, further.Roles)
+	n.Principal.Roles = kg.CommonRoles(c.Principal, further)
 	n.Principal.ActFor = commonAgents(c.Principal, further)
 	if c.Actor == "" && further.ID != c.Principal.ID {
 		n.Actor = further.ID
@@ -117,10 +120,6 @@ func (g *Gate) Narrow(_ context.Context, c caller.Caller, credential string, end
 		return caller.Caller{}, nil, err
 	}
 	return n, release, nil
-}
-
-func common(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(role string) bool { return !slices.Contains(b, role) })
 }
 
 // commonAgents lists the agents that both may act for, beside the first itself.
@@ -194,7 +193,7 @@ func (g *Gate) holderOfToken(text string) (h holder, err error) {
 		return h, errInvalid
 	}
 	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
-	if g.options.Agents != nil {
+	if g.options.Agents != nil && h.principal.CheckWrite() == nil {
 		g.options.Agents.Seen(h.principal)
 	}
 	return h, nil

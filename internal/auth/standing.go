@@ -33,8 +33,8 @@ func (g *Gate) Standing(p kg.Principal) (kg.Principal, error) {
 			return kg.Principal{}, kg.Errorf(kg.CodeUnauthenticated, "the key is gone")
 		}
 		h.key = key.Name
-		p.Roles = common(p.Roles, key.Roles)
-		p.ActFor = commonAgents(p, kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: methodKey})
+		now := kg.Principal{ID: key.Agent, Roles: key.Roles, ActFor: g.actFor(key.ActFor, key.Roles), Method: methodKey}
+		p.Roles, p.ActFor = kg.CommonRoles(p, now), commonAgents(p, now)
 	case p.Method == methodToken && g.options.Tokens != nil:
 	default:
 		return kg.Principal{}, kg.Errorf(kg.CodeUnauthenticated, "callers known by %q are not let in any more", p.Method)

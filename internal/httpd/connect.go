@@ -38,6 +38,9 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 	if refused := actFor(header, &who); refused != nil {
 		return opened, s.notConnected(ctx, who, refused)
 	}
+	if refused := mayRead(&who); refused != nil {
+		return opened, s.notConnected(ctx, who, refused)
+	}
 	return who, nil
 }
 

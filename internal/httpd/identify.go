@@ -137,15 +137,22 @@ func isUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// RoleMetrics is the role that may read /metrics, beside administrators: the
-// numbers are those of all graphs together.
-const RoleMetrics = "metrics"
-
-// mayUse refuses what of the server's own is not for everybody.
+// mayUse refuses what of the server's own is not for everybody, and everything else to
+// who is confined to that.
 func (s *Server) mayUse(pattern string, who *caller.Caller) *refusal {
 	role, restricted := s.restricted[pattern]
-	if !restricted || who.Principal.IsAdmin() || role != "" && who.Principal.HasRole(role) {
+	switch {
+	case !restricted:
+		return mayRead(who)
+	case who.Principal.IsAdmin(), role != "" && who.Principal.HasRole(role):
 		return nil
 	}
 	return notForYou
+}
+
+func mayRead(who *caller.Caller) *refusal {
+	if err := who.Principal.CheckRead(); err != nil {
+		return notAdmitted(err)
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ func (d *door) admit(_ context.Context, credential string, end func(error)) (kg.
 	p, ok := map[string]kg.Principal{
 		"dora":  {ID: "agent://dora", Roles: []string{"r"}, ActFor: []kg.AgentID{"agent://chen"}, Method: "key"},
 		"root":  {ID: "agent://root", Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{"*"}, Method: "key"},
-		"probe": {ID: "agent://probe", Roles: []string{httpd.RoleMetrics}, Method: "key"},
+		"probe": {ID: "agent://probe", Roles: []string{kg.RoleMetrics}, Method: "key"},
 	}[credential]
 	switch {
 	case credential == "suspended":

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/internal/throttle"
+	"koine/kg"
 )
 
 // Server is the HTTP server. Routes are added before Serve.
@@ -50,7 +51,7 @@ func New(options Options) *Server {
 	s.metrics = newMetrics(s)
 	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.healthz))
 	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.readyz))
-	s.HandleAdmin("GET "+metricsPath, RoleMetrics, Plain, s.metrics.handler())
+	s.HandleAdmin("GET "+metricsPath, kg.RoleMetrics, Plain, s.metrics.handler())
 	if !s.isOpen() { // there everybody is let in without a token
 		s.Handle("POST "+StreamTokenPath, Plain, http.HandlerFunc(s.serveStreamToken))
 	}

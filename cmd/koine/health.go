@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// healthCommand asks whether a server is ready, for containers that have no shell.
+type healthCommand struct {
+	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	caFlag
+	Live    bool          `help:"Ask whether it answers at all, and not whether it takes updates."`
+	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
+}
+
+// Help is shown by --help.
+func (healthCommand) Help() string {
+	return `Ends with 0 if the server is ready, with 1 if it says that it is not, with 5 if it does not answer. It needs no credential.
+
+Examples:
+  koine health
+  koine health --live --url https://koine.example`
+}
+
+// maxHealthBytes bounds what is read of the answer.
+const maxHealthBytes = 64 << 10
+
+// Run asks, and prints the status.
+func (c *healthCommand) Run(ctx context.Context, t terminal) error {
+	server := &onServer{URL: c.URL, caFlag: c.caFlag}
+	transport, err := server.newTransport()
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	path := "/readyz"
+	if c.Live {
+		path = "/healthz"
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(server.address(), "/")+path, nil)
+	if err != nil {
+		return usageError{err}
+	}
+	request.Header.Set("User-Agent", userAgent())
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return server.unreachable(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthBytes))
+	if err != nil {
+		return server.unreachable(err)
+	}
+	var said struct{ Status, Reason string }
+	_ = json.Unmarshal(body, &said) // a proxy's page says nothing of koine
+	if response.StatusCode != http.StatusOK || said.Status == "" {
+		return fmt.Errorf("the server at %s is not ready: %s", server.address(), cmp.Or(said.Reason, response.Status))
+	}
+	_, err = fmt.Fprintln(t.out, said.Status)
+	return err
+}
