@@ -46,10 +46,21 @@ type CardOptions struct {
 	Channels bool
 	// Push tells that there are push notifications.
 	Push bool
-	// Strict leaves the keys of the extensions' own out of the capabilities: what they
-	// say stands in A2A's list too, and strict readers refuse what they do not know.
-	Strict bool
+	// Only is the version of A2A that the card is of, for strict readers, which refuse
+	// what they do not know: it has neither keys of another version nor those of the
+	// extensions' own. With AnyVersion clients of each version read it.
+	Only CardVersion
 }
+
+// CardVersion is the version of A2A that an agent card is of.
+type CardVersion string
+
+// The versions.
+const (
+	AnyVersion CardVersion = ""
+	Version1   CardVersion = "1.0"
+	Version03  CardVersion = "0.3"
+)
 
 // base is the address under which the server that is asked is reached.
 func (o *CardOptions) base(r *http.Request) string {
@@ -228,10 +239,40 @@ func NewCard(o CardOptions, base string) Card {
 	if o.Channels {
 		card.announceChannels(base)
 	}
-	if o.Strict {
-		card.Capabilities.KnowledgeGraph, card.Capabilities.KnowledgeGraphQueryLanguages, card.Capabilities.Messaging = false, nil, nil
+	return card.of(o.Only)
+}
+
+// of leaves out what readers of one version do not know.
+func (c Card) of(only CardVersion) Card {
+	if only == AnyVersion {
+		return c
 	}
-	return card
+	c.Capabilities.KnowledgeGraph, c.Capabilities.KnowledgeGraphQueryLanguages, c.Capabilities.Messaging = false, nil, nil
+	c.SecuritySchemes = SchemesOf(c.SecuritySchemes, only)
+	if only == Version1 {
+		c.SupportedInterfaces = c.SupportedInterfaces[:1]
+		c.URL, c.ProtocolVersion, c.PreferredTransport, c.Extended = "", "", "", false
+		return c
+	}
+	c.SupportedInterfaces, c.Capabilities.Extended = nil, false
+	return c
+}
+
+// SchemesOf leaves out of security schemes what readers of one version do not know.
+func SchemesOf(schemes map[string]SecurityScheme, only CardVersion) map[string]SecurityScheme {
+	if only == AnyVersion || schemes == nil {
+		return schemes
+	}
+	out := map[string]SecurityScheme{}
+	for name, s := range schemes {
+		if only == Version1 {
+			s = SecurityScheme{HTTP: s.HTTP, APIKey: s.APIKey}
+		} else {
+			s.HTTP, s.APIKey = nil, nil
+		}
+		out[name] = s
+	}
+	return out
 }
 
 // announceChannels adds what a server with channels says of them.

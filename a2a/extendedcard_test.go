@@ -62,13 +62,45 @@ func TestExtendedCard(t *testing.T) {
 	}
 }
 
-// A strict card says what the extensions say in A2A's list only.
-func TestStrictCard(t *testing.T) {
-	for strict, want := range map[bool]bool{false: true, true: false} {
-		card := a2a.NewCard(a2a.CardOptions{Channels: true, Strict: strict}, "")
-		c := card.Capabilities
-		if got := c.KnowledgeGraph || c.KnowledgeGraphQueryLanguages != nil || c.Messaging != nil; got != want || len(c.Extensions) != 2 {
-			t.Errorf("strict %v: %+v", strict, c)
+// A card of one version has no key of the other, nor of the extensions' own.
+func TestCardsOfOneVersion(t *testing.T) {
+	of := map[string][]string{
+		"1.0": {"supportedInterfaces", "extendedAgentCard", "httpAuthSecurityScheme", "apiKeySecurityScheme"},
+		"0.3": {"url", "protocolVersion", "preferredTransport", "supportsAuthenticatedExtendedCard", "type"},
+		"":    {"knowledgeGraphQueryLanguages", "messaging"},
+	}
+	for _, only := range []a2a.CardVersion{a2a.AnyVersion, a2a.Version1, a2a.Version03} {
+		raw, err := json.Marshal(a2a.NewCard(a2a.CardOptions{Channels: true, Push: true, Keys: true, Tokens: true, Only: only}, "https://koine.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var card map[string]any
+		if err := json.Unmarshal(raw, &card); err != nil {
+			t.Fatal(err)
+		}
+		keys := map[string]bool{}
+		for _, part := range []any{card, card["capabilities"]} {
+			for key := range part.(map[string]any) {
+				keys[key] = true
+			}
+		}
+		for _, scheme := range card["securitySchemes"].(map[string]any) {
+			for key := range scheme.(map[string]any) {
+				keys[key] = true
+			}
+		}
+		for version, own := range of {
+			for _, key := range own {
+				if want := only == a2a.AnyVersion || string(only) == version; keys[key] != want {
+					t.Errorf("--card %q has %s of %q: %v", only, key, version, keys[key])
+				}
+			}
+		}
+		if list, _ := card["supportedInterfaces"].([]any); only == a2a.Version1 && len(list) != 1 {
+			t.Errorf("interfaces: %v", list)
+		}
+		if len(card["capabilities"].(map[string]any)["extensions"].([]any)) != 2 {
+			t.Errorf("--card %q: extensions are missing", only)
 		}
 	}
 }

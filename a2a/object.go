@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"koine/internal/nearest"
 	"koine/kg"
@@ -118,6 +119,8 @@ func (o *object) done() {
 			err := kg.Errorf(kg.CodeInvalid, "is not known here")
 			if meant := nearest.Name(m.name, o.known[:o.asked]); meant != "" {
 				err.Hint = "Did you mean " + meant + "?"
+			} else if o.asked > 0 {
+				err.Hint = "Known are " + strings.Join(o.known[:o.asked], ", ") + "."
 			}
 			o.failure.set(join(o.path, clip(m.name)), err)
 			return

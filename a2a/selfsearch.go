@@ -43,7 +43,7 @@ func searchFor(text string) (*order, error) {
 	}
 	var all []map[string]any
 	for _, word := range words {
-		all = append(all, map[string]any{"object": map[string]any{"regex": "(?i)" + regexp.QuoteMeta(word)}})
+		all = append(all, map[string]any{"object": map[string]any{"regex": wholeWord(word)}})
 	}
 	variables, err := appendJSON(nil, map[string]any{
 		"where": map[string]any{"and": all}, "first": searchResults, "budget": map[string]any{"maxStatements": searchReads},
@@ -55,6 +55,12 @@ func searchFor(text string) (*order, error) {
 		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoted(searchQuery), "variables": variables},
 		summary: func(result []byte) summary { return summary{text: sayFound(words, result)} },
 	}, nil
+}
+
+// wholeWord matches a word that no letter, mark or digit goes on with: \b knows those of
+// ASCII only.
+func wholeWord(word string) string {
+	return `(?i)(?:^|[^\pL\pM\pN])` + regexp.QuoteMeta(word) + `(?:$|[^\pL\pM\pN])`
 }
 
 // searchWords are the words of a text that say what is looked for: those of an order

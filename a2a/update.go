@@ -14,6 +14,7 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
 	var req update.Request
+	patches, _ := params.array("mutations")
 	req.Meta.Principal, req.Meta.Actor = c.caller.Principal, c.caller.Actor
 	if source := params.agent("sourceAgentId"); source != "" {
 		req.Meta.Actor = source
@@ -26,7 +27,6 @@ func (h *Handler) update(ctx context.Context, c *call) (any, error) {
 	req.Meta.ExpectedRevision, req.Meta.HasExpected = controls.expected, controls.hasExpected
 	req.Meta.DryRun = controls.dryRun
 	req.Meta.Method, req.Meta.Metadata = c.method, controls.metadata
-	patches, _ := params.array("mutations")
 	params.done()
 	req.Mutations = h.readMutations(f, "mutations", patches)
 	if err := f.error(); err != nil {

@@ -43,3 +43,9 @@ func errDenied(format string, args ...any) *kg.Error {
 func errTooMuch(field, format string, args ...any) *kg.Error {
 	return kg.Errorf(kg.CodeLimitExceeded, format, args...).At(field)
 }
+
+// errAhead refuses a sequence that the channel has not come to: it is of another channel,
+// or of a store that was restored.
+func errAhead(count, since int64) *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, "the sequence %d is ahead of the channel, whose last is %d", since, count).At("sinceSequence")
+}

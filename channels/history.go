@@ -19,10 +19,13 @@ type HistoryQuery struct {
 	// its content would be more than MaxPageBytes.
 	PageSize  int
 	PageToken string
-	// SinceSequence and SinceTime leave out what is not later; only one of them may
-	// be set. Where something later is no longer kept, that is an error; without a lower
+	// Bounds by a sequence or a message are exclusive, bounds by a time inclusive: several
+	// messages may be of one millisecond, and a reader that goes on from the time of the
+	// last one that it has misses none. SinceSequence and SinceTime are lower bounds; only
+	// one of them may be set. Where something within them is no longer kept, that is an error; without a lower
 	// bound reading begins with the oldest message that is. BeforeSequence and BeforeTime
-	// leave out what is not earlier, again one of them; 0 leaves out nothing.
+	// are upper bounds, again one of them; 0 leaves out nothing. A SinceSequence ahead of
+	// the channel is refused, as it is of a stream.
 	SinceSequence  *int64 // nil leaves out nothing, and asks for nothing that is gone; 0 for all
 	SinceTime      time.Time
 	BeforeSequence int64
@@ -204,9 +207,12 @@ func (q *HistoryQuery) lower(snapshot *kg.Snapshot, id ChannelID, count int64) (
 		n, err := numberOf(snapshot, id, q.SinceMessage, "sinceMessageId")
 		return n + 1, "sinceMessageId", err
 	case q.SinceSequence != nil:
+		if *q.SinceSequence > count {
+			return 0, "", errAhead(count, *q.SinceSequence)
+		}
 		return *q.SinceSequence + 1, "sinceSequence", nil
 	case !q.SinceTime.IsZero():
-		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return q.SinceTime.Before(a.Time) })
+		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return !a.Time.Before(q.SinceTime) })
 		return from, "sinceTimestamp", err
 	}
 	return 1, "", nil
@@ -221,7 +227,7 @@ func (q *HistoryQuery) upper(snapshot *kg.Snapshot, id ChannelID, count int64) (
 	case q.BeforeSequence > 0:
 		return min(count, q.BeforeSequence-1), nil
 	case !q.BeforeTime.IsZero():
-		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return !a.Time.Before(q.BeforeTime) })
+		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return a.Time.After(q.BeforeTime) })
 		return from - 1, err
 	}
 	return count, nil

@@ -29,13 +29,14 @@ func TestHistory(t *testing.T) {
 		{channels.HistoryQuery{SinceSequence: at(7)}, "[8 9 10]", ""},
 		{channels.HistoryQuery{SinceSequence: at(7), Descending: true}, "[10 9 8]", ""},
 		{channels.HistoryQuery{SinceSequence: at(10)}, "[]", ""},
-		{channels.HistoryQuery{SinceSequence: at(100)}, "[]", ""},
+		{channels.HistoryQuery{SinceSequence: at(11)}, "", kg.CodeInvalid},
 		{channels.HistoryQuery{BeforeSequence: 4}, "[1 2 3]", ""},
 		{channels.HistoryQuery{BeforeSequence: 4, SinceSequence: at(1), Descending: true}, "[3 2]", ""},
 		{channels.HistoryQuery{SinceTime: times[0].Add(-1)}, "[1 2 3 4 5 6 7 8 9 10]", ""},
-		{channels.HistoryQuery{SinceTime: times[4]}, after(times, times[4]), ""},
-		{channels.HistoryQuery{SinceTime: times[5]}, after(times, times[5]), ""},
-		{channels.HistoryQuery{SinceTime: times[9]}, "[]", ""},
+		{channels.HistoryQuery{SinceTime: times[4]}, from(times, times[4]), ""},
+		{channels.HistoryQuery{SinceTime: times[5]}, from(times, times[5]), ""},
+		{channels.HistoryQuery{SinceTime: times[9]}, from(times, times[9]), ""},
+		{channels.HistoryQuery{SinceTime: times[9].Add(1)}, "[]", ""},
 		{channels.HistoryQuery{Authors: []kg.AgentID{"bob", "agent://eve"}}, "[2 4 6 8 10]", ""},
 		{channels.HistoryQuery{Authors: []kg.AgentID{"eve"}}, "[]", ""},
 		{channels.HistoryQuery{SinceSequence: at(1), SinceTime: times[0]}, "", kg.CodeInvalid},
@@ -53,10 +54,10 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func after(times []time.Time, t time.Time) string {
+func from(times []time.Time, t time.Time) string {
 	out := []int64{}
 	for i := range times {
-		if times[i].After(t) {
+		if !times[i].Before(t) {
 			out = append(out, int64(i)+1)
 		}
 	}
@@ -93,11 +94,13 @@ func TestHistoryBeforeTime(t *testing.T) {
 		q    channels.HistoryQuery
 		want string
 	}{
-		{channels.HistoryQuery{BeforeTime: times[0]}, "[]"},
-		{channels.HistoryQuery{BeforeTime: times[3]}, "[1 2 3]"},
+		{channels.HistoryQuery{BeforeTime: times[0].Add(-1)}, "[]"},
+		{channels.HistoryQuery{BeforeTime: times[0]}, "[1]"},
+		{channels.HistoryQuery{BeforeTime: times[3]}, "[1 2 3 4]"},
+		{channels.HistoryQuery{BeforeTime: times[3].Add(-1)}, "[1 2 3]"},
 		{channels.HistoryQuery{BeforeTime: times[3].Add(time.Millisecond)}, "[1 2 3 4]"},
 		{channels.HistoryQuery{BeforeTime: clock.now(), Descending: true}, "[6 5 4 3 2 1]"},
-		{channels.HistoryQuery{BeforeTime: times[4], SinceTime: times[1]}, "[3 4]"},
+		{channels.HistoryQuery{BeforeTime: times[4], SinceTime: times[1]}, "[2 3 4 5]"},
 		{channels.HistoryQuery{BeforeTime: times[1], SinceTime: times[4]}, "[]"},
 	} {
 		list, next, err := s.History(within(t), as("ann"), id, tt.q)

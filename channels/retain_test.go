@@ -58,8 +58,8 @@ func TestKeepMessages(t *testing.T) {
 			{channels.HistoryQuery{Descending: true}, "[10 9 8]"},
 			{channels.HistoryQuery{SinceSequence: at(7)}, "[8 9 10]"},
 			{channels.HistoryQuery{SinceSequence: at(8)}, "[9 10]"},
-			{channels.HistoryQuery{SinceTime: seventh}, "[8 9 10]"},
-			{channels.HistoryQuery{SinceTime: last.Time}, "[]"},
+			{channels.HistoryQuery{SinceTime: seventh.Add(1)}, "[8 9 10]"},
+			{channels.HistoryQuery{SinceTime: last.Time.Add(1)}, "[]"},
 			{channels.HistoryQuery{BeforeSequence: 5}, "[]"},
 		} {
 			page, next, err := s.History(within(t), as("ann"), c.ID, row.q)
@@ -69,7 +69,7 @@ func TestKeepMessages(t *testing.T) {
 		}
 		for field, list := range map[string][]channels.HistoryQuery{
 			"sinceSequence":  {{SinceSequence: at(6)}, {SinceSequence: at(0)}, {SinceSequence: at(6), Descending: true}, {SinceSequence: at(1), BeforeSequence: 3}},
-			"sinceTimestamp": {{SinceTime: first.Message.Time.Add(-1)}, {SinceTime: seventh.Add(-1)}, {SinceTime: seventh.Add(-1), Descending: true}},
+			"sinceTimestamp": {{SinceTime: first.Message.Time.Add(-1)}, {SinceTime: seventh}, {SinceTime: seventh, Descending: true}},
 			"sinceMessageId": {{SinceMessage: first.Message.ID}},
 		} {
 			for _, q := range list {

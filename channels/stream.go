@@ -43,7 +43,7 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	if err == nil && since != nil {
 		switch st.last = *since; {
 		case *since < 0 || *since > head:
-			err = kg.Errorf(kg.CodeInvalid, "the channel has %d messages: there is none behind %d", head, *since).At("sinceSequence")
+			err = errAhead(head, *since)
 		case *since+1 < oldest:
 			err = errGone(oldest, "sinceSequence")
 		}

@@ -3383,13 +3383,13 @@ type Channel implements Node {
   messages(
     "Only those behind this sequence. Either this or ` + "`" + `sinceTime` + "`" + `."
     sinceSequence: Long
-    "Only those published later than this. Either this or ` + "`" + `sinceSequence` + "`" + `."
+    "Only those published then or later. Either this or ` + "`" + `sinceSequence` + "`" + `."
     sinceTime: DateTime
     "Only those behind this message. In place of ` + "`" + `sinceSequence` + "`" + `."
     sinceMessageId: ID
     "Only those before this sequence."
     beforeSequence: Long
-    "Only those published before this time. In place of ` + "`" + `beforeSequence` + "`" + `."
+    "Only those published then or before. In place of ` + "`" + `beforeSequence` + "`" + `."
     beforeTime: DateTime
     "Only those before this message. In place of ` + "`" + `beforeSequence` + "`" + `."
     beforeMessageId: ID

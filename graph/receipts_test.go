@@ -101,8 +101,8 @@ func TestMessageFilters(t *testing.T) {
 		`sinceMessageId: "` + ids[0] + `"`:                                     "2 3 4",
 		`beforeMessageId: "` + ids[2] + `"`:                                    "1 2",
 		`sinceMessageId: "` + ids[0] + `", beforeMessageId: "` + ids[3] + `"`:  "2 3",
-		`beforeTime: "` + at(3) + `"`:                                          "1 2",
-		`sinceTime: "` + at(1) + `", beforeTime: "` + at(4) + `", order: DESC`: "3 2",
+		`beforeTime: "` + at(3) + `"`:                                          "1 2 3",
+		`sinceTime: "` + at(1) + `", beforeTime: "` + at(4) + `", order: DESC`: "4 3 2 1",
 		`beforeTime: "2000-01-01T00:00:00Z"`:                                   "",
 		`beforeTime: "2100-01-01T00:00:00Z", first: 2, where: {forMe: true}`:   "1 3",
 	} {

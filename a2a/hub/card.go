@@ -17,10 +17,10 @@ type agentCard struct {
 	Name                string                        `json:"name"`
 	Description         string                        `json:"description"`
 	Version             string                        `json:"version"`
-	SupportedInterfaces []a2a.CardInterface           `json:"supportedInterfaces"` // 1.0
-	URL                 string                        `json:"url"`                 // 0.3, this and the next two
-	ProtocolVersion     string                        `json:"protocolVersion"`
-	PreferredTransport  string                        `json:"preferredTransport"`
+	SupportedInterfaces []a2a.CardInterface           `json:"supportedInterfaces,omitempty"` // 1.0
+	URL                 string                        `json:"url,omitempty"`                 // 0.3, this and the next two
+	ProtocolVersion     string                        `json:"protocolVersion,omitempty"`
+	PreferredTransport  string                        `json:"preferredTransport,omitempty"`
 	Capabilities        capabilities                  `json:"capabilities"`
 	SecuritySchemes     map[string]a2a.SecurityScheme `json:"securitySchemes,omitempty"`
 	DefaultInputModes   []string                      `json:"defaultInputModes"`
@@ -33,7 +33,7 @@ type capabilities struct {
 	PushNotifications bool `json:"pushNotifications"`
 }
 
-// card is GET /agents/<id>/.well-known/agent-card.json.
+// card is GET /agents/<id>/.well-known/agent-card.json, and below the endpoint.
 func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	id := agentOf(r)
 	if id == kg.System {
@@ -45,6 +45,14 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request) (int, any, error)
 		return 0, nil, err
 	}
 	return http.StatusOK, h.cardOf(record, h.base(r)), nil
+}
+
+// noCard refuses to guess of which agent the card is asked for: relative to an address
+// without a slash at its end its last part is left out (RFC 3986, section 5.2.3).
+func (h *Handler) noCard(http.ResponseWriter, *http.Request) (int, any, error) {
+	e := kg.Errorf(kg.CodeAgentNotFound, "it is not said whose card is asked for")
+	e.Hint = "Resolve it against /agents/<id>/ with the slash, or against /agents/<id>/a2a."
+	return 0, nil, e
 }
 
 // base is the address of the server.
@@ -59,19 +67,23 @@ func (h *Handler) base(r *http.Request) string {
 }
 
 func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
-	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens, Push: h.options.Push}, base)
+	own := a2a.NewCard(a2a.CardOptions{Keys: h.options.Keys, Tokens: h.options.Tokens, Push: h.options.Push, Only: h.options.Only}, base)
 	g := record.Registration
 	address := base + "/agents/" + url.PathEscape(agents.Bare(record.ID)) + "/a2a"
 	card := &agentCard{
 		Name: record.Name, Description: g.Description, Version: g.Version,
-		SupportedInterfaces: []a2a.CardInterface{
-			{URL: address, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"}, {URL: address, ProtocolBinding: "JSONRPC", ProtocolVersion: "0.3"},
-		},
-		URL: address, ProtocolVersion: own.ProtocolVersion, PreferredTransport: own.PreferredTransport,
+		ProtocolVersion: own.ProtocolVersion, PreferredTransport: own.PreferredTransport,
 		Capabilities:      capabilities{Streaming: own.Capabilities.Streaming, PushNotifications: own.Capabilities.PushNotifications},
 		SecuritySchemes:   own.SecuritySchemes,
 		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"text/plain", "application/json"},
 		Skills: []json.RawMessage{},
+	}
+	for _, i := range own.SupportedInterfaces { // koine's own bindings, at the address of the agent
+		i.URL = address
+		card.SupportedInterfaces = append(card.SupportedInterfaces, i)
+	}
+	if own.URL != "" {
+		card.URL = address
 	}
 	if card.Name == "" {
 		card.Name = agents.Bare(record.ID)

@@ -29,8 +29,9 @@ type Deps struct {
 
 // Options of the handler. The zero value of each means its default.
 type Options struct {
-	// PublicURL, Keys, Tokens and Push are as in a2a.CardOptions.
+	// PublicURL, Keys, Tokens, Push and Only are as in a2a.CardOptions.
 	PublicURL          string
+	Only               a2a.CardVersion
 	Keys, Tokens, Push bool
 	MaxBodyBytes       int64
 	Logger             *slog.Logger
@@ -65,12 +66,19 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"DELETE /agents/{id}": h.deregister,
 		"GET /agents/{id}/.well-known/agent-card.json": h.card,
 		"GET /agents/{id}/.well-known/agent.json":      h.card,
-		"GET /agents/{id}/mailbox":                     h.mailbox,
-		"POST /agents/{id}/mailbox/{task}":             h.report,
-		"DELETE /agents/{id}/mailbox/{letter}":         h.acknowledge,
-		"GET /agents/{id}/webhook":                     h.webhook,
-		"PUT /agents/{id}/webhook":                     h.setWebhook,
-		"DELETE /agents/{id}/webhook":                  h.deleteWebhook,
+		// Where clients look that are given the address of the endpoint.
+		"GET /agents/{id}/a2a/.well-known/agent-card.json": h.card,
+		"GET /agents/{id}/a2a/.well-known/agent.json":      h.card,
+		"GET /agents/{id}/a2a":                             h.card,
+		// Where they look that are given the address of an agent without its slash.
+		"GET /agents/.well-known/agent-card.json": h.noCard,
+		"GET /agents/.well-known/agent.json":      h.noCard,
+		"GET /agents/{id}/mailbox":                h.mailbox,
+		"POST /agents/{id}/mailbox/{task}":        h.report,
+		"DELETE /agents/{id}/mailbox/{letter}":    h.acknowledge,
+		"GET /agents/{id}/webhook":                h.webhook,
+		"PUT /agents/{id}/webhook":                h.setWebhook,
+		"DELETE /agents/{id}/webhook":             h.deleteWebhook,
 	} {
 		h.routes.Call(pattern, do)
 		h.routes.Call(pattern+"/{$}", do)

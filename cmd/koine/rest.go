@@ -58,6 +58,7 @@ func handleREST(server *httpd.Server, prefix string, h http.Handler) {
 	for _, pattern := range restAtRoot {
 		server.HandleSocket(pattern, httpd.Named, h)
 	}
+	server.UnknownPaths(httpd.Named)
 }
 
 // refusedOf notes what somebody may not do.

@@ -38,6 +38,10 @@ func (c *rulesCheckCommand) Run(t terminal) error {
 	for _, r := range set.Rules() {
 		fmt.Fprintf(t.out, "%-9s %-9s %s\n", r.On, r.Effect, r.Name)
 	}
-	t.sayf("%d rules", len(set.Rules()))
+	if n := len(set.Rules()); n == 1 {
+		t.sayf("1 rule")
+	} else {
+		t.sayf("%d rules", n)
+	}
 	return nil
 }

@@ -20,6 +20,12 @@ func TestOfficialScriptClientsAskKoine(t *testing.T) { runClients(t, "self.mjs")
 // runClients lets a script of the clients loose on a server.
 func runClients(t *testing.T, script string, args ...string) {
 	t.Helper()
+	runClient(t, "", script, args...)
+}
+
+// runClient is runClients for the client of one version, "" for both.
+func runClient(t *testing.T, version, script string, args ...string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a test with node; -short leaves it out")
 	}
@@ -30,10 +36,14 @@ func runClients(t *testing.T, script string, args ...string) {
 	_, url := startServer(t, args...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "node", script, url)
+	command := exec.CommandContext(ctx, "node", script, url, version)
 	command.Dir = clients
 	out, err := command.CombinedOutput()
-	if err != nil || string(out) != "1.0 ok\n0.3 ok\n" {
+	want := "1.0 ok\n0.3 ok\n"
+	if version != "" {
+		want = version + " ok\n"
+	}
+	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -60,8 +60,8 @@ type serveCommand struct {
 	pushFlags
 	restFlags
 
-	StrictCard       bool `help:"Leave keys of the extensions' own out of the agent card: what they say stands in A2A's list of extensions too."`
-	ConformanceAgent bool `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
+	Card             string `help:"The version of A2A that agent cards are of: 1.0 or 0.3, without a key that this version does not know, or both, which clients of each version read." enum:"1.0,0.3,both" default:"both" placeholder:"1.0|0.3|both"`
+	ConformanceAgent bool   `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
 
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
@@ -206,10 +206,12 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer carrier.Close()
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(about)
-	server.HandlePublic("GET /.well-known/agent-card.json", httpd.Plain, card)
-	server.HandlePublic("GET /.well-known/agent.json", httpd.Plain, card)
+	for _, below := range []string{"", "/a2a"} { // at the address, and at that of the endpoint
+		server.HandlePublic("GET "+below+"/.well-known/agent-card.json", httpd.Plain, card)
+		server.HandlePublic("GET "+below+"/.well-known/agent.json", httpd.Plain, card)
+	}
 	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
-		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.Refused})
+		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.takesKeys(), Tokens: who.takesTokens(), Push: true, Refused: trail.Refused})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
 		server.Handle(pattern, form, behind)
 	}

@@ -61,8 +61,16 @@ func (c *serveCommand) courier(log *slog.Logger, who *identity) *courier.Service
 // card is what the agent card says of the server.
 func (c *serveCommand) card(who *identity) a2a.CardOptions {
 	return a2a.CardOptions{
-		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true, Strict: c.StrictCard,
+		Version: versionText(), PublicURL: strings.TrimRight(c.PublicURL, "/"), Keys: who.takesKeys(), Tokens: who.takesTokens(), Channels: true, Push: true, Only: c.cardVersion(),
 	}
+}
+
+// cardVersion is the version of A2A that agent cards are of.
+func (c *serveCommand) cardVersion() a2a.CardVersion {
+	if c.Card == "both" {
+		return a2a.AnyVersion
+	}
+	return a2a.CardVersion(c.Card)
 }
 
 // self is who answers messages to koine itself.

@@ -166,6 +166,8 @@ func (f *refusal) name() string {
 		return "AUTHENTICATION_ERROR"
 	case http.StatusForbidden:
 		return "AUTHORIZATION_ERROR"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
 	case http.StatusInternalServerError:
 		return "INTERNAL_SERVER_ERROR"
 	case http.StatusTooManyRequests:
@@ -193,10 +195,10 @@ func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal)
 	s.options.Trail.Refused(caller.With(ctx, who), kg.Code(f.reason))
 }
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {
 	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "there is nothing at this path",
 		hint: "The agent card is at /.well-known/agent-card.json."}
-	writeJSON(w, f.status, f.body(Plain))
+	writeJSON(w, f.status, f.body(s.forms["/"]))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

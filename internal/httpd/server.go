@@ -55,7 +55,7 @@ func New(options Options) *Server {
 	if !s.isOpen() { // there everybody is let in without a token
 		s.Handle("POST "+StreamTokenPath, Plain, http.HandlerFunc(s.serveStreamToken))
 	}
-	s.HandlePublic("/", Plain, http.HandlerFunc(notFound))
+	s.HandlePublic("/", Plain, http.HandlerFunc(s.notFound))
 	return s
 }
 
@@ -121,6 +121,9 @@ func (s *Server) HandleRPC(rpc http.Handler) {
 	s.Handle("/a2a", JSONRPC, rpc)
 	s.Handle("/a2a/{$}", JSONRPC, rpc)
 }
+
+// UnknownPaths sets the form of the answer for paths at which there is nothing.
+func (s *Server) UnknownPaths(form Form) { s.forms["/"] = form }
 
 // Call counts a JSON-RPC call for the metrics: code is 0 or that of its error.
 func (s *Server) Call(method string, code int, took time.Duration) {

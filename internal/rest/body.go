@@ -20,11 +20,12 @@ const MaxBodyBytes = 4 << 20
 // Body reads a JSON document of one of these media types, application/json always. Nothing
 // but JSON is read: a foreign web page can send forms and plain text without asking first.
 //
-// Errors: CodeInvalid; CodeLimitExceeded for more than most bytes.
+// Errors: CodeContentType for another media type; CodeInvalid; CodeLimitExceeded for more
+// than most bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int64, types ...string) (json.RawMessage, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !slices.Contains(types, kind) {
-		return nil, kg.Errorf(kg.CodeInvalid, "a body is application/json").At("Content-Type")
+		return nil, kg.Errorf(kg.CodeContentType, "a body is application/json").At("Content-Type")
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var over *http.MaxBytesError

@@ -307,7 +307,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no path":          {"GET", "/nothing", "", 404, "NOT_FOUND"},
 		"another method":   {"PATCH", "/tasks/x", "", 405, "METHOD_NOT_ALLOWED"},
-		"no body":          {"POST", "/agents/bot/messages", "", 400, "INVALID_REQUEST"},
+		"no body":          {"POST", "/agents/bot/messages", "", 415, "INVALID_REQUEST"},
 		"no JSON":          {"POST", "/agents/bot/messages", "{", 400, "INVALID_REQUEST"},
 		"no message":       {"POST", "/agents/bot/messages", "{}", 400, "INVALID_REQUEST"},
 		"no list":          {"POST", "/agents/bot/messages", `{"message":"x"}`, 400, "INVALID_REQUEST"},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +60,11 @@ type socket struct {
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
 		refuse(w, &wireError{Code: codeAuthorization, Message: "pages of this origin may not open a socket", status: http.StatusForbidden})
+		return
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		refuse(w, &wireError{Code: codeRequest, Message: "this path is for WebSockets: the request has no Upgrade: websocket", status: http.StatusUpgradeRequired})
 		return
 	}
 	who := caller.From(r.Context())
