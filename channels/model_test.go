@@ -475,6 +475,9 @@ func (m *model) history(by string, c *modelChannel, since, before int64, author 
 		return []string{code}
 	}
 	first := int64(c.first())
+	if since > int64(len(c.messages)) {
+		return []string{string(kg.CodeInvalid)}
+	}
 	if since >= 0 && since+1 < first {
 		return []string{string(kg.CodePositionGone)}
 	}

@@ -11,7 +11,7 @@
 //
 // The module is fetched from no proxy. A module of one's own takes it from a directory:
 //
-//	go mod edit -require koine@v0.0.0 -replace koine=../koine
+//	go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger
 //	go mod tidy
 //
 // # The graph

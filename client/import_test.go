@@ -11,7 +11,7 @@ import (
 
 // importing is what the README and the package's documentation say of how a module of
 // one's own takes the package in.
-const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine"
+const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger"
 
 // A module of one's own builds with the package, as it is said, from what this one was
 // built of.
@@ -30,7 +30,7 @@ func TestImportedFromAnotherModule(t *testing.T) {
 	write(t, filepath.Join(dir, "go.mod"), regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(requirements, "module example.org/mine"))
 	write(t, filepath.Join(dir, "go.sum"), read(t, "../go.sum"))
 	write(t, filepath.Join(dir, "main.go"), "package main\n\nimport \"koine/client\"\n\nfunc main() { _, _ = client.Environment() }\n")
-	for _, command := range []string{strings.Replace(importing, "../koine", root, 1), "go build -mod=mod -o mine ."} {
+	for _, command := range []string{strings.ReplaceAll(importing, "../koine", root), "go build -mod=mod -o mine ."} {
 		words := strings.Fields(command)
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Dir = dir

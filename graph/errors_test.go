@@ -14,7 +14,7 @@ import (
 // Each code of the domain comes out as extensions.code, with what it says; of an
 // internal error nothing else does.
 func TestEveryCodeIsPresented(t *testing.T) {
-	e := graph.NewEngine(graph.Deps{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, graph.Options{})
+	e := graph.NewEngine(graph.Deps{Prefixes: new(kg.Prefixes), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, graph.Options{})
 	for _, code := range kgtest.Codes(t, "../kg") {
 		got := e.Present(fmt.Errorf("outside: %w", &kg.Error{Code: code, Message: "it is so", Hint: "do this", OldestSequence: 7}))[0]
 		text, hint, oldest := "it is so", any("do this"), any(int64(7))
