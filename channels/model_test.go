@@ -390,6 +390,7 @@ func (m *model) update(by string, c *modelChannel, expected int64, name *string,
 	if c.version != expected {
 		return string(kg.CodeVersionConflict)
 	}
+	before, was := maps.Clone(c.metadata), c.name
 	if name != nil {
 		c.name = *name
 	}
@@ -397,7 +398,9 @@ func (m *model) update(by string, c *modelChannel, expected int64, name *string,
 	for _, key := range remove {
 		delete(c.metadata, key)
 	}
-	c.version++
+	if c.name != was || !maps.Equal(c.metadata, before) {
+		c.version++
+	}
 	return c.text()
 }
 
@@ -419,8 +422,10 @@ func (m *model) addMember(by string, c *modelChannel, agent string, role channel
 	if c.members[agent] == "" && c.banned[agent] {
 		return string(kg.CodePermissionDenied)
 	}
+	if c.members[agent] != role || c.invited[agent] {
+		c.version++
+	}
 	c.members[agent], c.invited[agent] = role, false
-	c.version++
 	return c.text()
 }
 

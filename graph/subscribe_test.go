@@ -192,7 +192,7 @@ func TestChangeInFull(t *testing.T) {
 	knows.Op = kg.Replace
 	b.update(knows)
 	e, got := f.event()
-	want := fmt.Sprintf(`{"statementChanged":{"__typename":"StatementChange","op":"add","statement":{"id":%q,"subject":{"iri":"https://example.org/ada","label":"Ada","out":{"totalCount":2}},"object":{"label":null},"graph":null,"certainty":0.5,"assertedBy":["agent://scout"],"recordedAt":"2026-01-01T00:00:01.000Z","revision":1,"assertions":[{"source":"agent://scout"}]},"previous":[],"statementRemains":false,"changeId":%q,"snapshot":false,"snapshotEnd":false,"position":%q,"commit":{"__typename":"Commit","id":%q,"revision":1,"time":"2026-01-01T00:00:01.000Z","principal":"agent://writer","actor":"agent://writer","justification":"test","taskId":null,"sessionId":null,"messageId":null}}}`,
+	want := fmt.Sprintf(`{"statementChanged":{"__typename":"StatementChange","op":"add","statement":{"id":%q,"subject":{"iri":"https://example.org/ada","label":"Ada","out":{"totalCount":2}},"object":{"label":null},"graph":null,"certainty":0.5,"assertedBy":["agent://scout"],"recordedAt":"2026-01-01T00:00:02.000Z","revision":1,"assertions":[{"source":"agent://scout"}]},"previous":[],"statementRemains":false,"changeId":%q,"snapshot":false,"snapshotEnd":false,"position":%q,"commit":{"__typename":"Commit","id":%q,"revision":1,"time":"2026-01-01T00:00:02.000Z","principal":"agent://writer","actor":"agent://writer","justification":"test","taskId":null,"sessionId":null,"messageId":null}}}`,
 		statementID(got), b.store.ChangeID(e.Position), b.store.FormatPosition(e.Position), "urn:koine:commit:1")
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -109,7 +109,7 @@ func TestUpgradeWaitsForRoom(t *testing.T) {
 		if _, err := s.Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(backupMagic)]) != want {
 			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(backupMagic)], err, want)
 		}
-		if f := readFormatFile(t, dir); f.UpgradingFrom != 0 != (want == oldestFormat) {
+		if f := readFormatFile(t, dir); (f.Version == oldestFormat || f.UpgradingFrom != 0) != (want == oldestFormat) {
 			t.Errorf("with %d bytes free: koine.json is %+v", room, f)
 		}
 		if err := s.Close(); err != nil {

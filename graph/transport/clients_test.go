@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,12 +55,12 @@ func nodeIn(t *testing.T, dir string, arguments ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// panicky is an access policy that panics when somebody reads one graph: a fault
-// in the middle of a field.
-type panicky struct{}
+// panicky is an access policy that panics, once it is on, when somebody reads one
+// graph: a fault in the middle of a field.
+type panicky struct{ on *atomic.Bool }
 
-func (panicky) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
-	if graph == iri("panic") && p.ID != "agent://writer" {
+func (y panicky) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
+	if y.on.Load() && graph == iri("panic") && p.ID != "agent://writer" {
 		panic("a fault")
 	}
 	return true
@@ -68,7 +69,8 @@ func (panicky) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 // clientServer is a server for the clients, with what their scripts ask beside
 // GraphQL: a commit, and to wait for a number of watchers.
 func clientServer(t *testing.T) string {
-	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = panicky{} })
+	var on atomic.Bool
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = panicky{&on} })
 	b.update(add(iri("s"), iri("p"), kg.Integer(0)))
 	b.update(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("secret"), Predicate: iri("p"), Object: kg.Integer(0), Graph: iri("panic")}})
 	streams := sse.New(sse.Options{})
@@ -80,6 +82,10 @@ func clientServer(t *testing.T) string {
 	mux.HandleFunc("/control/commit", func(w http.ResponseWriter, _ *http.Request) {
 		commits++
 		b.update(add(iri("s"), iri("p"), kg.Integer(int64(commits))))
+		fmt.Fprint(w, "{}")
+	})
+	mux.HandleFunc("/control/fault", func(w http.ResponseWriter, r *http.Request) {
+		on.Store(r.FormValue("on") == "true")
 		fmt.Fprint(w, "{}")
 	})
 	mux.HandleFunc("/control/watchers", func(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 
 	"koine/graph"
 	"koine/graph/transport"
+	"koine/internal/names"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -50,7 +51,7 @@ func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := graph.Deps{Store: store, Prefixes: prefixes, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	deps := graph.Deps{Store: store, Prefixes: prefixes, Names: names.NewJudge(store, names.Lenient), Logger: slog.New(slog.NewTextHandler(log, nil))}
 	return &bench{t: t, store: store, engine: graph.NewEngine(deps, options), log: log}
 }
 

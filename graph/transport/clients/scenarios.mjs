@@ -57,6 +57,7 @@ async function refusal(request) {
 }
 
 const control = (path) => fetch(new URL(path, url), { method: 'POST' }).then((r) => r.json());
+const fault = (on) => control(`/control/fault?on=${on}`);
 const commit = () => control('/control/commit');
 const watchers = (n) => control(`/control/watchers?n=${n}`);
 
@@ -110,7 +111,9 @@ const scenarios = {
 
   async 'resolver panic'() {
     const query = '{ revision entity(iri: "ex:secret") { iri } }';
+    await fault(true);
     const { results, failure } = await run({ query });
+    await fault(false);
     assert.equal(failure, undefined);
     assert.equal(results.length, 1);
     assert.equal(results[0].errors.length, 1);
