@@ -58,6 +58,9 @@ type directory struct {
 	upgradingFrom int
 
 	prefixes map[string]string // of the file that format 1 has them in; nil without one
+
+	// new is what takes back a store that is being made; nil for one that was there.
+	new *newStore
 }
 
 func formatSum(epoch Epoch, secret []byte) string {
@@ -73,8 +76,15 @@ var ErrNoStore = errors.New("not the directory of a koine store")
 // openDirectory locks the directory without waiting and reads its small files,
 // making them where there is no store yet unless one must exist. A directory that it
 // refuses with ErrNoStore is left as it was.
-func openDirectory(path string, mustExist bool) (*directory, error) {
+func openDirectory(path string, mustExist bool) (_ *directory, err error) {
+	made := new(newStore)
 	if !mustExist {
+		made.dirs = missingDirs(path)
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, made.removeDirs())
+			}
+		}()
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return nil, err
 		}
@@ -84,22 +94,41 @@ func openDirectory(path string, mustExist bool) (*directory, error) {
 			return nil, err
 		}
 	}
+	locked := exists(filepath.Join(path, lockName))
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = lock.Close()
-		e := Errorf(CodeDataDirInUse, "the data directory %s is in use by another process", path)
-		e.Hint = "stop the other process, or talk to its server with --url"
-		return nil, e
+		return nil, errInUse(path)
 	}
-	d := &directory{path: path, lock: lock}
-	if err := d.load(mustExist); err != nil {
+	if !isAt(lock, filepath.Join(path, lockName)) { // whoever had it took back the store that it was making
 		_ = unlock(lock)
-		return nil, err
+		return nil, errInUse(path)
+	}
+	made.path, made.lock = path, !locked
+	d := &directory{path: path, lock: lock, new: made}
+	if err := d.load(mustExist); err != nil {
+		return nil, errors.Join(d.new.failed(err), d.new.remove(), unlock(lock))
 	}
 	return d, nil
+}
+
+func errInUse(path string) *Error {
+	e := Errorf(CodeDataDirInUse, "the data directory %s is in use by another process", path)
+	e.Hint = "stop the other process, or talk to its server with --url"
+	return e
+}
+
+// isAt reports whether a path still leads to the open file.
+func isAt(f *os.File, path string) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(open, there)
 }
 
 func (d *directory) close() error { return unlock(d.lock) }
@@ -155,10 +184,13 @@ func holdsStore(path string, mustExist bool) (bool, error) {
 const smallFilesHint = "put both files back from a copy of the directory, or restore a backup"
 
 func (d *directory) load(mustExist bool) error {
-	if there, err := holdsStore(d.path, mustExist); err != nil {
-		return err
-	} else if !there {
+	there, err := holdsStore(d.path, mustExist)
+	if err == nil && !there {
 		return d.create()
+	}
+	d.new = nil
+	if err != nil {
+		return err
 	}
 	if err := d.finishExchange(); err != nil {
 		return err
@@ -203,7 +235,10 @@ func (d *directory) load(mustExist bool) error {
 }
 
 // create makes a new store, in a directory that holds nothing else.
-func (d *directory) create() error {
+func (d *directory) create() (err error) {
+	if d.new.before, err = namesOf(d.path); err != nil {
+		return err
+	}
 	d.secret = make([]byte, secretBytes)
 	_, _ = rand.Read(d.secret) // never fails
 	_, _ = rand.Read(d.epoch[:])

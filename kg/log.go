@@ -14,7 +14,7 @@ import (
 // openLog opens the log. A damaged one is opened for reading, as far as that
 // goes, and the store takes no updates.
 func (s *Store) openLog() error {
-	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: true}
+	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.new == nil}
 	path := s.dir.join(logName)
 	l, err := wal.Open(path, o)
 	if errors.Is(err, wal.ErrDamaged) {

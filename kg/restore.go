@@ -32,7 +32,7 @@ type RestoreOptions struct {
 // follow on it, in order. The directory must be empty or not there. It gets an
 // epoch and a secret of its own: positions, cursors and other tokens of the store
 // that was backed up are not of this one. Its index is made when it is opened.
-// After an error nothing is left in it.
+// After an error nothing is left in it, and it is not there if it was not before.
 //
 // It fails with CodeInvalid for a directory that is not empty and for backups
 // that do not follow each other, and as VerifyBackup does for what is wrong with
@@ -55,7 +55,7 @@ func Restore(ctx context.Context, dir string, backups []io.Reader, o RestoreOpti
 		err = r.finish()
 	}
 	if err != nil {
-		err = errors.Join(err, r.undo())
+		err = errors.Join(r.new.failed(err), r.undo())
 	}
 	return r.info, errors.Join(err, unlock(r.lock))
 }
@@ -65,6 +65,7 @@ type restore struct {
 	dir      string
 	options  RestoreOptions
 	lock     *os.File
+	new      *newStore
 	wal      *wal.Log
 	epoch    Epoch
 	info     BackupInfo // of what has been restored
@@ -75,7 +76,13 @@ type restore struct {
 	partial  *os.File // the checkpoint as it comes in
 }
 
-func newRestore(dir string, o RestoreOptions) (*restore, error) {
+func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
+	made := &newStore{path: dir, dirs: missingDirs(dir)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.removeDirs())
+		}
+	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -88,16 +95,16 @@ func newRestore(dir string, o RestoreOptions) (*restore, error) {
 		e.Hint = "restore into a new directory; nothing that is there is ever written over"
 		return nil, e
 	}
-	r := &restore{dir: dir, options: o}
+	r := &restore{dir: dir, options: o, new: made}
 	_, _ = rand.Read(r.epoch[:]) // never fails
 	if r.lock, err = os.OpenFile(r.join(lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	if err = unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		r.wal, err = wal.Open(r.join(logName), wal.Options{Logger: o.Logger})
+	if err := unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, r.lock.Close()) // another process has taken the directory
 	}
-	if err != nil {
-		return nil, errors.Join(err, unlock(r.lock))
+	if r.wal, err = wal.Open(r.join(logName), wal.Options{Logger: o.Logger}); err != nil {
+		return nil, errors.Join(made.failed(err), r.undo(), unlock(r.lock))
 	}
 	return r, nil
 }
@@ -206,7 +213,7 @@ func (r *restore) finish() error {
 	return writeFormat(r.join(formatName), r.epoch, secret, r.info.upgradingFrom())
 }
 
-// undo empties the directory again.
+// undo empties the directory again, and removes it if it was made.
 func (r *restore) undo() error {
 	if r.partial != nil {
 		_ = r.partial.Close() // goes away
@@ -215,7 +222,7 @@ func (r *restore) undo() error {
 	for _, e := range entries {
 		err = errors.Join(err, os.RemoveAll(r.join(e.Name())))
 	}
-	return err
+	return errors.Join(err, r.new.removeDirs())
 }
 
 // adoptCheckpoint checks a checkpoint, which must be of this revision, and writes

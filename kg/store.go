@@ -110,7 +110,7 @@ type head struct {
 }
 
 // Open opens the store in dir, making one where there is none, unless o.MustExist
-// forbids it. It fails with CodeDataDirInUse and CodeFormatUnknown, which wraps
+// forbids it. If making one fails, what was made of it is removed. It fails with CodeDataDirInUse and CodeFormatUnknown, which wraps
 // ErrNoStore where the directory is not one of koine's. A store whose log is damaged opens
 // for reading only: see Ready.
 func Open(dir string, o Options) (*Store, error) {
@@ -142,8 +142,9 @@ func Open(dir string, o Options) (*Store, error) {
 	s.judging, s.endJudging = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.endJudging()
-		return nil, errors.Join(err, s.closeFiles())
+		return nil, errors.Join(d.new.failed(err), s.closeContents(), d.new.remove(), d.close())
 	}
+	d.new = nil // it is made
 	s.stopped.Add(3)
 	go s.commitLoop()
 	go s.scrub()
@@ -210,9 +211,12 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// closeFiles closes whatever is open, the index first: what it holds must be in
+// closeFiles closes the store's files and lets the directory go.
+func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir.close()) }
+
+// closeContents closes whatever is open, the index first: what it holds must be in
 // the log.
-func (s *Store) closeFiles() error {
+func (s *Store) closeContents() error {
 	var errs []error
 	if s.db != nil {
 		errs = append(errs, s.closeIndex())
@@ -220,7 +224,7 @@ func (s *Store) closeFiles() error {
 	if s.wal != nil {
 		errs = append(errs, s.wal.Close())
 	}
-	return errors.Join(append(errs, s.dir.close())...)
+	return errors.Join(errs...)
 }
 
 func errClosed() error { return Errorf(CodeClosed, "the store is closed") }

@@ -1,0 +1,96 @@
+package kg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"koine/kg/internal/wal"
+)
+
+// newStoreBytes is the free space that making a store needs: the first segment of the
+// log, which is allocated as a whole, and the small files.
+const newStoreBytes = wal.DefaultSegmentBytes + 1<<20
+
+// newStore is a store that is being made. If that fails it is removed, so that the next
+// start does not find half of one. Its methods do nothing on nil.
+type newStore struct {
+	path   string
+	before []string // the names in the directory before anything but the lock was made
+	lock   bool     // the lock was made
+	dirs   []string // the directories made for it, the innermost first
+}
+
+// namesOf lists the names in a directory.
+func namesOf(path string) (names []string, err error) {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+// missingDirs lists the directories that os.MkdirAll makes for path, the innermost first.
+func missingDirs(path string) (dirs []string) {
+	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return dirs
+		}
+		dirs = append(dirs, path)
+	}
+}
+
+// remove removes the files of the store, and the directories made for it. Files that
+// were there before stay, and so do those that a store does not have. The caller holds
+// the lock.
+func (n *newStore) remove() (err error) {
+	if n == nil {
+		return nil
+	}
+	// The lock goes last: until then nobody else makes a store here.
+	for _, name := range []string{formatName, formatName + ".tmp", secretName, secretName + ".tmp", logName, indexName, buildingName, checkpointName} {
+		if !slices.Contains(n.before, name) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(n.path, name)))
+		}
+	}
+	if n.lock {
+		err = errors.Join(err, removeFile(filepath.Join(n.path, lockName)))
+	}
+	return errors.Join(err, n.removeDirs())
+}
+
+// removeDirs removes the directories made for the store that are empty.
+func (n *newStore) removeDirs() error {
+	for _, dir := range n.dirs {
+		err := os.Remove(dir)
+		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+			break // another process uses it
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	n.dirs = nil
+	return nil
+}
+
+// failed is the error of making the store. Where the volume is full it says how much
+// room a store needs.
+func (n *newStore) failed(cause error) error {
+	if n == nil || !isNoSpace(cause) {
+		return cause
+	}
+	free := ""
+	if bytes, err := freeBytes(n.path); err == nil {
+		free = fmt.Sprintf(", and %d MiB are free", bytes>>20)
+	}
+	e := Errorf(CodeDiskFull, "no store was made in %s: it needs at least %d MiB of free space%s", n.path, newStoreBytes>>20, free)
+	e.Err = cause
+	e.Hint = "make room on the volume, or choose a directory on a larger one; updates need the reserve of free space as well"
+	return e
+}

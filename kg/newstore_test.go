@@ -1,0 +1,130 @@
+package kg_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/types"
+	"golang.org/x/sys/unix"
+
+	"koine/kg"
+)
+
+// fullFiles is a file system on which no segment of the log finds room.
+type fullFiles struct{ *fs.FS }
+
+func (fullFiles) Create(dir, name string, _ uint64) (types.WritableFile, error) {
+	// Some file systems leave the file.
+	err := os.WriteFile(filepath.Join(dir, name), nil, 0o600)
+	if err == nil {
+		err = &os.PathError{Op: "fallocate", Path: name, Err: unix.ENOSPC}
+	}
+	return nil, err
+}
+
+// A store that cannot be made leaves nothing behind: not the directories made for it,
+// and in one that was there only what was in it. The error says how much room is needed.
+func TestStoreThatCannotBeMade(t *testing.T) {
+	for name, prepare := range map[string]func(dir string){
+		"absent":        func(string) {},
+		"empty":         func(dir string) { mkdir(t, dir) },
+		"with a lock":   func(dir string) { mkdir(t, dir); write(t, dir, "LOCK", "") },
+		"foreign files": func(dir string) { mkdir(t, dir); write(t, dir, "thesis.tmp", "chapter one") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := t.TempDir()
+			dir := filepath.Join(at, "deep", "dir")
+			prepare(dir)
+			before := namesIn(t, at)
+			s, err := kg.Open(dir, smallOptions().WithFaults(kg.Faults{LogFiles: fullFiles{fs.New()}}))
+			if err == nil {
+				mustClose(t, s)
+			}
+			if kg.CodeOf(err) != kg.CodeDiskFull || !strings.Contains(err.Error(), "at least 65 MiB") || kg.AsError(err).Hint == "" {
+				t.Errorf("Open: %v, want DISK_FULL with the room that is needed and a hint", err)
+			}
+			if after := namesIn(t, at); !slices.Equal(before, after) {
+				t.Errorf("there is %q now, and was %q", after, before)
+			}
+			// With room the same directory takes a store.
+			mustClose(t, openStore(t, dir, smallOptions()))
+		})
+	}
+}
+
+// A failure of another kind, here when log and index are there, leaves nothing either.
+func TestStoreThatFailsToBeMade(t *testing.T) {
+	dir := t.TempDir()
+	before := namesIn(t, dir)
+	o := smallOptions()
+	o.FreeBytes = func(string) (uint64, error) { return 0, unix.EIO }
+	s, err := kg.Open(dir, o)
+	if err == nil {
+		mustClose(t, s)
+		t.Fatal("Open succeeds without knowing the free space")
+	}
+	if after := namesIn(t, dir); !slices.Equal(before, after) {
+		t.Errorf("there is %q now, and was %q", after, before)
+	}
+}
+
+// What fails in a store that was there stays there.
+func TestFailureKeepsStore(t *testing.T) {
+	dir, _ := small(t)
+	before := namesIn(t, dir)
+	o := smallOptions()
+	o.FreeBytes = func(string) (uint64, error) { return 0, unix.EIO }
+	if s, err := kg.Open(dir, o); err == nil {
+		mustClose(t, s)
+		t.Fatal("Open succeeds without knowing the free space")
+	}
+	for _, name := range before {
+		if _, err := os.Stat(name); err != nil && !strings.Contains(name, "index") {
+			t.Errorf("after a failed start: %v", err)
+		}
+	}
+	mustCheck(t, openStore(t, dir, smallOptions()))
+}
+
+// On a volume that is smaller than a store no store is made, and none is left.
+func TestStoreOnSmallVolume(t *testing.T) {
+	mount := t.TempDir()
+	if err := unix.Mount("none", mount, "tmpfs", 0, "size=40m"); err != nil {
+		fmt.Fprintf(os.Stderr, "NOT TESTED: a first start on a small volume: this process may not mount one: %v\n", err)
+		t.Skip("may not mount a volume")
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(mount, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	before := namesIn(t, mount)
+	dir := filepath.Join(mount, "data")
+	for _, fill := range []func() error{
+		func() error {
+			s, err := kg.Open(dir, kg.Options{})
+			if err == nil {
+				mustClose(t, s)
+			}
+			return err
+		},
+		func() error {
+			_, err := kg.Restore(within(t), dir, []io.Reader{strings.NewReader("")}, kg.RestoreOptions{})
+			return err
+		},
+	} {
+		err := fill()
+		if kg.CodeOf(err) != kg.CodeDiskFull || !strings.Contains(err.Error(), "at least 65 MiB of free space, and 39 MiB are free") {
+			t.Errorf("%v, want DISK_FULL with the room that is needed", err)
+		}
+		if after := namesIn(t, mount); !slices.Equal(before, after) {
+			t.Errorf("there is %q now, and was %q", after, before)
+		}
+	}
+}
