@@ -376,8 +376,13 @@ func (k *kit) ask(method, params string, headers ...string) (result, failure obj
 	k.Helper()
 	response := k.post(method, params, headers...)
 	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		k.Fatal(method, err)
+	}
+	text = bytes.TrimPrefix(text, []byte("data: ")) // a refused stream is one event
 	var answer struct{ Result, Error object }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		k.Fatal(method, err)
 	}
 	return answer.Result, answer.Error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +17,16 @@ func acting(t *testing.T, card string, answers ...string) string {
 		if r.Method == http.MethodGet {
 			fmt.Fprint(w, card)
 			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/graphql") {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(string(body), "vocabulary { prefixes") {
+				fmt.Fprint(w, `{"data": {"vocabulary": {"prefixes": []}}}`)
+				return
+			}
 		}
 		if len(answers) == 0 {
 			t.Errorf("asked once too often: %s", r.URL)

@@ -65,7 +65,7 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
-	if stats.Revision != info.To {
+	if stats.Revision < info.To { // an upgrade adds revisions
 		return exitError{fmt.Errorf("the backups end with revision %d, and what was restored with %d", info.To, stats.Revision), exitDamaged}
 	}
 	t.sayf("%s: revision %d, %s statements. Compare everything in it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)

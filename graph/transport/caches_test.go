@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"os"
@@ -30,8 +31,12 @@ func TestNormalizingClients(t *testing.T) {
 	b.update(said(0.5, 1))
 	b.update(said(0.75, 1))
 	b.update(said(1, 2))
-	server := httptest.NewServer(transport.NewHandler(b.deps(sse.New(sse.Options{})), transport.Options{}))
+	streams := sse.New(sse.Options{})
+	server := httptest.NewServer(transport.NewHandler(b.deps(streams), transport.Options{}))
 	t.Cleanup(func() {
+		if err := streams.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
 		b.settle()
 		server.Close()
 	})
