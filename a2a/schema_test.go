@@ -163,9 +163,9 @@ func TestSnapshotsFollowTheSchema(t *testing.T) {
 	s.set(t, kg.Add, "urn:s", kg.LangString("hi", "en"), "agent://x")
 	s.set(t, kg.Add, "urn:t", kg.IRI("urn:s"), "agent://x")
 	for query, data := range map[string]string{
-		`subscription { entityChanged(iri: "urn:s") { ... on EntityChange { entity { iri } } } }`:                                                                                       `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
-		`subscription { entityChanged(iri: "urn:s", depth: 2) { ... on EntityChange { entity { iri } } } }`:                                                                             `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
-		`subscription { matchChanged(pattern: {triples: [{s: "?s", p: "?p", o: "urn:s"}]}) { ... on MatchChange { added { values } } } }`:                                               `{"matchChanged":{"added":[{"values":["urn:t","urn:p"]}]}}`,
+		`subscription { entityChanged(iri: "urn:s") { ... on EntityChange { entity { iri } } } }`:                                                                                         `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
+		`subscription { entityChanged(iri: "urn:s", depth: 2) { ... on EntityChange { entity { iri } } } }`:                                                                               `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
+		`subscription { matchChanged(pattern: {triples: [{s: "?s", p: "?p", o: "urn:s"}]}) { ... on MatchChange { added { values } } } }`:                                                 `{"matchChanged":{"added":[{"values":["urn:t","urn:p"]}]}}`,
 		`subscription { matchChanged(pattern: {triples: [{s: "urn:t", p: "<urn:p>", o: "?a"}, {s: "?a", p: "<urn:p>", o: "?b"}]}) { ... on MatchChange { added { value(var: "b") } } } }`: `{"matchChanged":{"added":[{"value":"hi"}]}}`,
 	} {
 		block := s.subscribeTo(t, query, `{"koine":{"snapshot":true}}`).block()
