@@ -86,7 +86,7 @@ func (v version) asked(c *call) error {
 	case v.name, strings.TrimSuffix(v.name, ".0"):
 		return nil
 	case version1.name, version03.name, "1":
-		return methodNotFound()
+		return otherVersion(c.method, v)
 	}
 	return newError(codeVersion, "A2A "+clip(said)+" is not spoken here", details{
 		Supported: []string{version1.name, version03.name}, Hint: "Say 1.0 or 0.3 in A2A-Version.",

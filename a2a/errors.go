@@ -2,10 +2,14 @@ package a2a
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"koine/internal/nearest"
 	"koine/kg"
 )
 
@@ -43,6 +47,7 @@ const (
 const (
 	reasonParse               = "PARSE_ERROR"
 	reasonInvalidRequest      = "INVALID_REQUEST"
+	reasonMethodNotFound      = "METHOD_NOT_FOUND"
 	reasonLanguage            = "LANGUAGE_NOT_SUPPORTED"
 	reasonInvalidSubscription = "INVALID_SUBSCRIPTION"
 	reasonTooManyStreams      = "TOO_MANY_STREAMS"
@@ -129,8 +134,27 @@ func invalidRequest(reason, detail, hint string) *Error {
 	return newError(codeInvalidRequest, "Request payload validation error", details{Reason: reason, Detail: detail, Hint: hint})
 }
 
-// methodNotFound carries no details: the text of A2A asks for data null.
-func methodNotFound() *Error { return &Error{Code: codeMethodNotFound, Message: "Method not found"} }
+// methodNotFound lists the methods that the endpoint has. The details have the form that
+// the family of the method has: of the extensions an object, of base A2A, and of names
+// that are of neither, a list.
+func (h *Handler) methodNotFound(name string) *Error {
+	d := details{Reason: reasonMethodNotFound, Supported: slices.Sorted(maps.Keys(h.table))}
+	if meant := nearest.Name(name, d.Supported); meant != "" {
+		d.Hint = "Did you mean " + meant + "?"
+	}
+	e := newError(codeMethodNotFound, "Method not found", d)
+	if strings.HasPrefix(name, "knowledge/") || strings.HasPrefix(name, "channels/") {
+		return e
+	}
+	return e.listed()
+}
+
+// otherVersion refuses a method that A2A-Version excludes.
+func otherVersion(method string, v version) *Error {
+	return newError(codeMethodNotFound, "Method not found", details{
+		Reason: reasonMethodNotFound, Detail: method + " is of A2A " + v.name, Hint: "Say " + v.name + " in A2A-Version, or leave it out.",
+	}).listed()
+}
 
 func tooLarge(most int64) *Error {
 	e := invalidRequest(string(kg.CodeLimitExceeded), "the body is larger than the "+sizeOf(most)+" that are taken",

@@ -12,11 +12,11 @@ import (
 // 4.3). What else is known of the change is in its metadata (WIRE §5).
 type wireEvent struct {
 	Op string `json:"op"`
-	// Statement is absent where what stands in a snapshot is no statement.
-	Statement      *wireStatement `json:"statement,omitempty"`
-	ChangeID       string         `json:"changeId"`
-	Timestamp      string         `json:"timestamp"`
-	ChangeMetadata wireChange     `json:"changeMetadata"`
+	// Statement is one of those behind the event where a snapshot shows an entity or rows.
+	Statement      wireStatement `json:"statement"`
+	ChangeID       string        `json:"changeId"`
+	Timestamp      string        `json:"timestamp"`
+	ChangeMetadata wireChange    `json:"changeMetadata"`
 }
 
 type wireChange struct {
@@ -29,7 +29,7 @@ type wireChange struct {
 	// Actor is the agent that made the change; absent in a snapshot.
 	Actor kg.AgentID `json:"actor,omitempty"`
 	// Source is the agent whose assertion the statement is shown with: of a
-	// remove, the one that went.
+	// remove, the one that went. It is absent where a snapshot shows an entity or rows.
 	Source        kg.AgentID `json:"source,omitempty"`
 	Justification string     `json:"justification,omitempty"`
 	TaskID        string     `json:"taskId,omitempty"`
@@ -70,8 +70,7 @@ type encoder struct {
 // twice.
 func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) {
 	c, last := &ev.Changes[i], i == len(ev.Changes)-1
-	statement := encodeStatement(c.Statement.Quad, strongest(c.Statement))
-	out := wireEvent{Op: c.Op.String(), Statement: &statement}
+	out := wireEvent{Op: c.Op.String(), Statement: encodeStatement(c.Statement.Quad, strongest(c.Statement))}
 	meta := &out.ChangeMetadata
 	meta.Source, meta.StatementRemains = strongest(c.Statement).Source, c.StatementRemains
 	for _, previous := range c.Previous {
@@ -96,14 +95,20 @@ func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) 
 	out.Timestamp = timestamp(commit.Time)
 	meta.Revision, meta.CommitID, meta.Actor = commit.Revision, e.store.CommitID(commit.Revision), commit.Actor
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
-	e.types.echo(commit, c, out.Statement)
+	e.types.echo(commit, c, &out.Statement)
 	return out, meta.Position, nil
 }
 
 // standing is the wire form of a part of a snapshot that is no statement: the
 // part with this number.
 func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, error) {
-	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken)}
+	if ev.Standing == nil {
+		err := kg.Errorf(kg.CodeInvalid, "the rows hold without a statement, and each event here has one")
+		err.Hint = "Follow the pattern over /graphql."
+		return wireEvent{}, "", err
+	}
+	// No source is told: by that the event is known from one of a statement.
+	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken), Statement: encodeStatement(ev.Standing.Quad, strongest(*ev.Standing))}
 	out.ChangeID = e.store.SnapshotChangeID(ev.Revision, kg.Quad{Object: kg.Integer(int64(part))})
 	out.ChangeMetadata.Revision = ev.Revision
 	err := e.selected(&out, ev)

@@ -81,7 +81,7 @@ func (f *changeFeed) results(yield func(result, error) bool) {
 // yield yields what the event is on the wire, one result for each change, and
 // tells whether to go on.
 func (f *changeFeed) yield(ev *operation.Event, part int, yield func(result, error) bool) bool {
-	if ev.UpToDate {
+	if ev.UpToDate || ev.Nothing {
 		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)
 	}
 	if len(ev.Changes) == 0 {

@@ -139,7 +139,7 @@ func (h *Handler) answer(r *http.Request, req *request) *response {
 	case !known:
 		name = unknownMethod
 		if resp.err == nil {
-			resp.err = methodNotFound()
+			resp.err = h.methodNotFound(req.method)
 		}
 	case resp.err != nil:
 	case m.stream != nil:

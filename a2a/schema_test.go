@@ -155,6 +155,30 @@ func TestEventsFollowTheSchema(t *testing.T) {
 	check(feed, define("JSONRPCError"), 1)
 }
 
+// What stands of an entity or a pattern is told with a statement as well, one of those that
+// it is made of; where nothing stands there is only a position.
+func TestSnapshotsFollowTheSchema(t *testing.T) {
+	s := newTestServer(t)
+	event := definitions(t)("KnowledgeSubscriptionEvent")
+	s.set(t, kg.Add, "urn:s", kg.LangString("hi", "en"), "agent://x")
+	s.set(t, kg.Add, "urn:t", kg.IRI("urn:s"), "agent://x")
+	for query, data := range map[string]string{
+		`subscription { entityChanged(iri: "urn:s") { ... on EntityChange { entity { iri } } } }`:                                                                                         `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
+		`subscription { entityChanged(iri: "urn:s", depth: 2) { ... on EntityChange { entity { iri } } } }`:                                                                               `{"entityChanged":{"entity":{"iri":"urn:s"}}}`,
+		`subscription { matchChanged(pattern: {triples: [{s: "?s", p: "?p", o: "urn:s"}]}) { ... on MatchChange { added { values } } } }`:                                                 `{"matchChanged":{"added":[{"values":["urn:t","urn:p"]}]}}`,
+		`subscription { matchChanged(pattern: {triples: [{s: "urn:t", p: "<urn:p>", o: "?a"}, {s: "?a", p: "<urn:p>", o: "?b"}]}) { ... on MatchChange { added { value(var: "b") } } } }`: `{"matchChanged":{"added":[{"value":"hi"}]}}`,
+	} {
+		block := s.subscribeTo(t, query, `{"koine":{"snapshot":true}}`).block()
+		_, text, _ := strings.Cut(block, "data: ")
+		if err := validate(event, text); err != nil || !strings.Contains(text, data) || !strings.Contains(text, `"snapshotEnd":true`) || strings.Contains(text, `"source"`) {
+			t.Errorf("%s: %v: %s", query, err, block)
+		}
+	}
+	if block := s.subscribeTo(t, `subscription { entityChanged(iri: "urn:nothing") { ... on EntityChange { entity { iri } } } }`, `{"koine":{"snapshot":true}}`).block(); strings.Contains(block, "data:") || !strings.HasPrefix(block, "id: ") {
+		t.Errorf("of nothing: %s", block)
+	}
+}
+
 // The schema is about something: what the server refuses for its shape does
 // not pass it either.
 func TestSchemaRefuses(t *testing.T) {

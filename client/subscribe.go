@@ -53,8 +53,8 @@ const (
 // Change is something that happened in the graph.
 type Change struct {
 	Op Op `json:"op"`
-	// Statement is what it is about. It is empty where the change is of no single
-	// statement: OpResync, and rows of a snapshot of matchChanged.
+	// Statement is what it is about; of a snapshot of entityChanged or matchChanged, one of
+	// the statements behind the event. It is empty for OpResync.
 	Statement Statement      `json:"statement"`
 	ID        string         `json:"changeId"` // the same whenever it is told again
 	Time      time.Time      `json:"timestamp"`

@@ -1,9 +1,11 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -111,11 +113,20 @@ func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter
 // Stand yields an event for each part of the rows.
 func (c *matchEvent) Stand(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
+		var example *kg.Statement
+		var failed error
 		err := follow.Ending(c.parts(ctx, s), func(part []livematch.Row, last bool) bool {
+			if c.standing == nil {
+				// A protocol whose events are about statements tells the rows with one
+				// that the pattern matches, or else with any.
+				if example, failed = follow.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
+					return false
+				}
+			}
 			c.standing = part
-			return yield(operation.Event{Snapshot: true, SnapshotEnd: last}, nil)
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Standing: example}, nil)
 		})
-		if err != nil {
+		if err = cmp.Or(err, failed); err != nil {
 			yield(operation.Event{}, err)
 		}
 	}

@@ -205,8 +205,8 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) error {
 	for _, fault := range e.Metadata.Errors {
 		t.sayf("%s", fault.Message)
 	}
-	if e.Statement.Subject.ID == "" { // what stands, which is no statement
-		if c.Entity != "" && e.Metadata.Snapshot && e.Metadata.Data.EntityChanged != nil {
+	if e.Metadata.Snapshot && e.Metadata.Source == "" { // an entity or rows, not a statement
+		if c.Entity != "" && e.Metadata.Data.EntityChanged != nil {
 			return e.Metadata.Data.EntityChanged.print(c, t)
 		}
 		return nil // of a subscription of one's own: for those who ask for JSON

@@ -86,10 +86,25 @@ func (s *Surroundings) filter() kg.Filter {
 }
 
 // Stand is the entity as it stands: one event, whose content is not a statement.
-func (s *Surroundings) Stand(context.Context, *kg.Snapshot) iter.Seq2[operation.Event, error] {
+func (s *Surroundings) Stand(_ context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
-		yield(operation.Event{Snapshot: true, SnapshotEnd: true}, nil)
+		standing, err := FirstStatement(snapshot, kg.Pattern{Subject: s.Entity}, kg.Pattern{Object: s.Entity})
+		yield(operation.Event{Snapshot: true, SnapshotEnd: true, Standing: standing, Nothing: standing == nil}, err)
 	}
+}
+
+// FirstStatement returns the first statement of the first pattern that has any that the
+// snapshot shows, or nil.
+func FirstStatement(s *kg.Snapshot, patterns ...kg.Pattern) (*kg.Statement, error) {
+	for _, p := range patterns {
+		for st, err := range s.Match(p) {
+			if err != nil {
+				return nil, err
+			}
+			return &st, nil
+		}
+	}
+	return nil, nil
 }
 
 // Changes yields the commits, and follows the entities.

@@ -156,6 +156,11 @@ type Event struct {
 	// at least one. In a snapshot it is the statement that stands, with Op Add and
 	// no Commit; none where what stands is no statement.
 	Changes []kg.Event
+	// Standing is one of the statements behind an event of a snapshot that has no
+	// Changes, or nil. Protocols whose events are about statements need it.
+	Standing *kg.Statement
+	// Nothing tells that the event of a snapshot shows no statement.
+	Nothing bool
 	// Snapshot tells that the event is of the snapshot, SnapshotEnd that it is
 	// the last of it. An empty snapshot ends with an UpToDate event.
 	Snapshot, SnapshotEnd bool
