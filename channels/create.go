@@ -72,6 +72,11 @@ func (s *Service) create(ctx context.Context, by Caller, c *Channel, key string,
 		if err := may(); err != nil {
 			return err
 		}
+		for _, m := range c.Members {
+			if err := tx.CheckAgent(m.Agent); err != nil {
+				return kg.AsError(err).At("members")
+			}
+		}
 		if _, err := s.make(tx, c); err != nil {
 			return err
 		}

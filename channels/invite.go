@@ -172,6 +172,9 @@ func (s *Service) addMember(w *writer, c *Channel, m Member) error {
 	if most := s.mostMembers(c); len(c.Members) >= most {
 		return errTooMuch("principalId", "the channel has %d members, as many as it may", len(c.Members))
 	}
+	if err := w.tx.CheckAgent(m.Agent); err != nil {
+		return kg.AsError(err).At("principalId")
+	}
 	m.Joined = w.tx.Time()
 	c.Members = append(c.Members, m)
 	w.member(m)

@@ -147,7 +147,7 @@ func (a AgentID) Valid() error {
 		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // an assertion keeps its source by number
 	}
 	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
-		return Errorf(CodeInvalid, "%q is not an agent id: use letters, digits and - . _ ~ or an IRI", clip(string(a)))
+		return Errorf(CodeInvalid, "%q "+agentIDWanted, clip(string(a)))
 	}
 	return nil
 }

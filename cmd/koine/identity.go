@@ -45,6 +45,15 @@ type identity struct {
 	agents *agents.Registry
 	tokens *jwt.Verifier
 	close  func()
+	store  *kg.Store // nil before it is open
+}
+
+// checkAgent refuses ids that no agent may have (kg.Store.CheckAgent).
+func (w *identity) checkAgent(ctx context.Context, id kg.AgentID) error {
+	if w.store == nil {
+		return id.WellFormed()
+	}
+	return w.store.CheckAgent(ctx, id)
 }
 
 // identity checks the flags and begins to fetch what they name.
@@ -69,7 +78,7 @@ func (f *identityFlags) identity(ctx context.Context, log *slog.Logger) (*identi
 		options.Tokens = who.tokens
 	}
 	who.keys = auth.NewTable()
-	options.Agents = who.agents
+	options.Agents, options.CheckAgent = who.agents, who.checkAgent
 	if strings.Contains(f.Auth, "keys") {
 		options.Keys = who.keys
 	}

@@ -254,6 +254,9 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 		return nil, err
 	}
 	if known == nil {
+		if err := tx.CheckAgent(id); err != nil {
+			return nil, kg.AsError(err).At("id")
+		}
 		if err := d.room(tx); err != nil {
 			return nil, err
 		}

@@ -79,6 +79,9 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	r := records.Record{}
 	known := recordOf(subject, found)
 	if known == nil {
+		if err := tx.CheckAgent(wish.ID); err != nil {
+			return kg.AsError(err).At("agent")
+		}
 		class, of := records.Class(agentClass)
 		r[class], r[propStatus], r[propSince] = of, records.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		if wish.Name != "" {

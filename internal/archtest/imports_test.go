@@ -24,7 +24,7 @@ type layer struct {
 var storage = []string{
 	"github.com/dgraph-io/badger/v4", "github.com/dgraph-io/ristretto/v2", "github.com/hashicorp/raft-wal", "github.com/hashicorp/raft", "github.com/klauspost/compress",
 	"github.com/tidwall/btree", "github.com/maypok86/otter/v2", "github.com/google/uuid",
-	"github.com/cespare/xxhash/v2", "go.etcd.io/bbolt", "github.com/hashicorp/go-hclog", "golang.org/x/sync", "golang.org/x/sys",
+	"github.com/cespare/xxhash/v2", "go.etcd.io/bbolt", "github.com/hashicorp/go-hclog", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/text",
 }
 
 // law is the whole of it. The first row that fits a package counts; a package

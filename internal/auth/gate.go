@@ -38,6 +38,9 @@ type Options struct {
 	Keys   *Table
 	Tokens Tokens
 	Agents Agents // nil: nobody is suspended
+	// CheckAgent refuses ids of bearers that no agent may have (kg.Store.CheckAgent);
+	// nil takes them as they are.
+	CheckAgent func(context.Context, kg.AgentID) error
 	// RoleActFor lists, for a role, the agents that who has it may act for.
 	RoleActFor map[string][]kg.AgentID
 	// RefuseTestKeys makes ak_test_ keys no good here.
@@ -191,6 +194,11 @@ func (g *Gate) holderOfToken(text string) (h holder, err error) {
 	}
 	if mayHaveCredential(claims.Agent) != nil {
 		return h, errInvalid
+	}
+	if g.options.CheckAgent != nil {
+		if err := g.options.CheckAgent(context.Background(), claims.Agent); err != nil {
+			return h, kg.Errorf(kg.CodeUnauthenticated, "the token names no agent: %s", kg.AsError(err).Message)
+		}
 	}
 	h = holder{kg.Principal{ID: claims.Agent, Roles: claims.Roles, ActFor: g.actFor(claims.ActFor, claims.Roles), Method: methodToken}, "", claims.Expires}
 	if g.options.Agents != nil && h.principal.CheckWrite() == nil {

@@ -59,6 +59,11 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish NewKey) (made Created
 	text, name := newSecret(wish.Mode)
 	m.Justification = cmp.Or(m.Justification, "API key created")
 	err = k.update(ctx, m, func(tx *kg.Tx) error {
+		for _, agent := range wish.ActFor {
+			if agent != kg.Anybody && tx.CheckAgent(agent) != nil {
+				return kg.AsError(tx.CheckAgent(agent)).At("actFor")
+			}
+		}
 		if err := roomForKey(tx); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 		context.AfterFunc(ctx, release)
 		who.Principal, who.Actor = p, ""
 	}
-	if refused := actFor(header, &who); refused != nil {
+	if refused := s.actFor(ctx, header, &who); refused != nil {
 		return opened, s.notConnected(ctx, who, refused)
 	}
 	if refused := mayRead(&who); refused != nil {

@@ -24,7 +24,7 @@ const MethodNone = caller.MethodNone
 func (s *Server) identify(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
 	ctx, leave := r.Context(), func() {}
 	if s.options.Admit == nil {
-		agent, err := agentOf(r.Header)
+		agent, err := s.agentOf(ctx, r.Header)
 		if err != nil {
 			return nil, nil, invalidAgent(err)
 		}
@@ -64,7 +64,7 @@ func (s *Server) known(ctx context.Context, r *http.Request, who *caller.Caller)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if refused = actFor(r.Header, who); refused == nil {
+	if refused = s.actFor(ctx, r.Header, who); refused == nil {
 		refused = s.mayUse(pattern, who)
 	}
 	if refused != nil {
@@ -108,13 +108,16 @@ func credentialOf(header http.Header) (string, *refusal) {
 }
 
 // actFor takes the agent that a caller acts for from X-Agent-ID.
-func actFor(header http.Header, who *caller.Caller) *refusal {
-	agent, err := agentOf(header)
+func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Caller) *refusal {
+	agent, err := agentNamed(header)
+	if _, said := header["X-Agent-Id"]; err == nil && (!said || agent == who.Principal.ID) {
+		return nil
+	}
+	if err == nil && s.options.CheckAgent != nil {
+		err = s.options.CheckAgent(ctx, agent)
+	}
 	if err != nil {
 		return invalidAgent(err)
-	}
-	if _, said := header["X-Agent-Id"]; !said || agent == who.Principal.ID {
-		return nil
 	}
 	if !who.Principal.MayActFor(agent) {
 		return sourceForbidden

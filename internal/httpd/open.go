@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -61,7 +62,15 @@ func sameHost(origin, host string) bool {
 }
 
 // agentOf is who the caller says it is.
-func agentOf(header http.Header) (kg.AgentID, error) {
+func (s *Server) agentOf(ctx context.Context, header http.Header) (kg.AgentID, error) {
+	agent, err := agentNamed(header)
+	if err == nil && s.options.CheckAgent != nil {
+		err = s.options.CheckAgent(ctx, agent)
+	}
+	return agent, err
+}
+
+func agentNamed(header http.Header) (kg.AgentID, error) {
 	switch names := header.Values("X-Agent-ID"); len(names) {
 	case 0:
 		return kg.Anonymous, nil

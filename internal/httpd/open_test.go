@@ -122,7 +122,7 @@ func TestAgentID(t *testing.T) {
 		{"past the bound", []string{"X-Agent-ID: " + long + "x"}, 400, bad("an agent id of 1025 bytes is longer than the 1024 that are stored")},
 		{"empty", []string{"X-Agent-ID: "}, 400, bad("an agent id cannot be empty")},
 		{"two", []string{"X-Agent-ID: a", "X-Agent-ID: b"}, 400, bad("must be said once")},
-		{"with a space", []string{"X-Agent-ID: a b"}, 400, bad(`\"agent://a b\" is not an agent id: use letters, digits and - . _ ~ or an IRI`)},
+		{"with a space", []string{"X-Agent-ID: a b"}, 400, bad(`\"agent://a b\" is not an agent id: use letters, digits and - . _ ~ @ +, or an IRI of a scheme in use`)},
 	} {
 		if resp, body := do(t, r, "POST", "/", "", row.header...); resp.StatusCode != row.status || body != row.want {
 			t.Errorf("%s: got %d %s, want %d %s", row.name, resp.StatusCode, body, row.status, row.want)

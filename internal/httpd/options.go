@@ -79,6 +79,9 @@ type Options struct {
 	// Admit lets callers in by their credential. Nil is open mode: the caller says
 	// who it is, and may do everything.
 	Admit Admit
+	// CheckAgent refuses ids in X-Agent-ID that no agent may have (kg.Store.CheckAgent);
+	// nil takes all that are valid.
+	CheckAgent func(context.Context, kg.AgentID) error
 	// Insecure lets open mode answer under any host name, as Listen lets it
 	// bind to any address. Foreign origins stay refused.
 	Insecure bool

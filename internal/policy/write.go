@@ -1,6 +1,10 @@
 package policy
 
-import "koine/kg"
+import (
+	"strings"
+
+	"koine/kg"
+)
 
 // Write makes the policy that of its graph, within an update of whoever decided
 // that this may be. Deleted and Made are written as they are.
@@ -36,6 +40,9 @@ func Write(tx *kg.Tx, p Policy) error {
 		if !wanted[q] && q.Predicate != changedIn {
 			continue
 		}
+		if err := checkGrantee(tx, q); err != nil {
+			return err
+		}
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 			return err
 		}
@@ -54,4 +61,17 @@ func written(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
 		}
 	}
 	return out, nil
+}
+
+// checkGrantee refuses to name an agent that there cannot be.
+func checkGrantee(tx *kg.Tx, q kg.Quad) error {
+	name := q.Object.Value()
+	field := map[kg.Term]string{owner: "owners", writer: "writers", reader: "readers"}[q.Predicate]
+	if field == "" || name == string(Everybody) || strings.HasPrefix(name, rolePrefix) {
+		return nil
+	}
+	if err := tx.CheckAgent(kg.AgentID(name)); err != nil {
+		return kg.AsError(err).At(field)
+	}
+	return nil
 }

@@ -38,6 +38,7 @@ type Request struct {
 // Store is the write door (kg.Store).
 type Store interface {
 	Foresight(source kg.AgentID, patches int) *kg.Foresight
+	CheckAgent(context.Context, kg.AgentID) error
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
@@ -67,6 +68,9 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 	if err != nil {
 		return Result{}, err
 	}
+	if err := checkSources(ctx, store, source, steps); err != nil {
+		return Result{}, err
+	}
 	hints, err := judged(ctx, judge, r.Meta.Principal, steps)
 	if err != nil {
 		return Result{}, err
@@ -90,6 +94,29 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 		hints = nil
 	}
 	return Result{receipt, hints}, err
+}
+
+// checkSources refuses sources that no agent may be, before anybody waits for the
+// committer. Each of them is checked once, and so is the source of the whole update:
+// the command line brings it without a door that has seen it.
+func checkSources(ctx context.Context, store Store, source kg.AgentID, steps []step) error {
+	if source != "" {
+		if err := store.CheckAgent(ctx, kg.CanonicalAgent(string(source))); err != nil {
+			return kg.AsError(err).At("sourceAgentId")
+		}
+	}
+	last := source
+	for i := range steps {
+		s := steps[i].Patch.Source
+		if s == "" || s == last {
+			continue
+		}
+		if err := store.CheckAgent(ctx, kg.CanonicalAgent(string(s))); err != nil {
+			return at(kg.AsError(err).At("source"), steps[i].mutation)
+		}
+		last = s
+	}
+	return nil
 }
 
 // judged judges the names of the steps, before anybody waits for the committer.
