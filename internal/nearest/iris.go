@@ -68,7 +68,7 @@ func slips(name, meant string) (n int, near bool) {
 		return 0, false
 	}
 	n = distance(strings.ToLower(name), strings.ToLower(meant))
-	return n, n <= min(maxSlips, (len(name)+2)/3)
+	return n, n <= min(maxSlips, (len(name)+2)/3) && n < len(name) // some letter is the same
 }
 
 // split parts an IRI into its namespace and its local name.
