@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -108,10 +110,11 @@ func startKoine(t *testing.T, program string, flags ...string) *url.URL {
 	return address
 }
 
-// startWithKeys returns the key that the program prints as well, "" if it prints none.
+// startWithKeys returns the first administrator's key as well, "" if the server is open.
 func startWithKeys(t *testing.T, program string, flags ...string) (address *url.URL, key string) {
 	t.Helper()
-	command := exec.Command(program, append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir()}, flags...)...)
+	keyFile := filepath.Join(t.TempDir(), "admin-key") // a log in JSON holds no secrets
+	command := exec.Command(program, append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--reserve-mib", "0", "--data", t.TempDir(), "--admin-key-file", keyFile}, flags...)...)
 	command.Env = append(os.Environ(), "KOINE_LOG_FORMAT=json")
 	output, err := command.StderrPipe()
 	if err != nil {
@@ -123,12 +126,15 @@ func startWithKeys(t *testing.T, program string, flags ...string) (address *url.
 	lines := bufio.NewScanner(output)
 	t.Cleanup(func() { stop(t, command, lines) })
 	for lines.Scan() {
-		if text := strings.TrimSpace(lines.Text()); strings.HasPrefix(text, "ak_live_") {
-			key = text
-		}
 		var line struct{ Msg, URL string }
 		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Msg != "listening" {
+			t.Log(lines.Text())
 			continue
+		}
+		if text, err := os.ReadFile(keyFile); err == nil {
+			key = strings.TrimSpace(string(text))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
 		}
 		if address, err = url.Parse(line.URL); err != nil {
 			t.Fatal(err)
