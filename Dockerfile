@@ -7,6 +7,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY internal/third_party internal/third_party
 RUN go mod download
 COPY . .
 ARG VERSION= COMMIT= DATE=

@@ -13,18 +13,29 @@ work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
-build=$(sed -n 's/^RUN \(CGO_ENABLED=0 go build .*\)/\1/p' Dockerfile)
-[ -n "$build" ] || { echo "the Dockerfile has no build step" >&2; exit 1; }
-mkdir "$work/out"
-VERSION= COMMIT=$(git rev-parse HEAD) DATE=$(git log -1 --format=%cI) sh -c "$(echo "$build" | sed "s,/out/,$work/out/,")"
+# The build stage, step by step: what it copies is all that its commands find.
+mkdir "$work/out" "$work/src"
+export VERSION= COMMIT=$(git rev-parse HEAD) DATE=$(git log -1 --format=%cI)
+sed -n '/ AS build$/,/^FROM scratch/p' Dockerfile | while read -r step arguments; do
+	case $step in
+	COPY)
+		set -- $arguments
+		while [ $# -gt 1 ]; do
+			case $1 in
+			.) git ls-files -z -- ':!**/testdata/**' ':!.ci' | tar -c --null -T - | tar -x -C "$work/src" ;;
+			*) cp -r --parents "$1" "$work/src" ;;
+			esac
+			shift
+		done ;;
+	RUN) (cd "$work/src" && sh -ec "$(echo "$arguments" | sed "s,/out/,$work/out/,g")") ;;
+	esac
+done
 
 root=$work/root
-mkdir -p "$root/etc/ssl/certs" "$root/data"
-mkdir -m 1777 "$root/tmp"
-cp "$work/out/koine" "$root/koine"
+mkdir -p "$root/etc/ssl/certs"
+mv "$work/out/koine" "$work/out/data" "$work/out/tmp" "$root"
 [ ! -f /etc/ssl/certs/ca-certificates.crt ] || cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 chown 65532:65532 "$root/data"
-chmod 0700 "$root/data"
 chmod 0755 "$work" "$root"
 
 inside() { chroot --userspec=65532:65532 "$root" /koine "$@"; }
@@ -47,7 +58,7 @@ echo "the image's root works as user 65532"
 
 if command -v systemd-analyze >/dev/null; then
 	# The program has to be where the unit has it.
-	sed "s,/usr/local/bin/koine,$work/out/koine," examples/systemd/koine.service >"$work/koine.service"
+	sed "s,/usr/local/bin/koine,$root/koine," examples/systemd/koine.service >"$work/koine.service"
 	systemd-analyze verify "$work/koine.service"
 	echo "the unit is valid"
 else

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what the tests need beyond Go: Chromium, curl, and the node packages of the
-# playground, and of the GraphQL and A2A clients.
+# Installs what the tests need beyond Go: Chromium, curl, zsh and fish, and the node
+# packages of the playground, and of the GraphQL and A2A clients.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
-# npm; installs Chromium with apt, for which it must be root or may use sudo.
+# npm; installs the rest with apt, for which it must be root or may use sudo.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,17 +23,19 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
-if ! [ -x /usr/bin/chromium ]; then
-  echo "installing chromium"
+# debian COMMAND PACKAGE… installs the packages if the command is missing.
+debian() {
+  command=$1
+  shift
+  command -v "$command" >/dev/null && return
+  echo "installing $*"
   quietly as_root apt-get update
-  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium
-fi
-
-if ! command -v curl >/dev/null; then
-  echo "installing curl"
-  quietly as_root apt-get update
-  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends curl ca-certificates
-fi
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+debian chromium chromium
+debian curl curl ca-certificates
+debian zsh zsh
+debian fish fish
 
 for tool in node npm; do
   if ! command -v "$tool" >/dev/null; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs all tests, after installing what they need beyond Go (Chromium, and node
+# Runs all tests, after installing what they need beyond Go (Chromium, shells, and node
 # packages for the playground and the GraphQL clients). Arguments go to go test:
 # scripts/test.sh -race
 set -eu

@@ -42,6 +42,9 @@ type cli struct {
 	Health  healthCommand  `cmd:"" help:"Ask whether a server is ready."`
 	Version versionCommand `cmd:"" help:"Say which version this is."`
 	Help    helpCommand    `cmd:"" help:"Show the help of a command."`
+
+	Completion completionCommand `cmd:"" help:"Print the script that completes commands in bash, zsh or fish."`
+	Complete   completeCommand   `cmd:"" hidden:"" help:"Print what may come next on a command line."`
 }
 
 const description = `A knowledge graph that agents share: query it with GraphQL, patch it, follow its changes.

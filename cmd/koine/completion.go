@@ -1,0 +1,198 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+//go:embed completion
+var completionScripts embed.FS
+
+// completionCommand prints the script that completes koine's command line in a shell.
+type completionCommand struct {
+	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
+}
+
+// Help is shown by --help.
+func (completionCommand) Help() string {
+	return `The script asks koine itself for the commands, flags and values that may come next, so it need not be made again for a newer version.
+
+  bash   echo 'source <(koine completion bash)' >> ~/.bashrc
+  zsh    echo 'source <(koine completion zsh)' >> ~/.zshrc      (after compinit)
+  fish   koine completion fish > ~/.config/fish/completions/koine.fish`
+}
+
+// Run prints it.
+func (c *completionCommand) Run(t terminal) error {
+	script, err := completionScripts.ReadFile("completion/koine." + c.Shell)
+	if err != nil {
+		return err
+	}
+	_, err = t.out.Write(script)
+	return err
+}
+
+// completeCommand prints the words that may stand at the end of a command line, each
+// with a tab and its meaning. The scripts of completionCommand call it.
+type completeCommand struct {
+	Shell string `help:"The shell." enum:"bash,zsh,fish" required:""`
+	Line  string `arg:"" help:"The command line as far as it is typed."`
+}
+
+// Run prints them.
+func (c *completeCommand) Run(t terminal) error {
+	parser, err := newParser(t, func(int) {})
+	if err != nil {
+		return err
+	}
+	words := splitLine(c.Line)
+	last := words[len(words)-1]
+	// bash replaces what stands behind the last of its own separators, and not the word.
+	kept := 0
+	if c.Shell == "bash" {
+		kept = strings.LastIndexAny(last, "=:") + 1
+	}
+	for _, w := range completions(parser.Model.Node, words[1:]) {
+		if _, err := fmt.Fprintf(t.out, "%s\t%s\n", w.word[kept:], w.help); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completion is a word that may stand at the end of a command line.
+type completion struct{ word, help string }
+
+// splitLine splits a command line into words; the last one is what is being typed and
+// may be empty. Quotes and backslashes are taken out.
+func splitLine(line string) []string {
+	words := []string{""}
+	var quote rune
+	escaped := false
+	for _, r := range line {
+		last := &words[len(words)-1]
+		switch {
+		case escaped:
+			escaped = false
+			*last += string(r)
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				*last += string(r)
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		case r == ' ' || r == '\t' || r == '\n':
+			if *last != "" {
+				words = append(words, "")
+			}
+		default:
+			*last += string(r)
+		}
+	}
+	if len(words) == 1 {
+		words = append(words, "")
+	}
+	return words
+}
+
+// completions lists what the last of the words may become, where the words before it
+// stand behind the program's name.
+func completions(node *kong.Node, words []string) []completion {
+	before, last := words[:len(words)-1], words[len(words)-1]
+	var open *kong.Flag // its value comes next
+	arguments, flagsEnd := 0, false
+	for _, word := range before {
+		switch {
+		case open != nil:
+			open = nil
+		case flagsEnd:
+			arguments++
+		case word == "--":
+			flagsEnd = true
+		case strings.HasPrefix(word, "-"):
+			if f := flagOf(node, word); f != nil && !strings.Contains(word, "=") && takesValue(f) {
+				open = f
+			}
+		default:
+			if child := childOf(node, word); child != nil && arguments == 0 {
+				node = child
+			} else {
+				arguments++
+			}
+		}
+	}
+	var list []completion
+	name, _, assigned := strings.Cut(last, "=")
+	switch {
+	case open != nil:
+		list = valuesOf(open.Value, "")
+	case !flagsEnd && strings.HasPrefix(last, "--") && assigned:
+		if f := flagOf(node, name); f != nil {
+			list = valuesOf(f.Value, name+"=")
+		}
+	case !flagsEnd && strings.HasPrefix(last, "-"):
+		list = flagsOf(node, before)
+	default:
+		if arguments == 0 {
+			for _, child := range node.Children {
+				if !child.Hidden {
+					list = append(list, completion{child.Name, child.Help})
+				}
+			}
+		}
+		if arguments < len(node.Positional) {
+			list = append(list, valuesOf(node.Positional[arguments], "")...)
+		}
+	}
+	return slices.DeleteFunc(list, func(c completion) bool { return !strings.HasPrefix(c.word, last) })
+}
+
+// flagsOf lists the flags of a command and of those above it that may still be given.
+func flagsOf(node *kong.Node, given []string) (list []completion) {
+	for _, group := range node.AllFlags(true) {
+		for _, f := range group {
+			used := slices.ContainsFunc(given, func(word string) bool { return flagOf(node, word) == f })
+			if used && !f.IsCumulative() {
+				continue
+			}
+			list = append(list, completion{"--" + f.Name, f.Help})
+		}
+	}
+	return list
+}
+
+// flagOf finds the flag that a word gives, or nil.
+func flagOf(node *kong.Node, word string) *kong.Flag {
+	name, _, _ := strings.Cut(word, "=")
+	for _, group := range node.AllFlags(false) {
+		for _, f := range group {
+			if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
+
+// valuesOf lists the values that a flag or an argument is restricted to.
+func valuesOf(v *kong.Value, prefix string) (list []completion) {
+	if v.Enum == "" {
+		return nil
+	}
+	for _, value := range v.EnumSlice() {
+		if value != "" {
+			list = append(list, completion{prefix + value, ""})
+		}
+	}
+	return list
+}
