@@ -3,6 +3,8 @@ package rules
 import (
 	"context"
 	"errors"
+	"runtime"
+	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
@@ -14,11 +16,25 @@ import (
 type budget struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	cost   uint64
+	cost   uint64 // left for the judgement
+
+	perRule uint64
+	rule    uint64 // left for the evaluation in progress, beside what CEL counts
+	ended   error  // why the judgement has to end
+	unseen  uint64 // steps paid since the clock and the context were looked at
+	yielded time.Time
 }
 
+const (
+	// lookEvery is after how many steps the clock and the context are looked at. A step
+	// takes a microsecond, and some hundreds where it reads a statement from a disk.
+	lookEvery = 32
+	// yieldEvery is how long a judgement keeps its processor.
+	yieldEvery = time.Millisecond
+)
+
 func (s *Set) budget(ctx context.Context) *budget {
-	b := &budget{cost: s.options.JudgementCost}
+	b := &budget{cost: s.options.JudgementCost, perRule: s.options.RuleCost, yielded: time.Now()}
 	b.ctx, b.cancel = context.WithTimeoutCause(ctx, s.options.JudgementTime, errLimit("time"))
 	return b
 }
@@ -29,12 +45,62 @@ func errLimit(what string) *kg.Error {
 	return e
 }
 
+// charge takes steps that the evaluation in progress costs beside those that CEL counts
+// afterwards. An error ends the judgement, whatever the rule makes of it.
+func (b *budget) charge(steps int) error {
+	if b.ended != nil {
+		return b.ended
+	}
+	n := uint64(steps)
+	if n > b.rule || n > b.cost {
+		b.ended = errLimit("steps")
+		return b.ended
+	}
+	b.rule -= n
+	return b.pay(n)
+}
+
+// read takes the steps of reading a value of so many bytes for the rules of a judgement.
+// It is no evaluation's alone: rules share what was read.
+func (b *budget) read(bytes int) error {
+	if b.ended != nil {
+		return b.ended
+	}
+	n := uint64(1 + bytes/bytesPerStep)
+	if n > b.cost {
+		b.ended = errLimit("steps")
+		return b.ended
+	}
+	return b.pay(n)
+}
+
+// pay takes steps of the judgement's. Every now and then it looks at the clock and the
+// context, and lets others run.
+func (b *budget) pay(n uint64) error {
+	b.cost -= n
+	if b.unseen += n; b.unseen < lookEvery {
+		return nil
+	}
+	b.unseen = 0
+	if b.ctx.Err() != nil {
+		b.ended = context.Cause(b.ctx)
+		return b.ended
+	}
+	if now := time.Now(); now.Sub(b.yielded) > yieldEvery {
+		runtime.Gosched()
+		b.yielded = now
+	}
+	return nil
+}
+
 // holds evaluates a rule. A rule that cannot be evaluated holds: failed then says
 // why. err ends the judgement.
 func (b *budget) holds(r *Rule, vars map[string]any) (holds bool, failed, err error) {
 	if b.ctx.Err() != nil {
 		return false, nil, context.Cause(b.ctx)
 	}
+	b.rule = b.perRule
+	vars[budgetVariable] = b
 	out, details, err := r.program.ContextEval(b.ctx, vars)
 	if cost := details.ActualCost(); cost != nil {
 		if *cost > b.cost {
@@ -46,6 +112,8 @@ func (b *budget) holds(r *Rule, vars map[string]any) (holds bool, failed, err er
 	switch {
 	case b.ctx.Err() != nil:
 		return false, nil, context.Cause(b.ctx)
+	case b.ended != nil:
+		return false, nil, b.ended
 	case errors.As(err, &ended):
 		return false, nil, errLimit("steps")
 	case err != nil:

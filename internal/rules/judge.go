@@ -91,6 +91,9 @@ func (g *judging) said() error {
 			continue
 		}
 		g.looked(m)
+		if err := g.budget.read(messageSize(m.Message)); err != nil {
+			return err
+		}
 		vars := g.vars()
 		vars["message"] = messageValue(m, facts(g.j))
 		if err := g.ask(g.set.rules[OnMessage], vars, "the message"); err != nil {
@@ -114,11 +117,14 @@ func (g *judging) changed() error {
 		if kg.Reserved(c.Quad) {
 			continue
 		}
+		if err := g.budget.read(size(c.Quad.Object, c.Before) + len(c.Assertion.Provenance)); err != nil {
+			return err
+		}
 		vars := g.vars()
 		vars["patch"] = patchValue(c)
 		vars["statement"] = statementValue(kg.Statement{Quad: c.Quad, Assertions: c.Before})
-		vars["before"] = before(g.j, c)
-		vars["entity"] = entity(g.j, c.Quad.Subject)
+		vars["before"] = before(g.budget, g.j, c)
+		vars["entity"] = entity(g.budget, g.j, c.Quad.Subject)
 		vars["message"] = message
 		if err := g.ask(g.set.rules[OnUpdate], vars, fmt.Sprintf("%s %s", c.Quad.Subject, c.Quad.Predicate)); err != nil {
 			return err

@@ -29,6 +29,18 @@ func facts(j *kg.Judgement) (n int) {
 	return n
 }
 
+// messageSize is the number of bytes of a message's parts, metadata and references.
+func messageSize(m *channels.Message) int {
+	size := len(m.Metadata)
+	for _, raw := range m.Parts {
+		size += len(raw)
+	}
+	for _, ref := range m.ArtifactRefs {
+		size += len(ref)
+	}
+	return size
+}
+
 // messageValue is how rules see a message with so many facts; nil is none, of which
 // everything is empty.
 func messageValue(of *channels.Judged, facts int) map[string]any {
@@ -36,17 +48,13 @@ func messageValue(of *channels.Judged, facts int) map[string]any {
 	if of != nil {
 		m, c = of.Message, of.Channel
 	}
-	size := len(m.Metadata)
 	parts, texts, recipients := []any{}, []string{}, []string{}
 	for _, raw := range m.Parts {
 		part := jsonObject(raw)
-		parts, size = append(parts, part), size+len(raw)
+		parts = append(parts, part)
 		if text, ok := part["text"].(string); ok {
 			texts = append(texts, text)
 		}
-	}
-	for _, ref := range m.ArtifactRefs {
-		size += len(ref)
 	}
 	for _, agent := range m.Recipients {
 		recipients = append(recipients, string(agent))
@@ -54,7 +62,7 @@ func messageValue(of *channels.Judged, facts int) map[string]any {
 	return map[string]any{
 		"id": string(m.ID), "channel": string(c.ID), "channelName": c.Name, "kind": string(c.Kind), "visibility": string(c.Visibility), "scope": string(c.Scope),
 		"author": string(m.Author), "parts": parts, "text": strings.Join(texts, "\n"), "metadata": jsonObject(m.Metadata),
-		"artifactRefs": append([]string{}, m.ArtifactRefs...), "size": size, "facts": facts,
+		"artifactRefs": append([]string{}, m.ArtifactRefs...), "size": messageSize(m), "facts": facts,
 		"interaction": string(m.Interaction), "contentType": string(m.ContentType), "format": m.Format, "tags": append([]string{}, m.Tags...),
 		"to": m.To, "recipients": recipients, "private": m.Private,
 		"correlation": string(m.Correlation), "replyTo": string(m.ReplyTo), "retracts": string(m.Retracts), "thread": m.Thread,
@@ -85,6 +93,9 @@ func (g *judging) message() func() ref.Val {
 		if len(all) > 0 {
 			m = &all[0]
 			g.looked(m)
+			if err := g.budget.read(messageSize(m.Message)); err != nil {
+				return types.WrapErr(err)
+			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(messageValue(m, facts(g.j)))
 	})

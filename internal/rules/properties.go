@@ -14,6 +14,7 @@ import (
 // that a rule names is read by itself, so that however many others the entity has
 // are in nobody's way; what looks at the whole map reads all of it.
 type properties struct {
+	budget   *budget
 	snapshot *kg.Snapshot
 	subject  kg.Term
 }
@@ -68,6 +69,9 @@ func (p *properties) read(property kg.Term) (map[string][]any, error) {
 		}
 		if n++; n > MaxEntityValues {
 			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d values", MaxEntityValues)
+		}
+		if err := p.budget.read(size(s.Object, nil)); err != nil {
+			return nil, err
 		}
 		name := text(s.Predicate)
 		byName[name] = append(byName[name], value(s.Object))

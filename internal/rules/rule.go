@@ -82,13 +82,14 @@ func (r *Rule) compile(env *cel.Env, cost uint64) error {
 	}
 	var err error
 	// No EvalOptions that track state: they switch the cost limit off.
-	r.program, err = env.Program(ast, cel.CostLimit(cost), cel.InterruptCheckFrequency(interruptEvery))
+	r.program, err = env.Program(ast, cel.CostLimit(cost), cel.CostTracking(estimator{}), cel.InterruptCheckFrequency(interruptEvery),
+		cel.CustomDecoratorV2(price))
 	return err
 }
 
 // interruptEvery is after how many steps of a loop an evaluation looks at its
-// deadline.
-const interruptEvery = 64
+// deadline. A step may traverse a long text.
+const interruptEvery = 4
 
 // text is what a caller is told about the rule.
 func (r *Rule) text() string {

@@ -103,6 +103,16 @@ func withdrawn(c *kg.Change) []string {
 	return list
 }
 
+// size is the number of bytes that rules see of an object and of what is said about its
+// statement.
+func size(object kg.Term, assertions []kg.Assertion) int {
+	n := len(object.Value())
+	for i := range assertions {
+		n += len(assertions[i].Provenance)
+	}
+	return n
+}
+
 // statementValue is how rules see a statement that stands; one that does not has
 // no assertions and the certainty 0.
 func statementValue(s kg.Statement) map[string]any {
@@ -122,7 +132,7 @@ func statementValue(s kg.Statement) map[string]any {
 }
 
 // before lists what stands with the change's subject, predicate and graph.
-func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
+func before(b *budget, j *kg.Judgement, c *kg.Change) func() ref.Val {
 	return func() ref.Val {
 		list := []any{}
 		for s, err := range j.Before.Match(kg.Pattern{Subject: c.Quad.Subject, Predicate: c.Quad.Predicate, Graph: c.Quad.Graph}) {
@@ -132,6 +142,9 @@ func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
 			if len(list) == MaxBefore {
 				return types.WrapErr(kg.Errorf(kg.CodeInvalid, "more than %d statements stand before it", MaxBefore))
 			}
+			if err := b.read(size(s.Object, s.Assertions)); err != nil {
+				return types.WrapErr(err)
+			}
 			list = append(list, statementValue(s))
 		}
 		return types.DefaultTypeAdapter.NativeToValue(list)
@@ -140,23 +153,23 @@ func before(j *kg.Judgement, c *kg.Change) func() ref.Val {
 
 // entity is the subject of a change as it stands with the update; its types are
 // those that it has before and after.
-func entity(j *kg.Judgement, subject kg.Term) func() ref.Val {
+func entity(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val {
 	return func() ref.Val {
 		kinds := []string{}
 		for _, side := range [...]*kg.Snapshot{j.After, j.Before} {
 			var err error
-			if kinds, err = addTypes(kinds, side, subject); err != nil {
+			if kinds, err = addTypes(b, kinds, side, subject); err != nil {
 				return types.WrapErr(err)
 			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(map[string]any{
-			"iri": text(subject), "types": kinds, "properties": &properties{snapshot: j.After, subject: subject},
+			"iri": text(subject), "types": kinds, "properties": &properties{budget: b, snapshot: j.After, subject: subject},
 		})
 	}
 }
 
 // addTypes adds the types that the subject has on a side.
-func addTypes(kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, error) {
+func addTypes(b *budget, kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, error) {
 	read := 0
 	for s, err := range side.Match(kg.Pattern{Subject: subject, Predicate: kg.IRI(kg.RDFType)}) {
 		if err != nil {
@@ -164,6 +177,9 @@ func addTypes(kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, err
 		}
 		if read++; read > MaxEntityTypes {
 			return nil, kg.Errorf(kg.CodeInvalid, "the entity has more than %d types", MaxEntityTypes)
+		}
+		if err := b.read(size(s.Object, nil)); err != nil {
+			return nil, err
 		}
 		if kind := text(s.Object); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

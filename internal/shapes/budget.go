@@ -2,11 +2,8 @@ package shapes
 
 import (
 	"context"
-	"io"
-	"regexp"
 	"runtime"
 	"time"
-	"unicode/utf8"
 
 	"koine/kg"
 )
@@ -63,9 +60,6 @@ const (
 	yieldEvery = time.Millisecond
 	// bytesPerStep is how much text of a value counts as one step more.
 	bytesPerStep = 1 << 10
-	// instructionsPerStep is how many instructions of a regular expression count as
-	// one step, each being executed for each character at most.
-	instructionsPerStep = 256
 )
 
 // cost is the number of steps that reading or testing a value takes.
@@ -110,44 +104,4 @@ func (m *meter) look() error {
 		return e
 	}
 	return nil
-}
-
-// match tells whether the text has a match of a regular expression of so many
-// instructions. It pays for what it executes as it goes, and ends with the meter.
-func (m *meter) match(re *regexp.Regexp, instructions int, text string) (bool, error) {
-	if work := instructions * len(text); work <= lookEvery*instructionsPerStep {
-		return re.MatchString(text), m.spend(work / instructionsPerStep)
-	}
-	p := pacedText{text: text, instructions: instructions, meter: m}
-	found := re.MatchReader(&p)
-	if p.err == nil {
-		p.err = m.spend(p.work / instructionsPerStep)
-	}
-	return found, p.err
-}
-
-// pacedText gives a text to a regular expression for as long as the meter pays for it.
-type pacedText struct {
-	text         string
-	instructions int
-	meter        *meter
-	work         int // not paid for yet
-	err          error
-}
-
-// ReadRune implements io.RuneReader. An error ends the match; it is kept in err.
-func (p *pacedText) ReadRune() (r rune, size int, err error) {
-	if p.text == "" || p.err != nil {
-		return 0, 0, io.EOF
-	}
-	p.work += p.instructions
-	if steps := p.work / instructionsPerStep; steps >= lookEvery {
-		p.work %= instructionsPerStep
-		if p.err = p.meter.spend(steps); p.err != nil {
-			return 0, 0, io.EOF
-		}
-	}
-	r, size = utf8.DecodeRuneInString(p.text)
-	p.text = p.text[size:]
-	return r, size, nil
 }

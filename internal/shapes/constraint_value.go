@@ -1,12 +1,12 @@
 package shapes
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"koine/internal/pacedregexp"
 	"koine/kg"
 )
 
@@ -43,9 +43,8 @@ type (
 	}
 	patternConstraint struct {
 		own
-		re           *regexp.Regexp
-		instructions int
-		text         string
+		re   *pacedregexp.Regexp
+		text string
 	}
 	languageInConstraint struct {
 		own
@@ -127,7 +126,7 @@ func (c lengthConstraint) check(_ *view, f *found) error {
 func (c patternConstraint) check(v *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
 		if text, ok := lexical(value); ok {
-			if found, err := v.meter.match(c.re, c.instructions, text); found || err != nil {
+			if found, err := c.re.Match(text, v.meter.spend); found || err != nil {
 				return "", err
 			}
 		}

@@ -1,12 +1,13 @@
 package shapes
 
 import (
+	"errors"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 
+	"koine/internal/pacedregexp"
 	"koine/kg"
 )
 
@@ -121,24 +122,16 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 		return nil, err
 	}
 	source := flags(text)
-	parsed, err := syntax.Parse(source, syntax.Perl)
+	re, err := pacedregexp.Compile(source, MaxPatternInstructions)
+	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
+		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", text, long.Instructions, long.Max)
+	}
 	if err != nil {
 		e := invalid("%q cannot be read: %v", text, err)
 		e.Hint = "The syntax is RE2's: no backreferences and no lookaround."
 		return nil, e
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, invalid("%q cannot be read: %v", text, err)
-	}
-	if n := len(program.Inst); n > MaxPatternInstructions {
-		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", text, n, MaxPatternInstructions)
-	}
-	re, err := regexp.Compile(source)
-	if err != nil {
-		return nil, invalid("%q cannot be read: %v", text, err)
-	}
-	return []constraint{patternConstraint{own{"Pattern"}, re, len(program.Inst), text}}, nil
+	return []constraint{patternConstraint{own{"Pattern"}, re, text}}, nil
 }
 
 // flags is what sh:flags makes of a pattern (XPath functions, section 5.6.2).

@@ -1,0 +1,252 @@
+package rules
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+
+	"koine/internal/pacedregexp"
+	"koine/kg"
+)
+
+// CEL counts what a call has cost when it returns, and looks at the deadline in loops
+// only. Calls that may take long by themselves are charged for while they run.
+
+const (
+	// bytesPerStep is how much text of a value counts as one step more.
+	bytesPerStep = 1 << 10
+	// MaxPatternInstructions bounds a regular expression of a rule.
+	MaxPatternInstructions = 10_000
+	// MaxPatternBytes bounds a regular expression that a rule takes from what it looks
+	// at. It is compiled for each evaluation.
+	MaxPatternBytes = 256
+	// instructionsCompiledPerStep is how many instructions of such an expression are
+	// compiled for one step.
+	instructionsCompiledPerStep = 8
+)
+
+// budgetVariable is the name under which an evaluation has its budget. No expression
+// can write it.
+const budgetVariable = "#budget"
+
+// price replaces calls whose time grows with what they are given by ones that charge
+// the budget while they run (interpreter.InterpretableDecoratorV2).
+func price(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok || len(call.Args()) != 2 {
+		return i, nil
+	}
+	switch call.Function() {
+	case overloads.Matches:
+		c := &pricedCall{InterpretableCall: call, apply: matches}
+		if pattern, ok := call.Args()[1].(interpreter.InterpretableConst); ok {
+			source, ok := pattern.Value().(types.String)
+			if !ok {
+				return i, nil
+			}
+			re, err := pacedregexp.Compile(string(source), MaxPatternInstructions)
+			if err != nil {
+				return nil, kg.Errorf(kg.CodeInvalid, "the pattern %q: %w", string(source), err)
+			}
+			c.apply = func(b *budget, text, _ ref.Val) ref.Val { return match(b, re, text) }
+		}
+		return c, nil
+	case operators.Equals:
+		return &pricedCall{call, equal}, nil
+	case operators.NotEquals:
+		return &pricedCall{call, func(b *budget, lhs, rhs ref.Val) ref.Val {
+			v := equal(b, lhs, rhs)
+			if same, ok := v.(types.Bool); ok {
+				return !same
+			}
+			return v
+		}}, nil
+	case operators.In:
+		return &pricedCall{call, in}, nil
+	}
+	return i, nil
+}
+
+// pricedCall is a call of two arguments that charges while it runs.
+type pricedCall struct {
+	interpreter.InterpretableCall
+	apply func(b *budget, lhs, rhs ref.Val) ref.Val
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (c *pricedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	args := c.Args()
+	lhs := args[0].Exec(frame)
+	if types.IsUnknownOrError(lhs) {
+		return lhs
+	}
+	rhs := args[1].Exec(frame)
+	if types.IsUnknownOrError(rhs) {
+		return rhs
+	}
+	v, _ := frame.ResolveName(budgetVariable)
+	b, ok := v.(*budget)
+	if !ok {
+		return types.NewErr("internal: an evaluation without a budget")
+	}
+	return types.LabelErrNode(c.ID(), c.apply(b, lhs, rhs))
+}
+
+// Eval implements interpreter.Interpretable.
+func (c *pricedCall) Eval(activation interpreter.Activation) ref.Val {
+	return c.Exec(interpreter.AsFrame(activation))
+}
+
+// matches matches a text with an expression that is known now only.
+func matches(b *budget, text, pattern ref.Val) ref.Val {
+	source, ok := pattern.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(pattern)
+	}
+	if len(source) > MaxPatternBytes {
+		return types.WrapErr(kg.Errorf(kg.CodeInvalid, "a pattern that is not written in the rule has at most %d bytes, not %d", MaxPatternBytes, len(source)))
+	}
+	re, err := pacedregexp.Compile(string(source), MaxPatternInstructions)
+	if err != nil {
+		return types.WrapErr(kg.Errorf(kg.CodeInvalid, "%w", err))
+	}
+	if err := b.charge(re.Instructions() / instructionsCompiledPerStep); err != nil {
+		return types.WrapErr(err)
+	}
+	return match(b, re, text)
+}
+
+func match(b *budget, re *pacedregexp.Regexp, text ref.Val) ref.Val {
+	s, ok := text.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(text)
+	}
+	found, err := re.Match(string(s), b.charge)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Bool(found)
+}
+
+// equal is types.Equal, charged for by each pair of values that is compared.
+func equal(b *budget, lhs, rhs ref.Val) ref.Val {
+	switch l := lhs.(type) {
+	case traits.Lister:
+		if r, ok := rhs.(traits.Lister); ok {
+			return equalLists(b, l, r)
+		}
+	case traits.Mapper:
+		if r, ok := rhs.(traits.Mapper); ok {
+			return equalMaps(b, l, r)
+		}
+	}
+	if err := b.charge(min(textSize(lhs), textSize(rhs)) / bytesPerStep); err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Equal(lhs, rhs)
+}
+
+func equalLists(b *budget, l, r traits.Lister) ref.Val {
+	size, ok := l.Size().(types.Int)
+	if !ok || size != r.Size() {
+		return types.Bool(false)
+	}
+	for i := range size {
+		if v := equalItems(b, l.Get(i), r.Get(i)); v != types.True {
+			return v
+		}
+	}
+	return types.True
+}
+
+func equalMaps(b *budget, l, r traits.Mapper) ref.Val {
+	lSize, rSize := l.Size(), r.Size()
+	for _, size := range []ref.Val{lSize, rSize} {
+		if types.IsError(size) {
+			return size
+		}
+	}
+	if lSize != rSize {
+		return types.False
+	}
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		lItem, _ := l.Find(key)
+		rItem, found := r.Find(key)
+		if !found {
+			return types.False
+		}
+		if v := equalItems(b, lItem, rItem); v != types.True {
+			return v
+		}
+	}
+	return types.True
+}
+
+// equalItems compares two members, for a step more. Members that cannot be compared
+// differ in nothing, as in CEL.
+func equalItems(b *budget, lhs, rhs ref.Val) ref.Val {
+	if err := b.charge(1); err != nil {
+		return types.WrapErr(err)
+	}
+	v := equal(b, lhs, rhs)
+	if b.ended != nil || v == types.False {
+		return v
+	}
+	return types.True
+}
+
+// in reports whether a list has a value, or a map a key.
+func in(b *budget, value, container ref.Val) ref.Val {
+	list, ok := container.(traits.Lister)
+	if !ok {
+		if c, ok := container.(traits.Container); ok {
+			return c.Contains(value)
+		}
+		return types.MaybeNoSuchOverloadErr(container)
+	}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		if v := equal(b, value, it.Next()); v == types.True || b.ended != nil {
+			return v
+		}
+	}
+	return types.False
+}
+
+// textSize is the number of bytes of a text; 0 of what takes no time to compare.
+func textSize(v ref.Val) int {
+	switch v := v.(type) {
+	case types.String:
+		return len(v)
+	case types.Bytes:
+		return len(v)
+	}
+	return 0
+}
+
+// estimator counts calls in which CEL traverses a text for nothing
+// (interpreter.ActualCostEstimator).
+type estimator struct{}
+
+// textCostFactor is the cost of each character of a text in CEL's model
+// (common.StringTraversalCostFactor).
+const textCostFactor = 0.1
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (estimator) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
+	n := uint64(1)
+	switch function {
+	case overloads.Matches: // charged for as it ran
+	case overloads.Size, overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble, overloads.TypeConvertBool,
+		overloads.TypeConvertString, overloads.TypeConvertBytes, overloads.TypeConvertTimestamp, overloads.TypeConvertDuration:
+		n += uint64(math.Ceil(float64(textSize(args[0])) * textCostFactor))
+	default:
+		return nil
+	}
+	return &n
+}
