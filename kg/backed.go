@@ -111,7 +111,7 @@ func (g *group) withinShares(tx *Tx) error {
 		if held+uint64(e.by) <= most {
 			continue
 		}
-		g.s.overShare.add()
+		g.s.overShare.add(1)
 		number, _ := keys.ParseSource([]byte(e.key))
 		source, err := tx.w.dict.agent(number)
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) countAll() error {
 	}
 	h := s.head.Load()
 	s.log.Info("counting the statements of each source")
-	kv := newBadgerKV(s.db, math.MaxUint64)
+	kv := s.newKV(math.MaxUint64)
 	defer kv.close()
 	began, said, done := time.Now(), time.Now(), uint64(0)
 	counts := make(sourceCounts)

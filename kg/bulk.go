@@ -32,7 +32,7 @@ type keyValue struct{ key, value []byte }
 // keptByBulk lists the keys that a bulk load must keep; ok is false when the
 // store holds statements of others than koine itself, or too much.
 func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
-	kv := newBadgerKV(s.db, s.head.Load().revision)
+	kv := s.newKV(s.head.Load().revision)
 	defer kv.close()
 	d := dictionary{kv: kv, cache: s.cache}
 	ok = true
@@ -127,7 +127,7 @@ func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
 		return nil, err
 	}
 	h := s.head.Load()
-	base := newBadgerKV(s.db, h.revision)
+	base := s.newKV(h.revision)
 	b := &bulk{
 		s: s, meta: m, kept: kept, base: base,
 		ids:       make(map[Term]ID),

@@ -20,7 +20,7 @@ type foreseenTerm struct {
 // calls it, with mu held, and Open.
 func (s *Store) showFlushed(at Revision) {
 	s.layers.flushed = at
-	s.flushedKV.Store(newBadgerKV(s.db, at))
+	s.flushedKV.Store(s.newKV(at))
 }
 
 // hideFlushed keeps callers from Badger whose files are about to go, and waits for those

@@ -46,7 +46,7 @@ type group struct {
 // Only the committer does, which alone changes the layers that the group reads.
 func (s *Store) newGroup() *group {
 	began := time.Now()
-	snapshot := newBadgerKV(s.db, s.layers.flushed)
+	snapshot := s.newKV(s.layers.flushed)
 	committed := s.layers.over(snapshot, s.layers.mem)
 	var g *group
 	if ahead := s.ahead; ahead != nil {

@@ -41,16 +41,20 @@ type cursor interface {
 // with its own cursors. Iterators are kept for the next scan of the same index:
 // opening one costs more than a seek.
 type badgerKV struct {
-	txn *badger.Txn
+	txn  *badger.Txn
+	read *counter // of the keys that were looked up or passed; nil for who does not count
 
 	mu     sync.Mutex // guards idle and closed
 	idle   map[byte][]*badger.Iterator
 	closed bool
 }
 
-func newBadgerKV(db *badger.DB, at Revision) *badgerKV {
-	return &badgerKV{txn: db.NewTransactionAt(uint64(at), false), idle: make(map[byte][]*badger.Iterator)}
+func newBadgerKV(db *badger.DB, at Revision, read *counter) *badgerKV {
+	return &badgerKV{txn: db.NewTransactionAt(uint64(at), false), read: read, idle: make(map[byte][]*badger.Iterator)}
 }
+
+// newKV is a snapshot of the store's index.
+func (s *Store) newKV(at Revision) *badgerKV { return newBadgerKV(s.db, at, &s.keysRead) }
 
 // close ends the snapshot. No cursor may be open.
 func (b *badgerKV) close() {
@@ -67,6 +71,7 @@ func (b *badgerKV) close() {
 }
 
 func (b *badgerKV) get(key []byte, fn func([]byte) error) (bool, error) {
+	b.read.add(1)
 	item, err := b.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return false, nil
@@ -92,18 +97,19 @@ func (b *badgerKV) scan(prefix []byte) cursor {
 		it = b.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix[0]}})
 	}
 	it.Seek(prefix)
-	return &badgerCursor{kv: b, it: it, prefix: prefix}
+	return &badgerCursor{kv: b, it: it, prefix: prefix, read: 1}
 }
 
 type badgerCursor struct {
 	kv     *badgerKV
 	it     *badger.Iterator
 	prefix []byte
+	read   uint64 // keys; handed on by close, which other processors need not hear of before
 }
 
-func (c *badgerCursor) seek(key []byte)                   { c.it.Seek(key) }
+func (c *badgerCursor) seek(key []byte)                   { c.read++; c.it.Seek(key) }
 func (c *badgerCursor) valid() bool                       { return c.it.ValidForPrefix(c.prefix) }
-func (c *badgerCursor) next()                             { c.it.Next() }
+func (c *badgerCursor) next()                             { c.read++; c.it.Next() }
 func (c *badgerCursor) key() []byte                       { return c.it.Item().Key() }
 func (c *badgerCursor) value(fn func([]byte) error) error { return c.it.Item().Value(fn) }
 
@@ -122,14 +128,14 @@ func (c *badgerCursor) move(prefix []byte) {
 			if ahead {
 				return
 			}
-			c.it.Seek(prefix)
+			c.seek(prefix)
 			return
 		}
 		ahead = true // what was passed is less than the prefix
-		c.it.Next()
+		c.next()
 	}
 	if c.it.Valid() || !ahead {
-		c.it.Seek(prefix)
+		c.seek(prefix)
 	}
 }
 
@@ -144,6 +150,7 @@ func (c *badgerCursor) close() {
 	if c.it == nil {
 		return
 	}
+	c.kv.read.add(c.read)
 	c.kv.mu.Lock()
 	defer c.kv.mu.Unlock()
 	if c.kv.closed {

@@ -20,7 +20,7 @@ func (s *Store) pin(ctx context.Context) (pinned, error) {
 	n, _ := s.pins.Get(at)
 	s.pins.Set(at, n+1)
 	s.users.Add(1)
-	base := newBadgerKV(s.db, at)
+	base := s.newKV(at)
 	return pinned{s.head.Load(), s.layers.over(base, s.layers.readerMem()), base, at}, nil
 }
 

@@ -158,7 +158,7 @@ func (s *Store) broken() bool {
 }
 
 func readMarker(db *badger.DB) (m marker, err error) {
-	kv := newBadgerKV(db, math.MaxUint64)
+	kv := newBadgerKV(db, math.MaxUint64, nil)
 	defer kv.close()
 	_, err = kv.get(markerKey, func(v []byte) (err error) {
 		m, err = parseMarker(v)
@@ -169,7 +169,7 @@ func readMarker(db *badger.DB) (m marker, err error) {
 
 // serveIndex shows readers what the index has applied.
 func (s *Store) serveIndex(m marker) error {
-	kv := newBadgerKV(s.db, math.MaxUint64)
+	kv := s.newKV(math.MaxUint64)
 	defer kv.close()
 	cat, err := readCatalogue(kv)
 	if err != nil {
@@ -252,7 +252,7 @@ type replayer struct {
 func (s *Store) newReplay() *replayer {
 	// The newest version of everything: what a cut-short apply left behind is
 	// what the log will write again.
-	base := newBadgerKV(s.db, math.MaxUint64)
+	base := s.newKV(math.MaxUint64)
 	o := newOverlay(base)
 	o.unsure = true
 	w := newIndexWriter(o, base, s.cache, s.head.Load().nextNumber)

@@ -259,7 +259,7 @@ func (s *Store) forgetNow(step []keyValue) error {
 	if e := s.refused.Load(); e != nil {
 		return e
 	}
-	base := newBadgerKV(s.db, s.layers.flushed)
+	base := s.newKV(s.layers.flushed)
 	defer base.close()
 	o := newOverlay(s.layers.over(base, s.layers.mem))
 	for _, k := range step {

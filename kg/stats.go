@@ -10,17 +10,20 @@ import (
 
 // Stats is the store in numbers.
 type Stats struct {
-	Revision     Revision
-	Time         time.Time // of the newest commit
-	Statements   uint64    // in all graphs
-	Terms        uint64    // in the dictionary
-	LogBytes     int64
-	IndexBytes   int64
-	QueueLength  int
-	Watchers     int
-	Snapshots    int
-	CacheHits    uint64
-	CacheMisses  uint64
+	Revision    Revision
+	Time        time.Time // of the newest commit
+	Statements  uint64    // in all graphs
+	Terms       uint64    // in the dictionary
+	LogBytes    int64
+	IndexBytes  int64
+	QueueLength int
+	Watchers    int
+	Snapshots   int
+	CacheHits   uint64
+	CacheMisses uint64
+	// KeysRead is how many keys of the index scans and lookups passed since the store was
+	// opened, opening itself included. Scans count when they end.
+	KeysRead     uint64
 	OldestInLog  Revision
 	ReplayedOpen uint64 // commits applied again when the store was opened
 
@@ -71,7 +74,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Revision: h.revision, Time: h.time, Terms: h.nextNumber - 1,
 		QueueLength: len(s.queue), Watchers: s.tailer.watchers(),
-		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(),
+		CacheHits: s.cache.hits.read(), CacheMisses: s.cache.misses.read(), KeysRead: s.keysRead.read(),
 		OldestInLog: Revision(s.wal.First()), LogBytes: s.wal.UsedBytes(), ReplayedOpen: s.replayed,
 		CommitSeconds: s.measures.commit.histogram(latencyBounds, float64(time.Second)),
 		AppendSeconds: s.measures.append.histogram(latencyBounds, float64(time.Second)),

@@ -90,6 +90,7 @@ type Store struct {
 	// store is open and takes updates.
 	counted   bool
 	overShare counter // updates that were refused for Options.MaxBacked
+	keysRead  counter // of the index, since the store is being opened
 
 	layers layers // changed by the committer alone, under mu
 	// flushedKV is what Badger has since the memory was last written there, for who does

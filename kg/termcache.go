@@ -112,19 +112,19 @@ func (c *termCache) id(t Term) (ID, bool) {
 	set, tag := c.set(t)
 	e := set.find(t, tag)
 	if e == nil {
-		c.misses.add()
+		c.misses.add(1)
 		return ID{}, false
 	}
-	c.hits.add()
+	c.hits.add(1)
 	return keys.Numbered(tagOf(t), e.number), true
 }
 
 // term is the term of a number, nil when it is not in the cache.
 func (c *termCache) term(number uint64) *Term {
 	if e := c.place(number).Load(); e != nil && e.number == number {
-		c.hits.add()
+		c.hits.add(1)
 		return &e.term
 	}
-	c.misses.add()
+	c.misses.add(1)
 	return nil
 }

@@ -154,7 +154,7 @@ func writeRaw(b *testing.B, db *badger.DB, version uint64, pairs []pair) {
 // allPairs dumps an index.
 func allPairs(b *testing.B, db *badger.DB) []pair {
 	b.Helper()
-	kv := newBadgerKV(db, math.MaxUint64)
+	kv := newBadgerKV(db, math.MaxUint64, nil)
 	defer kv.close()
 	var out []pair
 	for prefix := range 256 {

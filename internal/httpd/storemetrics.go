@@ -50,6 +50,7 @@ var storeNumbers = []storeNumber{
 	storeGauge("term_cache_hit_ratio", "The share of terms found in the cache, since the store was opened.", func(s kg.Stats) float64 {
 		return float64(s.CacheHits) / float64(max(1, s.CacheHits+s.CacheMisses))
 	}),
+	storeCounter("index_keys_read_total", "Keys of the index that scans and lookups passed since the store was opened.", func(s kg.Stats) float64 { return float64(s.KeysRead) }),
 	storeCounter("term_cache_misses_total", "Terms looked up in the index.", func(s kg.Stats) float64 { return float64(s.CacheMisses) }),
 }
 

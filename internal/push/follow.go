@@ -43,13 +43,18 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 	}
 	defer snapshot.Close()
 	from = snapshot.Position()
+	var ended []kg.Statement // by builds that left propSet, or before it was written down
+	defer func() { s.endAll(ctx, ended) }()
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
 		if err != nil {
 			return from, err
 		}
-		h, err := s.load(ctx, snapshot, st)
+		h, done, err := s.load(ctx, snapshot, st)
 		if err != nil {
 			return from, err
+		}
+		if done {
+			ended = append(ended, st)
 		}
 		if h == nil {
 			continue
@@ -70,47 +75,51 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 	return from, nil
 }
 
-// load makes the hook of a configuration; nil where nothing is to be told.
-func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (*hook, error) {
+// load makes the hook of a configuration; nil where nothing is to be told, and done where
+// nothing ever will be.
+func (s *Service) load(ctx context.Context, snapshot *kg.Snapshot, set kg.Statement) (h *hook, done bool, err error) {
 	if _, ours := ownerOf(set.Graph); !ours {
-		return nil, nil
+		return nil, false, nil
 	}
 	r, err := records.Read(snapshot.Match, set.Graph, set.Subject)
-	if err != nil || r == nil || r[propDone] != nil || len(r[propTask]) == 0 {
-		return nil, err
+	if err != nil || r == nil || len(r[propTask]) == 0 {
+		return nil, false, err
+	}
+	if r[propDone] != nil {
+		return nil, true, nil
 	}
 	id := tasks.IDOf(r[propTask][0])
 	c := s.configOf(id, r)
 	if c == nil {
 		s.options.Logger.Warn("a push notification configuration was sealed by another store: set it again", "task", id)
-		return nil, nil
+		return nil, false, nil
 	}
 	t, err := s.tasks.Get(ctx, own(), id, tasks.Reading{})
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
-		return nil, s.forget(ctx, id, set.Graph)
+		return nil, false, s.forget(ctx, id, set.Graph)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	h := newHook(s, c, t, r.Text(propSet))
+	h = newHook(s, c, t, r.Text(propSet))
 	h.at = kg.Position{Revision: set.Assertions[0].Revision, Index: kg.EndOfCommit}
 	if at, ok := parsePosition(r.Text(propPosition)); ok {
 		h.at = at
 	}
 	h.behind, err = changedBehind(snapshot, t, h.at)
 	if err != nil || h.behind || !t.Status.State.Ended() {
-		return h, err
+		return h, false, err
 	}
 	// It may have ended since the snapshot was taken, and then that is to be told.
 	now, err := s.store.View(ctx, ownView)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer now.Close()
 	if h.behind, err = changedBehind(now, t, h.at); err != nil || !h.behind {
-		return nil, err
+		return nil, err == nil, err
 	}
-	return h, nil
+	return h, false, nil
 }
 
 // changedBehind tells whether the task changed behind a position.
@@ -250,7 +259,7 @@ func (s *Service) takeConfig(e *kg.Event) error {
 		if s.known(st.Subject, st.Object.Value()) {
 			return nil
 		}
-		h, err := s.load(s.ctx, snapshot, st)
+		h, _, err := s.load(s.ctx, snapshot, st)
 		if h != nil && err == nil {
 			s.put(h)
 		}

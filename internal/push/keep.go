@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"slices"
 
 	"koine/internal/records"
 	"koine/kg"
@@ -73,7 +74,38 @@ func (k *kept) write(tx *kg.Tx) error {
 	}
 	now := records.Record{propPosition: records.Values(formatPosition(k.at))}
 	if k.done {
-		now[propDone] = []kg.Term{kg.Boolean(true)}
+		end(now)
 	}
 	return records.Write(tx, graph, subject, now)
+}
+
+// maxEnded bounds the configurations that one commit ends.
+const maxEnded = 1000
+
+// endAll writes down that nothing comes any more of configurations, which are said by the
+// statements that they were set by. Until it can, a start reads them again.
+func (s *Service) endAll(ctx context.Context, list []kg.Statement) {
+	for part := range slices.Chunk(list, maxEnded) {
+		err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
+			for _, set := range part {
+				r, err := records.Read(tx.MatchOwn, set.Graph, set.Subject)
+				if err != nil {
+					return err
+				}
+				if r.Text(propSet) != set.Object.Value() {
+					continue // set anew
+				}
+				now := records.Record{}
+				end(now)
+				if err := records.Write(tx, set.Graph, set.Subject, now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			s.options.Logger.Warn("push notification configurations of ended tasks are read again by the next start", "error", err)
+			return
+		}
+	}
 }

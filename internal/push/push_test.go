@@ -528,16 +528,53 @@ func TestConfigsOfATask(t *testing.T) {
 	}
 }
 
-func (d *desk) stored() (n int) {
+func (d *desk) stored() (n int) { return d.countOf("pushKey") }
+
+// countOf is how many configurations have a property.
+func (d *desk) countOf(property string) (n int) {
 	s, err := d.store.View(context.Background(), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer s.Close()
-	for range s.Match(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "pushKey")}) {
+	for range s.Match(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + property)}) {
 		n++
 	}
 	return n
+}
+
+// awaitOpen waits until of so many configurations something may be told.
+func (d *desk) awaitOpen(want int) {
+	d.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		n := d.countOf("pushSet")
+		if n == want {
+			return
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("%d configurations are open, want %d", n, want)
+		}
+	}
+}
+
+// markAsOlder gives configurations that have ended what older builds left them.
+func (d *desk) markAsOlder() {
+	d.t.Helper()
+	_, err := d.store.Update(d.t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+		for st, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "pushDone")}) {
+			if err != nil {
+				return err
+			}
+			set := kg.Quad{Subject: st.Subject, Predicate: kg.IRI(kg.OwnVocabulary + "pushSet"), Object: kg.String("before"), Graph: st.Graph}
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: set}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // Where more than MaxPending commits wait for a hook, it is told the task as it is.
@@ -599,4 +636,68 @@ func TestMaxSending(t *testing.T) {
 		release <- struct{}{}
 		expect()
 	}
+}
+
+// A start reads the configurations of which something may be told, and no others.
+func TestStartReadsOpenConfigs(t *testing.T) {
+	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
+	restart := func() (read uint64) {
+		t.Helper()
+		d.close()
+		d.open(open())
+		return d.store.Stats().KeysRead
+	}
+	goesOn := d.give(push.Config{URL: w.URL})
+	few := restart()
+	const ended = 30
+	for range ended {
+		task := d.give(push.Config{URL: w.URL})
+		d.report(task, tasks.Completed)
+		w.expect(t, "COMPLETED")
+		d.set(push.Config{Task: task.ID, ID: "late", URL: w.URL}) // of a task that has ended
+	}
+	d.awaitOpen(1)
+	many := restart()
+	if many > few+ended/2 {
+		t.Errorf("a start reads %d keys with %d more ended configurations, and %d without", many, 2*ended, few)
+	}
+	d.report(goesOn, tasks.Completed)
+	w.expect(t, "COMPLETED")
+	d.awaitOpen(0)
+}
+
+// Configurations that an older build ended are ended by the first start, and read by no
+// other. One that is told of goes on.
+func TestStartEndsOlderConfigs(t *testing.T) {
+	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
+	goesOn := d.give(push.Config{URL: w.URL})
+	for range 3 {
+		d.report(d.give(push.Config{URL: w.URL}), tasks.Completed)
+		w.expect(t, "COMPLETED")
+	}
+	d.awaitOpen(1)
+	d.push.Close()
+	d.markAsOlder()
+	if n := d.countOf("pushSet"); n != 4 {
+		t.Fatalf("%d configurations are open", n)
+	}
+	d.push = push.New(open())
+	d.close()
+	for range 2 {
+		d.open(open())
+		if n := d.countOf("pushSet"); n != 1 {
+			t.Errorf("%d configurations are open behind a start", n)
+		}
+		head := d.store.Head()
+		d.close()
+		d.open(open())
+		if got := d.store.Head(); got != head {
+			t.Errorf("the next start wrote: revision %d behind %d", got.Revision, head.Revision)
+		}
+		d.close()
+	}
+	d.open(open())
+	d.report(goesOn, tasks.Completed)
+	w.expect(t, "COMPLETED")
+	d.awaitOpen(0)
 }

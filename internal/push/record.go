@@ -20,7 +20,7 @@ const (
 	propTask        = "pushTask"
 	propKey         = "pushKey"
 	propForm        = "pushForm"
-	propSet         = "pushSet"         // another value each time that it is set
+	propSet         = "pushSet"         // another value each time that it is set; none once it is done
 	propURL         = "pushURL"         // sealed
 	propToken       = "pushToken"       // sealed
 	propScheme      = "pushScheme"      // sealed
@@ -52,12 +52,18 @@ func (s *Service) record(c *Config, set string, done bool) records.Record {
 		propPosition: nil, propDone: nil,
 	}
 	if done {
-		r[propDone] = []kg.Term{kg.Boolean(true)}
+		end(r)
 	}
 	for property, text := range c.sealed() {
 		r[property] = records.Values(s.store.Seal([]byte(*text), c.bound(property)))
 	}
 	return r
+}
+
+// end makes the record that of a configuration of which nothing is told any more: a start
+// finds those that go on by propSet, and reads no others.
+func end(r records.Record) {
+	r[propSet], r[propDone] = nil, []kg.Term{kg.Boolean(true)}
 }
 
 // configOf reads a configuration; nil for what another store sealed.

@@ -32,15 +32,33 @@ func (s *Service) interrupted(ctx context.Context) (ids []TaskID, err error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	for _, state := range []State{Submitted, Working} {
-		for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propState), Object: kg.String(string(state))}) {
+	for _, handler := range s.workerIDs() {
+		// Those of a handler that go on: how many others there are does not matter.
+		for st, err := range snapshot.Match(openOf(handler)) {
 			if err != nil {
 				return nil, err
 			}
-			if _, handler, ok := pairOf(st.Graph); ok && s.worker(handler) != nil {
+			under, err := isUnderWay(snapshot, st)
+			if err != nil {
+				return nil, err
+			}
+			if under {
 				ids = append(ids, idOf(st.Subject))
 			}
 		}
 	}
 	return ids, nil
+}
+
+// isUnderWay tells whether the handler of an open task has the word, and nobody waits for
+// the one who gave it.
+func isUnderWay(snapshot *kg.Snapshot, open kg.Statement) (bool, error) {
+	for st, err := range snapshot.Match(kg.Pattern{Subject: open.Subject, Predicate: records.Property(propState), Graph: open.Graph}) {
+		if err != nil {
+			return false, err
+		}
+		state := State(st.Object.Value())
+		return state == Submitted || state == Working, nil
+	}
+	return false, nil
 }

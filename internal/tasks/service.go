@@ -59,6 +59,15 @@ func (s *Service) worker(agent kg.AgentID) Worker {
 	return nil
 }
 
+// workerIDs are the agents that have a worker in this process.
+func (s *Service) workerIDs() (ids []kg.AgentID) {
+	s.workers.Range(func(id, _ any) bool {
+		ids = append(ids, id.(kg.AgentID))
+		return true
+	})
+	return ids
+}
+
 // meta is that of an update which the caller asks for.
 func meta(by caller.Caller, method string) kg.Meta {
 	return kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}

@@ -601,3 +601,21 @@ func TestInterruptedTasks(t *testing.T) {
 		}
 	}
 }
+
+// A start reads the tasks that a worker in this process was at, and no others.
+func TestStartReadsItsWorkersTasks(t *testing.T) {
+	b := open(t, tasks.Options{}, map[kg.AgentID]tasks.Worker{kg.System: echo{make(chan struct{})}})
+	read := func() uint64 {
+		b.stop()
+		b.start()
+		return b.store.Stats().KeysRead
+	}
+	few := read()
+	const waiting = 50
+	for range waiting {
+		b.send(ann, tasks.Sending{})
+	}
+	if many := read(); many > few+waiting/2 {
+		t.Errorf("a start reads %d keys with %d more tasks of an agent elsewhere, and %d without", many, waiting, few)
+	}
+}
