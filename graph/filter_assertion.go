@@ -34,23 +34,23 @@ func (c assertionFilter) test() (factTest, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At("assertedBy")
 	}
+	revision, recordedAt, certainty, age := c.revision.test(), c.recordedAt.test(), c.certainty.statementTest(), c.ageSeconds.test()
 	return func(f *fact) (bool, error) {
 		s, err := f.statement()
 		if err != nil {
 			return false, err
 		}
-		if c.revision != nil && !c.revision.holds(s.Revision()) || c.recordedAt != nil && !c.recordedAt.holds(s.RecordedAt()) ||
-			c.certainty != nil && !c.certainty.holdsFor(s) {
+		if revision != nil && !revision(s.Revision()) || recordedAt != nil && !recordedAt(s.RecordedAt()) || certainty != nil && !certainty(s) {
 			return false, nil
 		}
 		if c.assertedBy != nil && !slices.ContainsFunc(s.Assertions, func(a kg.Assertion) bool { return by(string(a.Source), true) }) {
 			return false, nil
 		}
-		if c.ageSeconds == nil {
+		if age == nil {
 			return true, nil
 		}
 		now, err := f.moment()
-		return err == nil && c.ageSeconds.holds(ageSeconds(now.Sub(s.RecordedAt()))), err
+		return err == nil && age(ageSeconds(now.Sub(s.RecordedAt()))), err
 	}, nil
 }
 
@@ -64,10 +64,17 @@ func ageSeconds(age time.Duration) int64 {
 	return seconds
 }
 
-// holdsFor is about the statement's certainty, where none counts as 1.
-func (f *FloatFilter) holdsFor(s kg.Statement) bool {
-	certainty, stated := s.Certainty()
-	return (f.Exists == nil || *f.Exists == stated) && f.holds(certainty)
+// statementTest compiles the condition for the certainty of a statement, where none
+// counts as 1; nil holds always.
+func (f *FloatFilter) statementTest() func(kg.Statement) bool {
+	if f == nil {
+		return nil
+	}
+	test := f.test()
+	return func(s kg.Statement) bool {
+		certainty, stated := s.Certainty()
+		return (f.Exists == nil || *f.Exists == stated) && test(certainty)
+	}
 }
 
 // canonicalAgents spells the agents of a condition as they are stored.

@@ -66,11 +66,33 @@ func TestLongListsOfValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	floats, longs, revisions, times := &FloatFilter{In: make([]float64, size)}, &LongFilter{In: make([]int64, size)}, &RevisionFilter{In: make([]kg.Revision, size)}, &DateTimeFilter{In: make([]time.Time, size)}
+	moment := func(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, 0, n, time.UTC) }
+	for i := range size {
+		floats.In[i], longs.In[i], revisions.In[i], times.In[i] = float64(i), int64(i), kg.Revision(i), moment(i)
+	}
+	except := assertionFilter{certainty: &FloatFilter{Nin: floats.In[2:]}, revision: &RevisionFilter{Nin: revisions.In[1:]}, recordedAt: &DateTimeFilter{Nin: times.In}}
+	assertions, err := except.test()
+	if err != nil {
+		t.Fatal(err)
+	}
+	statement := factOf(kg.Statement{Assertions: []kg.Assertion{{Time: moment(size)}}})
+	count := quantify(&PathFilter{Count: longs})
+	float, long, revision, at := floats.test(), longs.test(), revisions.test(), times.test()
+	elsewhere := time.FixedZone("", 3600)
 	began := time.Now()
 	for i := range 20_000 {
 		name := fmt.Sprintf("v%d", size-20_000+i)
 		if !test(kg.String(name)) || test(kg.String(name+"x")) || !text(name, true) || text(name+"x", true) {
 			t.Fatalf("%s", name)
+		}
+		n := size - 20_000 + i
+		if !float(float64(n)) || float(float64(n)+0.5) || !long(int64(n)) || long(-1) || !revision(kg.Revision(n)) || revision(size) ||
+			!at(moment(n).In(elsewhere)) || at(moment(size)) || !count.allows(int64(n)) || count.allows(size) {
+			t.Fatalf("%d", n)
+		}
+		if ok, err := assertions(statement); !ok || err != nil {
+			t.Fatal(ok, err)
 		}
 	}
 	// One by one these are 10^10 comparisons, more than a minute of a core.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"koine/kg"
@@ -15,32 +14,67 @@ type ordered[T any] struct {
 	in, nin                  []T
 }
 
-func (f *ordered[T]) holds(compare func(a, b T) int, v T) bool {
-	same := func(w T) bool { return compare(v, w) == 0 }
-	return (f.eq == nil || compare(v, *f.eq) == 0) && (f.ne == nil || compare(v, *f.ne) != 0) &&
-		(f.lt == nil || compare(v, *f.lt) < 0) && (f.lte == nil || compare(v, *f.lte) <= 0) &&
-		(f.gt == nil || compare(v, *f.gt) > 0) && (f.gte == nil || compare(v, *f.gte) >= 0) &&
-		(f.in == nil || slices.ContainsFunc(f.in, same)) && !slices.ContainsFunc(f.nin, same)
+// orderedTest compiles a condition. Lists become sets, so that a comparison with one
+// costs the same however long it is. Things that compare as equal have the same key.
+func orderedTest[T any, K comparable](f ordered[T], compare func(a, b T) int, key func(T) K) func(T) bool {
+	set := func(list []T) map[K]struct{} {
+		if list == nil {
+			return nil
+		}
+		keys := make(map[K]struct{}, len(list))
+		for _, v := range list {
+			keys[key(v)] = struct{}{}
+		}
+		return keys
+	}
+	in, nin := set(f.in), set(f.nin)
+	among := func(keys map[K]struct{}, v T) bool { _, ok := keys[key(v)]; return ok }
+	return func(v T) bool {
+		return (f.eq == nil || compare(v, *f.eq) == 0) && (f.ne == nil || compare(v, *f.ne) != 0) &&
+			(f.lt == nil || compare(v, *f.lt) < 0) && (f.lte == nil || compare(v, *f.lte) <= 0) &&
+			(f.gt == nil || compare(v, *f.gt) > 0) && (f.gte == nil || compare(v, *f.gte) >= 0) &&
+			(in == nil || among(in, v)) && (nin == nil || !among(nin, v))
+	}
 }
 
-func (f *FloatFilter) holds(v float64) bool {
-	o := ordered[float64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}
-	return o.holds(cmp.Compare, v)
+func itself[T any](v T) T { return v }
+
+// test compiles the condition; nil holds always. The numbers are never NaN.
+func (f *FloatFilter) test() func(float64) bool {
+	if f == nil {
+		return nil
+	}
+	return orderedTest(ordered[float64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
 }
 
-func (f *LongFilter) holds(v int64) bool {
-	o := ordered[int64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}
-	return o.holds(cmp.Compare, v)
+// test compiles the condition; nil holds always.
+func (f *LongFilter) test() func(int64) bool {
+	if f == nil {
+		return nil
+	}
+	return orderedTest(ordered[int64]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
 }
 
-// holds is of a moment that is there, as it always is for what is stored.
-func (f *DateTimeFilter) holds(v time.Time) bool {
-	o := ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}
-	return (f.Exists == nil || *f.Exists) && o.holds(time.Time.Compare, v)
+// test compiles the condition for a moment that is there, as it always is for what is
+// stored; nil holds always.
+func (f *DateTimeFilter) test() func(time.Time) bool {
+	if f == nil {
+		return nil
+	}
+	if f.Exists != nil && !*f.Exists {
+		return func(time.Time) bool { return false }
+	}
+	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, instantOf)
 }
 
-// holds is of a revision that is there, as it always is for what is stored.
-func (f *RevisionFilter) holds(v kg.Revision) bool {
-	o := ordered[kg.Revision]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}
-	return (f.Exists == nil || *f.Exists) && o.holds(cmp.Compare, v)
+// test compiles the condition for a revision that is there, as it always is for what is
+// stored; nil holds always.
+func (f *RevisionFilter) test() func(kg.Revision) bool {
+	if f == nil {
+		return nil
+	}
+	if f.Exists != nil && !*f.Exists {
+		return func(kg.Revision) bool { return false }
+	}
+	return orderedTest(ordered[kg.Revision]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, cmp.Compare, itself)
 }

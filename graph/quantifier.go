@@ -9,13 +9,13 @@ import (
 
 // quantified is how many of the ends of a path must fit.
 type quantified struct {
-	quantifier Quantifier // "" for any number
-	count      *LongFilter
-	most       int64 // from which on count says the same of every number
+	quantifier Quantifier       // "" for any number
+	count      func(int64) bool // nil for none
+	most       int64            // from which on count says the same of every number
 }
 
 func quantify(f *PathFilter) quantified {
-	q := quantified{count: f.Count}
+	q := quantified{count: f.Count.test()}
 	switch {
 	case f.Quantifier != nil:
 		q.quantifier = *f.Quantifier
@@ -35,7 +35,7 @@ func quantify(f *PathFilter) quantified {
 
 // needsOne tells whether the condition holds only where some end fits.
 func (q quantified) needsOne() bool {
-	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count.holds(0)
+	return q.quantifier == QuantifierSome || q.quantifier == QuantifierSingle || q.count != nil && !q.count(0)
 }
 
 // holds looks at the ends until it is clear whether the condition holds.
@@ -77,7 +77,7 @@ func (q quantified) settled(n int64) bool {
 
 // allows tells whether n is a number of ends that may fit.
 func (q quantified) allows(n int64) bool {
-	if q.count != nil && !q.count.holds(n) {
+	if q.count != nil && !q.count(n) {
 		return false
 	}
 	switch q.quantifier {
