@@ -58,7 +58,7 @@ func TestHubAcrossKills(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, trialTime)
 	defer cancel()
-	h.ctx = ctx
+	h.ctx, h.stop = ctx, cancel
 	dir := filepath.Join(t.TempDir(), "data")
 	// The server comes back where it was.
 	s, url := startServerOn(t, dir, "--allow-private-webhooks")
@@ -90,7 +90,7 @@ func TestHubAcrossKills(t *testing.T) {
 			for n := range trialTasks {
 				task := &trialTask{name: fmt.Sprintf("c%d/%d", i, n), client: fmt.Sprintf("client%d", i), agent: fmt.Sprintf("agent%d", rand.IntN(trialAgents)), messages: 1 + rand.IntN(4)}
 				if err := ask[i%len(ask)](h, task); err != nil {
-					h.fail("%s: %v", task.name, err)
+					h.fail("%s: %w", task.name, err)
 				}
 			}
 		})
@@ -102,7 +102,9 @@ func TestHubAcrossKills(t *testing.T) {
 	for kills := 0; kills < *hubKills; {
 		select {
 		case <-done:
-			t.Errorf("the work was done after %d kills: the test says little", kills)
+			if ctx.Err() == nil {
+				t.Errorf("the work was done after %d kills: the test says little", kills)
+			}
 			kills = *hubKills
 		case <-time.After(time.Millisecond):
 			if h.reports.Load() > int64(reports*(kills+1)/(*hubKills+1)) {
@@ -112,11 +114,15 @@ func TestHubAcrossKills(t *testing.T) {
 		}
 	}
 	<-done
-	h.verify(t)
+	if ctx.Err() == nil {
+		h.verify(t)
+	}
 	cancel()
 	agents.Wait()
 	for _, err := range h.failures {
-		t.Error(err)
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 	t.Logf("%d tasks, %d letters told, %d reports of which %d were said again, %d kills", len(h.tasks), len(h.told), h.reports.Load(), h.repeated.Load(), *hubKills)
 	if h.repeated.Load() == 0 {
@@ -137,6 +143,7 @@ func TestHubAcrossKills(t *testing.T) {
 // hubTrial is one server and what is known of it from outside.
 type hubTrial struct {
 	ctx    context.Context
+	stop   func()
 	url    string
 	client *http.Client
 
@@ -169,9 +176,8 @@ func (k *trialTask) text(n int) string {
 func (h *hubTrial) fail(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.failures) < 20 {
-		h.failures = append(h.failures, fmt.Errorf(format, args...))
-	}
+	h.failures = append(h.failures, fmt.Errorf(format, args...))
+	h.stop() // the others would wait for what does not come
 }
 
 // acknowledge notes that the server has taken a message.
