@@ -20,13 +20,12 @@ func TestInterleavingsInABubble(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	count := max(*raceCount, 2000)
 	t.Logf("again with: -channels.raceseed=%d -channels.races=%d", seed, *raceCount)
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, channels.Options{}, kg.Options{})
 		dice := rand.New(rand.NewPCG(seed, 5))
 		var c *channels.Channel
-		for i := range count {
+		for i := range *raceCount {
 			if i%100 == 0 { // so that there are short channels too
 				c = s.make(t, channels.Private, "bob")
 			}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-var endingsFlag = flag.Int("channels.endings", races()/4, "how many channels TestEndings deletes")
+var endingsFlag = flag.Int("channels.endings", races(os.Getenv("KOINE_RACES"))/4, "how many channels TestEndings deletes")
 
 // While agents publish, a member is taken out and the channel is deleted, in any
 // interleaving: each stream tells the messages behind its start in order and without a

@@ -6,10 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
-	"time"
 
 	"koine/channels"
 	"koine/kg"
@@ -22,15 +23,16 @@ import (
 
 var (
 	raceSeed  = flag.Uint64("channels.raceseed", 0, "seed of TestInterleavings (0: a new one for each run)")
-	raceCount = flag.Int("channels.races", races(), "how many interleavings TestInterleavings makes")
+	raceCount = flag.Int("channels.races", races(os.Getenv("KOINE_RACES")), "how many interleavings TestInterleavings and TestInterleavingsInABubble make")
 )
 
-// races is more where the soak is long.
-func races() int {
-	if soakTime() >= 30*time.Second {
-		return 2000
+const defaultRaces = 300
+
+func races(text string) int {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 {
+		return n
 	}
-	return 200
+	return defaultRaces
 }
 
 // In every interleaving of publications with the steps of a stream, the stream tells

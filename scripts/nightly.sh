@@ -3,6 +3,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Kills, soaks, full volumes and interleavings, longer than CI has them.
+KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=2000 KOINE_FULL_VOLUMES=20 \
+	scripts/test.sh -count=1 -timeout 3h
+
 # Known vulnerabilities of what is linked. The database is at https://vuln.go.dev, or
 # where GOVULNDB says.
 GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.1.4

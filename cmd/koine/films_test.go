@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -10,14 +11,10 @@ import (
 	"testing"
 )
 
-// films is the film graph that lies beside the repository, or the part of it
-// that is in it.
+// films is the part of the film graph that is in the repository, or the file of
+// N-Quads that KOINE_FILMS names.
 func films() string {
-	const whole = "../../../shared/data/movies.nq.gz"
-	if _, err := os.Stat(whole); err == nil {
-		return whole
-	}
-	return "../../internal/rdf/testdata/movies-excerpt.nq.gz"
+	return cmp.Or(os.Getenv("KOINE_FILMS"), "../../internal/rdf/testdata/movies-excerpt.nq.gz")
 }
 
 // The film graph is loaded into a running server, and asked, watched and patched
