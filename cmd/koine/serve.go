@@ -34,7 +34,7 @@ const defaultDataDir = "koine-data"
 
 // judgingGrace is how long judgements go on when the server ends. Other requests have
 // ShutdownTime.
-const judgingGrace = 500 * time.Millisecond
+const judgingGrace = 200 * time.Millisecond
 
 // serveCommand runs the server.
 type serveCommand struct {

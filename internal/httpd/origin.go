@@ -102,7 +102,7 @@ const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsRequest = "Authorization, Content-Type, Accept, X-API-Key, X-Agent-ID, X-Request-ID, Last-Event-ID, If-None-Match, " +
 		"X-GraphQL-Event-Stream-Token, GraphQL-Require-Preflight, A2A-Version, A2A-Extensions, X-A2A-Extensions, traceparent, tracestate"
-	corsAnswer = "X-Request-ID, Retry-After, WWW-Authenticate, ETag, Koine-Position, Koine-Revision, A2A-Extensions, X-A2A-Extensions"
+	corsAnswer = "X-Request-ID, Retry-After, WWW-Authenticate, ETag, Koine-Position, Koine-Revision, Koine-Unknown-Names, A2A-Extensions, X-A2A-Extensions"
 	corsMaxAge = "7200" // seconds; browsers take no more
 )
 

@@ -86,7 +86,7 @@ func TestStreamToken(t *testing.T) {
 	if got := resp.Header.Get("Access-Control-Allow-Origin"); got != "https://app.example" {
 		t.Errorf("the page may not read the stream: %q", got)
 	}
-	if exposed := resp.Header.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "Koine-Position") || !strings.Contains(exposed, "Koine-Revision") {
+	if exposed := resp.Header.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "Koine-Position") || !strings.Contains(exposed, "Koine-Revision") || !strings.Contains(exposed, "Koine-Unknown-Names") {
 		t.Errorf("exposed are %s", exposed)
 	}
 	if resp.Header.Get("Referrer-Policy") != "no-referrer" {
