@@ -42,6 +42,10 @@ type Options struct {
 	// a call may take. Redirections are not followed. Without one there is a
 	// client of its own.
 	HTTP *http.Client
+	// CACert is a PEM file of authorities whose certificates are trusted beside those
+	// of the system's. With HTTP, that client is the one that knows whom to trust, and
+	// Open refuses both.
+	CACert string
 	// Retry says how often and how patiently something is tried again.
 	Retry Retry
 }
@@ -87,7 +91,11 @@ func Open(ctx context.Context, address string, o Options) (*Client, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf("%q is no address of an http server", address)}
 	}
-	c := &Client{origin: at.Scheme + "://" + at.Host, http: withHeaders(o), retry: o.Retry.withDefaults()}
+	own, err := withHeaders(o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{origin: at.Scheme + "://" + at.Host, http: own, retry: o.Retry.withDefaults()}
 	c.base = c.origin + strings.TrimRight(at.EscapedPath(), "/")
 	if c.card, err = c.fetchCard(ctx); err != nil {
 		return nil, err
@@ -128,10 +136,21 @@ func (r Retry) withDefaults() Retry {
 
 // withHeaders is the HTTP client of the options, which also says who is calling. It
 // follows no redirection: that could lead a credential elsewhere.
-func withHeaders(o Options) *http.Client {
+func withHeaders(o Options) (*http.Client, error) {
 	own := &http.Client{}
-	if o.HTTP != nil {
+	switch {
+	case o.HTTP != nil && o.CACert != "":
+		return nil, &Error{Reason: Invalid, Message: "CACert is for a client without one of HTTP, which has to trust the authorities itself"}
+	case o.HTTP != nil:
 		*own = *o.HTTP
+	case o.CACert != "":
+		trust, err := TrustAuthorities(o.CACert)
+		if err != nil {
+			return nil, &Error{Reason: Invalid, Message: err.Error()}
+		}
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = trust
+		own.Transport = transport
 	}
 	header := http.Header{"User-Agent": {cmp.Or(o.UserAgent, "koine-client")}}
 	if o.Agent != "" {
@@ -146,7 +165,7 @@ func withHeaders(o Options) *http.Client {
 	}
 	own.Transport = &headers{next, header}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return own
+	return own, nil
 }
 
 // headers adds headers to each request.

@@ -213,7 +213,7 @@ func (g *guesser) hint(ctx context.Context, r *run, x mention, t kg.Term) (h ope
 		h.Message = fmt.Sprintf("you may see no graph %s", t.Value())
 	}
 	h.Nearest = nearest.IRIs(t.Value(), g.names[x.what], maxNearest)
-	if prefix, local, ok := unregistered(r.engine.deps.Prefixes, t.Value()); ok && len(h.Nearest) == 0 {
+	if prefix, local, ok := r.engine.unregistered(t.Value()); ok && len(h.Nearest) == 0 {
 		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
 	}
 	return h, true

@@ -11,10 +11,10 @@ import (
 )
 
 // unregistered takes an IRI apart that looks like prefix:name with a prefix that
-// is not registered.
-func unregistered(prefixes *kg.Prefixes, iri string) (prefix, local string, ok bool) {
+// is not registered, and is no URI scheme that the store knows.
+func (e *Engine) unregistered(iri string) (prefix, local string, ok bool) {
 	prefix, local, ok = strings.Cut(iri, ":")
-	return prefix, local, ok && !strings.HasPrefix(local, "//") && prefixes.Registrable(prefix)
+	return prefix, local, ok && !strings.HasPrefix(local, "//") && e.deps.Prefixes.Registrable(prefix) && !e.deps.Store.KnowsScheme(prefix)
 }
 
 // tellPrefix adds to a hint that the prefix is not registered, and what would be.
@@ -38,7 +38,7 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 // its prefix. There is no list of names of entities to find others in.
 func (g *guesser) entity(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
 	prefixes := r.engine.deps.Prefixes
-	prefix, local, ok := unregistered(prefixes, t.Value())
+	prefix, local, ok := r.engine.unregistered(t.Value())
 	if !ok || g.failed {
 		return h, false
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/names"
 	"koine/kg"
 )
 
@@ -60,6 +61,38 @@ func TestHints(t *testing.T) {
 		if got := strings.Join(got, "; "); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", row.query, got, row.want)
 		}
+	}
+}
+
+// A name with a URI scheme that the operator allowed has no prefix that is not
+// registered; when it is allowed no more, it has one again.
+func TestHintsKnowAllowedSchemes(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.team()
+	operator := kg.Meta{Principal: kg.Principal{ID: "agent://operator", Roles: []string{kg.RoleAdmin}}}
+	hinted := func() (hints []string) {
+		for _, query := range []string{`{ entity(iri: "exx:ada") { iri } }`, `{ statements(where: {predicate: {eq: "exx:zzzzzz"}}) { totalCount } }`} {
+			for _, h := range b.execute(query, "").Hints {
+				hints = append(hints, h.Message)
+			}
+		}
+		return hints
+	}
+	const told = "exx is not a registered prefix"
+	if got := strings.Join(hinted(), "; "); strings.Count(got, told) != 2 {
+		t.Fatalf("an unknown prefix: got %q", got)
+	}
+	if _, err := names.AllowSchemes(t.Context(), b.store, operator, "exx"); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(hinted(), "; "); strings.Contains(got, told) {
+		t.Errorf("a scheme that is allowed: got %q", got)
+	}
+	if _, err := names.ForbidSchemes(t.Context(), b.store, operator, "exx"); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(hinted(), "; "); strings.Count(got, told) != 2 {
+		t.Errorf("one that is allowed no more: got %q", got)
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"syscall"
+	"time"
+
+	"koine/client"
 )
 
 // caFlag names whom to trust beside the authorities that the system trusts.
@@ -23,18 +25,10 @@ func (f caFlag) newTransport() (*http.Transport, error) {
 	if f.CACert == "" {
 		return t, nil
 	}
-	text, err := os.ReadFile(f.CACert)
-	if err != nil {
+	var err error
+	if t.TLSClientConfig, err = client.TrustAuthorities(f.CACert); err != nil {
 		return nil, usageError{fmt.Errorf("--cacert: %w", err)}
 	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, usageError{fmt.Errorf("--cacert: there is no certificate in %s; it is a PEM file", f.CACert)}
-	}
-	t.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return t, nil
 }
 
@@ -58,8 +52,10 @@ func whyUnreachable(err error) (format, hint string) {
 		return "the certificate of the server at %s is not trusted", "If it is of an authority of your own, name that authority's certificate with --cacert FILE or KOINE_CACERT."
 	case errors.As(err, &name):
 		return "the certificate of the server at %s is for another name", "Ask for it by a name that the certificate has."
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
+		return "the certificate of the server at %s is not valid yet", "It is from " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339) + " on; is the clock of this machine right?"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate of the server at %s is not valid today", "The server needs a new one; or the clock of this machine is wrong."
+		return "the certificate of the server at %s has expired", "It was valid until " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339) + ". The server needs a new one; or is the clock of this machine wrong?"
 	case errors.As(err, &trust):
 		return "the certificate of the server at %s is not trusted", ""
 	case errors.Is(err, http.ErrSchemeMismatch):

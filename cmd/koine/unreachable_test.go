@@ -1,13 +1,23 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Each reason why a server cannot be asked is told as what it is, with what helps, by
@@ -58,6 +68,43 @@ func TestUnreachableServers(t *testing.T) {
 			t.Errorf("with KOINE_CACERT: %s", said.String())
 		}
 	})
+}
+
+// A certificate that has expired, or is not valid yet, is told with its time.
+func TestCertificatesOutOfTime(t *testing.T) {
+	t.Setenv("KOINE_KEY", "")
+	day := 24 * time.Hour
+	for _, row := range []struct {
+		from, to time.Time
+		says     []string
+	}{
+		{time.Now().Add(-2 * day), time.Now().Add(-day), []string{"has expired", "It was valid until ", "The server needs a new one"}},
+		{time.Now().Add(day), time.Now().Add(2 * day), []string{"is not valid yet", " on; is the clock of this machine right?"}},
+	} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		about := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: row.from, NotAfter: row.to, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.StartTLS()
+		defer server.Close()
+		authority := filepath.Join(t.TempDir(), "ca.pem")
+		write(t, authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+		var out, said strings.Builder
+		code := execute(t.Context(), []string{"query", "{ revision }", "--url", server.URL, "--cacert", authority}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		for _, part := range row.says {
+			if code != exitUnreachable || !strings.Contains(said.String(), part) {
+				t.Errorf("it ends with %d and says %q, want %d and %q", code, said.String(), exitUnreachable, part)
+			}
+		}
+	}
 }
 
 func write(t *testing.T, path, text string) {
