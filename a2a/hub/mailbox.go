@@ -118,10 +118,17 @@ func (h *Handler) acknowledge(_ http.ResponseWriter, r *http.Request) (int, any,
 	if err != nil {
 		return 0, nil, err
 	}
+	if err := who.Principal.CheckWrite(); err != nil {
+		return 0, nil, err
+	}
 	letter := r.PathValue("letter")
 	if id, _, ok := tasks.ParseLetterID(letter); ok {
-		if _, err := h.handled(r, who, id); err != nil {
-			return 0, nil, kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
+		_, err := h.handled(r, who, id)
+		if kg.CodeOf(err) == kg.CodeTaskNotFound {
+			err = kg.Errorf(kg.CodeTaskNotFound, "there is no such letter in this mailbox").At("letter")
+		}
+		if err != nil {
+			return 0, nil, err
 		}
 	}
 	return http.StatusNoContent, nil, h.deps.Tasks.Acknowledge(r.Context(), who, letter)

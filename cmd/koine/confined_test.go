@@ -47,6 +47,7 @@ var doorsThatChange = []door{
 	{"hub", "CancelTask", `{"id":"{task}"}`},
 	{"PUT", "/agents/ann", `{"name":"Ann"}`},
 	{"PUT", "/agents/ann/webhook", `{"url":"https://example.org/hook"}`},
+	{"DELETE", "/agents/ann/mailbox/{task}", ""},
 	{"DELETE", "/agents/ann", ""},
 	{"DELETE", "/rest/tasks/{task}", ""},
 }
@@ -65,6 +66,8 @@ var doorsThatRead = []struct {
 	{door{"GET", "/data?format=nt", ""}, "urn:known"},
 	{door{"GET", "/rest/tasks/{task}", ""}, "{task}"},
 	{door{"GET", "/agents/bot", ""}, `"bot"`},
+	{door{"GET", "/agents/bot/a2a", ""}, `"Bot"`},
+	{door{"POST", "/stream-token", `{"url":"/changes"}`}, "streamToken="},
 }
 
 var deniedText = regexp.MustCompile(`PERMISSION_DENIED|AUTHORIZATION_ERROR`)

@@ -44,6 +44,13 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"GET", "/changes", ""},
 		{"GET", "/data", ""},
 		{"GET", "/.well-known/agent-card.json", ""},
+		{"GET", "/a2a/.well-known/agent-card.json", ""},
+		{"GET", "/graphql/schema.graphql", ""},
+		{"GET", "/graphql/schema.graphqls", ""},
+		{"GET", "/agents", ""},
+		{"GET", "/agents/koine/a2a", ""},
+		{"POST", "/stream-token", `{"url":"/changes"}`},
+		{"OPTIONS", "/stream-token", ""}, {"OPTIONS", "/agents/bot/mailbox/1", ""}, {"OPTIONS", "/rest/tasks/1", ""},
 		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""},
 	} {
 		response := ask(x.method, x.path, "https://app.example", x.body)

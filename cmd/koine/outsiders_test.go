@@ -51,6 +51,10 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 	{"WS", "", `{"requestId":1,"type":"message","agentId":"bot","taskId":"{task}","message":[{"type":"text","content":"x"}]}`, "TASK_NOT_FOUND"},
 
 	{"GET", "/agents/{agent}/mailbox", "", "SOURCE_FORBIDDEN"},
+	{"DELETE", "/agents/{agent}/mailbox/{task}", "", "SOURCE_FORBIDDEN"},
+	{"DELETE", "/agents/{agent}/mailbox/{task}.1", "", "SOURCE_FORBIDDEN"},
+	{"DELETE", "/agents/eve/mailbox/{task}.1", "", "TASK_NOT_FOUND"},
+	{"GET stream", "/rest/tasks/{task}", "", "TASK_NOT_FOUND"},
 	{"POST", "/agents/{agent}/mailbox/{task}", `{"state":"TASK_STATE_COMPLETED"}`, "SOURCE_FORBIDDEN"},
 	{"POST", "/agents/eve/mailbox/{task}", `{"state":"TASK_STATE_COMPLETED"}`, "TASK_NOT_FOUND"},
 
@@ -89,6 +93,8 @@ var outsidersList = []struct{ method, path, body, told string }{
 	{"A2A", "ListTasks", `{}`, `"tasks":[]`},
 	{"GET", "/rest/tasks", "", `"tasks":[]`},
 	{"GET", "/agents/bot", "", `"id":"bot"`},
+	{"GET", "/agents/bot/a2a", "", `"name":"Bot"`},
+	{"GET", "/agents/bot/a2a/.well-known/agent-card.json", "", `"name":"Bot"`},
 	{"GET", "/rest/agents/bot", "", `"id":"bot"`},
 	{"GraphQL", "", `{ tasks { totalCount nodes { id } } }`, `"totalCount":0`},
 	{"GraphQL", "", `{ entities(first: 100, where: {type: {in: ["koine:Task", "koine:TaskMessage", "koine:Artifact", "koine:PushConfig"]}}, view: {allGraphs: true}) { totalCount nodes { iri } groups(first: 100, by: [{as: "t", property: "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}]) { count } } }`, `"totalCount":0`},
@@ -189,6 +195,8 @@ func (k *knowing) overhear(key, method, path, body string) string {
 	switch method {
 	case "WS":
 		return k.frame(key, body)
+	case "GET stream":
+		method, accept = http.MethodGet, "text/event-stream"
 	case "A2A":
 		method, path, body = http.MethodPost, "/agents/bot/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, path, body)
 		if strings.Contains(body, "knowledge/") { // koine's own

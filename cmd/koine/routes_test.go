@@ -24,8 +24,15 @@ func TestEverythingIsServed(t *testing.T) {
 		"/schemas/knowledge.json":      "application/schema+json",
 		"/schemas/channels.json":       "application/schema+json",
 		"/graphql/schema":              "text/plain",
-		"/graphql?query={revision}":    "application/",
-		"/data":                        "application/n-quads",
+		"/graphql/schema.graphql":      "application/graphql",
+		"/graphql/schema.graphqls":     "application/graphql",
+		"/agents":                      "application/json",
+		"/agents/koine/a2a":            "application/json",
+
+		"/a2a/.well-known/agent-card.json": "application/json",
+		"/a2a/.well-known/agent.json":      "application/json",
+		"/graphql?query={revision}":        "application/",
+		"/data":                            "application/n-quads",
 	} {
 		if got := get(t, url+path).Header.Get("Content-Type"); !strings.HasPrefix(got, kind) {
 			t.Errorf("%s: got %q, want %q", path, got, kind)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -93,5 +95,69 @@ func TestRequestsAreTraced(t *testing.T) {
 	}
 	if all := bytes.Join(told, nil); len(all) == 0 || bytes.Contains(all, []byte("private")) {
 		t.Errorf("the collector was told what a request said: %q", all)
+	}
+}
+
+// A stream token is in no trace and in no line of the log, whether its stream is opened,
+// it is used again, or with something else, and its address is no Referer.
+func TestStreamTokensAreTracedNowhere(t *testing.T) {
+	var mu sync.Mutex
+	var told bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		told.Write(body)
+	}))
+	defer collector.Close()
+	k := startKnowing(t, "--auth", "keys", "--otlp-endpoint", collector.URL, "--log-level", "debug")
+	var tokens []string
+	for range 3 {
+		status, text := k.send(http.MethodPost, "/stream-token", k.admin, `{"url":"/changes"}`)
+		var made struct{ Token string }
+		if err := json.Unmarshal([]byte(text), &made); err != nil || status != http.StatusCreated || made.Token == "" {
+			t.Fatal(status, text)
+		}
+		tokens = append(tokens, made.Token)
+	}
+	for _, x := range []struct {
+		method, path, token string
+		want                int
+	}{
+		{"GET", "/changes", tokens[0], http.StatusOK}, {"GET", "/changes", tokens[0], http.StatusUnauthorized}, {"GET", "/changes", "x" + tokens[1], http.StatusUnauthorized},
+		{"GET", "/data", tokens[1], http.StatusUnauthorized}, {"POST", "/changes", tokens[2], http.StatusUnauthorized},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		r, err := http.NewRequestWithContext(ctx, x.method, k.url+x.path+"?streamToken="+x.token, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != x.want || response.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s %s: got %s, Referrer-Policy %q", x.method, x.path, response.Status, response.Header.Get("Referrer-Policy"))
+		}
+		cancel()
+		response.Body.Close()
+	}
+	if err := k.s.process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-k.s.ended; err != nil {
+		t.Fatal(err, k.s.log)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(told.String(), "/changes") {
+		t.Error("the collector was told of no stream")
+	}
+	for _, token := range tokens {
+		if strings.Contains(told.String(), token) || strings.Contains(k.s.log.String(), token) {
+			t.Errorf("the token %s is told to the collector or in the log:\n%s", token, k.s.log)
+		}
 	}
 }
