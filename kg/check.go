@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"os"
 	"strings"
 
 	"koine/kg/internal/extsort"
@@ -52,7 +53,7 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // of the dictionary, the counts, the last changes, the past, and all of it with
 // what the log says when it is applied. The memory it takes does not grow with the
 // store: what the log says is put in order in temporary files in the data directory
-// where it is more than extsort.DefaultBytes, up to 120 bytes for each change of a
+// (of the system with Options.ReadOnly) where it is more than extsort.DefaultBytes, up to 120 bytes for each change of a
 // statement, and nothing is left of them however the check ends. CodeDiskFull says
 // that they would take the room that updates need. It reads one snapshot and may run
 // beside everything else. The error is of the reading itself; what is wrong with the
@@ -127,7 +128,7 @@ func (c *checker) all() error {
 
 // sorter makes one that is closed with the check.
 func (c *checker) sorter() *extsort.Sorter {
-	s := extsort.New(c.ctx, extsort.Options{Dir: c.s.dir.path, Bytes: c.options.sortBytes, Room: c.room})
+	s := extsort.New(c.ctx, extsort.Options{Dir: c.sortingDir(), Bytes: c.options.sortBytes, Room: c.room})
 	c.sorters = append(c.sorters, s)
 	return s
 }
@@ -139,8 +140,20 @@ func (c *checker) close() (err error) {
 	return err
 }
 
-// room refuses temporary files that would take what updates need.
+// sortingDir is where temporary files are made.
+func (c *checker) sortingDir() string {
+	if c.s.options.ReadOnly {
+		return os.TempDir()
+	}
+	return c.s.dir.path
+}
+
+// room refuses temporary files that would take what updates need. In the directory of
+// the system it leaves them to the system.
 func (c *checker) room(bytes int64) error {
+	if c.s.options.ReadOnly {
+		return nil
+	}
 	free, err := c.s.options.FreeBytes(c.s.dir.path)
 	if err == nil && free < c.s.options.ReserveBytes+uint64(bytes) {
 		err = Errorf(CodeDiskFull, "the check needs more room for temporary files in %s than there is beside the reserve", c.s.dir.path)
@@ -216,7 +229,7 @@ func (c *checker) tables() {
 // marker compares how far Badger says it is with how far it is read.
 func (c *checker) marker() error {
 	var m marker
-	found, err := c.pinned.base.get(markerKey, func(v []byte) (err error) {
+	found, err := c.pinned.kv.get(markerKey, func(v []byte) (err error) {
 		m, err = parseMarker(v)
 		return err
 	})

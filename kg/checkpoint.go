@@ -56,6 +56,9 @@ const maxCheckpointWindow = 32 << 20
 // behind it the index can be rebuilt, and gives that revision. It may run beside
 // everything else.
 func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
+	if s.options.ReadOnly {
+		return 0, errOpenedReadOnly()
+	}
 	s.checkpointing.Lock()
 	defer s.checkpointing.Unlock()
 	p, err := s.pin(ctx)
@@ -85,7 +88,7 @@ func (s *Store) CutLog(ctx context.Context, before Revision) error {
 	if head := s.head.Load().revision; before > head {
 		return Errorf(CodeInvalid, "the log cannot be cut before revision %d: the newest is %d", before, head)
 	}
-	if e := s.refused.Load(); e != nil {
+	if e := s.refusedFor(); e != nil {
 		return e
 	}
 	if _, err := s.Checkpoint(ctx); err != nil {

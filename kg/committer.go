@@ -147,7 +147,7 @@ func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 
 // enqueue hands an update to the committer, or says why not.
 func (s *Store) enqueue(u *update) error {
-	if e := s.refused.Load(); e != nil {
+	if e := s.refusedFor(); e != nil {
 		return e
 	}
 	u.since = time.Now()

@@ -49,7 +49,7 @@ const secretBytes = 32
 // directory is a locked data directory.
 type directory struct {
 	path   string
-	lock   *os.File
+	lock   *os.File // nil where a read-only one has none
 	epoch  Epoch
 	secret []byte
 	floor  Revision // the oldest readable revision when it was opened; 0 for all
@@ -96,6 +96,9 @@ func openDirectory(path string, mustExist bool) (_ *directory, err error) {
 	}
 	locked := exists(filepath.Join(path, lockName))
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if isNotWritable(err) && exists(filepath.Join(path, formatName)) {
+		return nil, errNotWritable(path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +134,12 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, there)
 }
 
-func (d *directory) close() error { return unlock(d.lock) }
+func (d *directory) close() error {
+	if d.lock == nil {
+		return nil
+	}
+	return unlock(d.lock)
+}
 
 // unlock lets a lock go and closes its file. Closing alone is not enough: a child
 // process has a copy of the file between its fork and its exec, and with it the
@@ -198,6 +206,11 @@ func (d *directory) load(mustExist bool) error {
 	if err := d.dropSorting(); err != nil {
 		return err
 	}
+	return d.read()
+}
+
+// read reads the small files of a store.
+func (d *directory) read() error {
 	raw, err := os.ReadFile(d.join(formatName))
 	if err != nil {
 		return err

@@ -180,3 +180,13 @@ func AppendCommit(dir string, c *Commit) error {
 	}
 	return errors.Join(l.Append(l.Last()+1, [][]byte{appendEntry(nil, c)}), l.Close())
 }
+
+// WithTailBytes gives the options with another bound on what a read-only store keeps in
+// memory.
+func (o Options) WithTailBytes(bytes int) Options {
+	o.tailBytes = bytes
+	return o
+}
+
+// Aside is the temporary directory of a read-only store's index, "" for none.
+func (s *Store) Aside() string { return s.aside }

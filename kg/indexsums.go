@@ -86,10 +86,9 @@ func writeClean(path string) error {
 
 var errIndexChanged = errors.New("its files are not as they were closed")
 
-// takeClean removes the sign, after comparing the files with it.
-func takeClean(path string) error {
-	clean := filepath.Join(path, cleanName)
-	raw, err := os.ReadFile(clean)
+// compareClean compares the files of an index with the sign that it was closed in order.
+func compareClean(path string) error {
+	raw, err := os.ReadFile(filepath.Join(path, cleanName))
 	if err != nil {
 		return err
 	}
@@ -111,5 +110,5 @@ func takeClean(path string) error {
 			return errIndexChanged
 		}
 	}
-	return removeFile(clean)
+	return nil
 }

@@ -69,6 +69,9 @@ func (s *Store) load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], 
 	if ctx.Err() != nil {
 		return LoadReport{}, errGivenUp(ctx)
 	}
+	if s.options.ReadOnly {
+		return LoadReport{}, errOpenedReadOnly()
+	}
 	if err := s.admit(ctx, m); err != nil {
 		return LoadReport{}, err
 	}

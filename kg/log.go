@@ -15,11 +15,17 @@ import (
 // goes, and the store takes no updates.
 func (s *Store) openLog() error {
 	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.new == nil}
+	o.ReadOnly, o.Checked = s.options.ReadOnly, s.options.ReadOnly
 	path := s.dir.join(logName)
+	if s.options.ReadOnly && !exists(path) {
+		l, err := wal.Nothing() // as the one that an open for writing makes
+		s.wal = l
+		return err
+	}
 	l, err := wal.Open(path, o)
 	if errors.Is(err, wal.ErrDamaged) {
 		s.refuse(errLogDamaged(err))
-		o.ReadOnly = true
+		o.ReadOnly, o.Checked = true, false
 		if l, err = wal.Open(path, o); errors.Is(err, wal.ErrDamaged) {
 			l, err = wal.Nothing()
 		}

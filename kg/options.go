@@ -117,6 +117,12 @@ type Options struct {
 	// MustExist makes Open fail, and leave the directory as it was, where there is no
 	// store: with CodeFormatUnknown and ErrNoStore.
 	MustExist bool
+	// ReadOnly opens the store of a directory without changing anything in it; there
+	// must be one. Others may read it at the same time, and nobody write. Updates get
+	// CodeReadOnly. What the log has beyond the index is kept in memory, and an index
+	// that cannot be used is built in a temporary directory. An older format is read as
+	// it is.
+	ReadOnly bool
 	// Rebuild throws the index away when opening and builds it anew from the
 	// newest checkpoint and the log.
 	Rebuild bool
@@ -129,6 +135,8 @@ type Options struct {
 	// bulkQuads and bulkTextBytes bound a bulk load; for tests of what lies
 	// beyond.
 	bulkQuads, bulkTextBytes int
+	// tailBytes stands in for maxTailBytes.
+	tailBytes int
 	// overlapFrom and gatherFrom stand in for defaultOverlapFrom and defaultGatherFrom.
 	overlapFrom int
 	gatherFrom  time.Duration
@@ -153,6 +161,9 @@ const MinMemTableBytes = 8 << 20
 func (o Options) valid() error {
 	if o.MemTableBytes < MinMemTableBytes {
 		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
+	}
+	if o.ReadOnly && o.Rebuild {
+		return Errorf(CodeInvalid, "ReadOnly and Rebuild exclude each other")
 	}
 	if o.History != 0 && o.History < MinHistory {
 		return Errorf(CodeInvalid, "History is 0 or at least %s, not %s", MinHistory, o.History)
@@ -192,6 +203,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RingBytes, DefaultRingBytes)
 	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
 	setDefault(&o.bulkQuads, maxBulkQuads)
+	setDefault(&o.tailBytes, maxTailBytes)
 	setDefault(&o.bulkTextBytes, maxBulkTextBytes)
 	return o
 }

@@ -179,9 +179,18 @@ func TestApplyCutShort(t *testing.T) {
 				if err := kg.ApplyRows(again, o, written[:n], deleted, want.head); err != nil {
 					t.Fatal(err)
 				}
-				s := openStore(t, again, o)
+				s := openStore(t, again, readOnly(o))
 				rows, err := s.IndexRows()
 				if err != nil {
+					t.Fatal(err)
+				}
+				equalLines(t, "the index, opened to read", after, rows)
+				if text := checkText(t, s); !strings.Contains(text, "Total:0") {
+					t.Errorf("the check, opened to read, says %s", text)
+				}
+				mustClose(t, s)
+				s = openStore(t, again, o)
+				if rows, err = s.IndexRows(); err != nil {
 					t.Fatal(err)
 				}
 				equalLines(t, "the index", after, rows)

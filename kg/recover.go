@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,13 @@ func (s *Store) openIndex() error {
 	if first := Revision(s.wal.First()); first > m.revision+1 {
 		return s.rebuild("the log no longer holds what it lacks")
 	}
-	if err := s.catchUp(m); err != nil {
+	err = s.catchUp(m)
+	if err == nil {
+		err = s.countAll()
+	} else if err != errTailTooLong {
 		return err
 	}
-	if err := s.countAll(); err != nil {
+	if err != nil {
 		return s.rebuild(err.Error())
 	}
 	return nil
@@ -74,17 +78,16 @@ func (s *Store) compareWithLog(m marker) error {
 // openBadger opens the index directory. It has tables only, and these reach the disk in
 // order: so it knows exactly what it has, however it was stopped.
 func (s *Store) openBadger() error {
-	path := s.dir.join(indexName)
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
+	path := s.indexPath()
 	if exists(filepath.Join(path, cleanName)) {
-		if err := takeClean(path); err != nil {
+		if err := compareClean(path); err != nil {
 			return err
 		}
 	}
-	if err := dropIndexLogs(path); err != nil {
-		return err
+	if !s.inPlace() {
+		if err := s.prepareIndex(path); err != nil {
+			return err
+		}
 	}
 	db, err := badger.OpenManaged(s.badgerOptions(path))
 	if err != nil {
@@ -92,6 +95,20 @@ func (s *Store) openBadger() error {
 	}
 	s.db = db
 	return nil
+}
+
+// indexPath is the directory of the index.
+func (s *Store) indexPath() string { return cmp.Or(s.aside, s.dir.join(indexName)) }
+
+// prepareIndex has a directory that Badger may write to.
+func (s *Store) prepareIndex(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	if err := removeFile(filepath.Join(path, cleanName)); err != nil {
+		return err
+	}
+	return dropIndexLogs(path)
 }
 
 func (s *Store) badgerOptions(path string) badger.Options {
@@ -106,6 +123,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithCompression(options.Snappy).
 		WithNumCompactors(compactors()).
 		WithTablesOnly(true). // the log has what is not in a table
+		WithReadOnly(s.inPlace()).
 		WithMetricsEnabled(false)
 }
 
@@ -138,11 +156,14 @@ func (s *Store) closeIndex() error {
 	db := s.db
 	s.db = nil
 	err := db.Close()
+	if s.options.ReadOnly {
+		return err
+	}
 	if err == nil && (s.broken() || s.layers.stuck) {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
-		err = writeClean(s.dir.join(indexName))
+		err = writeClean(s.indexPath())
 	}
 	if isNoSpace(err) {
 		s.log.Warn("the volume of the data directory is full: the next start applies the newest commits to the index again", "error", err)
@@ -228,7 +249,10 @@ func (s *Store) replay(from, to Revision) error {
 			return err
 		}
 		r.last = c
-		if r.w.o.bytes >= replayBytes {
+		switch {
+		case s.inPlace() && r.w.o.bytes >= s.options.tailBytes:
+			return errTailTooLong
+		case !s.inPlace() && r.w.o.bytes >= replayBytes:
 			if err := r.flush(); err != nil {
 				return err
 			}
@@ -270,6 +294,10 @@ func (r *replayer) flush() error {
 		return err
 	}
 	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
+	if r.s.inPlace() {
+		r.keepTail(m)
+		return nil
+	}
 	if err := writeIndex(r.s.db, r.w.o.tree(), m, r.s.counted); err != nil {
 		return err
 	}
@@ -314,10 +342,7 @@ func (s *Store) rebuild(why string) error {
 		}
 		s.db = nil
 	}
-	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(s.dir.join(indexName)); err != nil {
+	if err := s.clearIndex(); err != nil {
 		return err
 	}
 	if err := s.openBadger(); err != nil {
@@ -331,8 +356,19 @@ func (s *Store) rebuild(why string) error {
 	if err := s.catchUp(m); err != nil {
 		return err
 	}
-	if err := s.countAll(); err != nil {
+	if err := s.countAll(); err != nil || s.options.ReadOnly {
 		return err
 	}
 	return removeFile(s.dir.join(buildingName))
+}
+
+// clearIndex makes room for an index that is built anew.
+func (s *Store) clearIndex() error {
+	if s.options.ReadOnly {
+		return s.setAside()
+	}
+	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.dir.join(indexName))
 }

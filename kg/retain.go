@@ -53,7 +53,7 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	if s.options.History == 0 {
 		return r, nil
 	}
-	if e := s.refused.Load(); e != nil {
+	if e := s.refusedFor(); e != nil {
 		return r, e
 	}
 	now, waits := s.steady.now()
@@ -256,7 +256,7 @@ func (s *Store) forget(ctx context.Context, step []keyValue) error {
 // forgetNow deletes keys in the layer that commits are written to; one that is
 // given with its value only if it has that still. Only the committer calls it.
 func (s *Store) forgetNow(step []keyValue) error {
-	if e := s.refused.Load(); e != nil {
+	if e := s.refusedFor(); e != nil {
 		return e
 	}
 	base := s.newKV(s.layers.flushed)

@@ -22,6 +22,7 @@ type Store struct {
 	dir     *directory
 	wal     *wal.Log
 	db      *badger.DB
+	aside   string // the temporary directory of a read-only store's index; "" for none
 	cache   *termCache
 	readers *readers
 	sealer  *sealer
@@ -119,7 +120,13 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
-	d, err := openDirectory(dir, o.MustExist)
+	var d *directory
+	var err error
+	if o.ReadOnly {
+		d, err = openDirectoryReadOnly(dir)
+	} else {
+		d, err = openDirectory(dir, o.MustExist)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +153,14 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, errors.Join(d.new.failed(err), s.closeContents(), d.new.remove(), d.close())
 	}
 	d.new = nil // it is made
-	s.stopped.Add(3)
-	go s.commitLoop()
+	s.stopped.Add(2)
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
-	if s.options.History > 0 {
+	if !o.ReadOnly {
+		s.stopped.Add(1)
+		go s.commitLoop()
+	}
+	if s.options.History > 0 && !o.ReadOnly {
 		s.steady = newSteadyClock(&s.options, s.head.Load())
 		s.stopped.Add(1)
 		go s.retainLoop()
@@ -180,6 +190,9 @@ func (s *Store) open() (err error) {
 	s.tailer = newTailer(s)
 	if err := s.loadNames(); err != nil {
 		return err
+	}
+	if s.options.ReadOnly {
+		return nil
 	}
 	if err := s.wal.Stalled(); err != nil {
 		s.log.Warn("the log has no room to be opened for writing", "error", err)
@@ -225,6 +238,7 @@ func (s *Store) closeContents() error {
 	if s.wal != nil {
 		errs = append(errs, s.wal.Close())
 	}
+	errs = append(errs, s.removeAside())
 	return errors.Join(errs...)
 }
 
@@ -235,7 +249,7 @@ func (s *Store) Ready() error {
 	if s.isClosed() {
 		return errClosed()
 	}
-	if e := s.refused.Load(); e != nil {
+	if e := s.refusedFor(); e != nil {
 		return e
 	}
 	if s.diskFull.Load() {
@@ -244,8 +258,19 @@ func (s *Store) Ready() error {
 	return nil
 }
 
+// refusedFor is why the store takes no updates until it is reopened, nil where it does.
+func (s *Store) refusedFor() *Error {
+	if e := s.refused.Load(); e != nil {
+		return e
+	}
+	if s.options.ReadOnly {
+		return errOpenedReadOnly()
+	}
+	return nil
+}
+
 // Sound is nil unless the store is closed, damaged, or has failed to write. Other than
-// Ready it does not mind a full volume.
+// Ready it does not mind a full volume, nor Options.ReadOnly.
 func (s *Store) Sound() error {
 	if s.isClosed() {
 		return errClosed()

@@ -54,7 +54,7 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 	}
 	write := func(out io.Writer) (kg.BackupInfo, error) { return c.fetch(ctx, t, out, since) }
 	if offline {
-		store, err := c.open(log, false, kg.Options{})
+		store, err := c.openToRead(log, kg.Options{})
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,11 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 const checkCacheBytes = 64 << 20
 
 func (c *checkCommand) here(ctx context.Context, t terminal, log *slog.Logger) (*kg.CheckReport, error) {
-	store, err := c.open(log, false, kg.Options{Rebuild: c.Rebuild, BlockCacheBytes: checkCacheBytes})
+	open := c.openToRead
+	if c.Rebuild {
+		open = c.openExisting
+	}
+	store, err := open(log, kg.Options{Rebuild: c.Rebuild, BlockCacheBytes: checkCacheBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	write := func(out io.Writer) error { return c.download(ctx, out, format, registry) }
 	if offline {
 		quarantines := new(belief.Quarantines)
-		store, err := c.open(log, false, kg.Options{Distrust: quarantines})
+		store, err := c.openToRead(log, kg.Options{Distrust: quarantines})
 		if err != nil {
 			return err
 		}

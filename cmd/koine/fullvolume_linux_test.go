@@ -73,7 +73,7 @@ func (v *fullVolume) mountVolume(kind string) {
 	}
 	for _, c := range commands {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "NOT TESTED: a full volume on %s: this process may not mount one: %v: %s\n", kind, err, bytes.TrimSpace(out))
+			fmt.Fprintf(os.Stderr, "NOT TESTED: %s: this process may not mount a volume of %s: %v: %s\n", t.Name(), kind, err, bytes.TrimSpace(out))
 			t.Skip("may not mount a volume")
 		}
 	}

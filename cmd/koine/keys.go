@@ -201,7 +201,11 @@ func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logge
 		}
 		return there(ctx, server)
 	}
-	store, err := t.open(log, create, kg.Options{ReserveBytes: 1})
+	open := t.openToRead
+	if create {
+		open = t.openOrCreate
+	}
+	store, err := open(log, kg.Options{ReserveBytes: 1})
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (t *target) namesDoor(ctx context.Context, command *kong.Context, log *slog
 	}
 	d := &namesDoor{target: t}
 	if offline {
-		d.store, err = t.open(log, false, kg.Options{})
+		d.store, err = t.openToRead(log, kg.Options{})
 	} else {
 		d.server, err = t.server().open(ctx)
 	}

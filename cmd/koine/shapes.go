@@ -158,7 +158,7 @@ func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slo
 		}
 		return &shapesRemote{ctx, server}, nil
 	}
-	store, err := t.open(log, false, kg.Options{})
+	store, err := t.openToRead(log, kg.Options{})
 	if err != nil {
 		return nil, err
 	}

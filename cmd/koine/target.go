@@ -56,6 +56,26 @@ func (t *target) open(log *slog.Logger, create bool, o kg.Options) (*kg.Store, e
 	return store, inUse(err)
 }
 
+// openOrCreate opens the data directory, and makes a store where there is none.
+func (t *target) openOrCreate(log *slog.Logger, o kg.Options) (*kg.Store, error) {
+	return t.open(log, true, o)
+}
+
+// openExisting opens the data directory of a store.
+func (t *target) openExisting(log *slog.Logger, o kg.Options) (*kg.Store, error) {
+	return t.open(log, false, o)
+}
+
+// openToRead opens the data directory of a store for a command that may change nothing.
+// One that cannot be written is read as it is. Any other is brought up to its log first,
+// which need not be done again the next time.
+func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
+	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
+		log.Info("the data directory cannot be written: it is read as it is", "dir", t.Data)
+	}
+	return t.open(log, false, o)
+}
+
 // there is an error unless the data directory is there.
 func (t *target) there() error {
 	if _, err := os.Stat(t.Data); err != nil {

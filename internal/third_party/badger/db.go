@@ -689,6 +689,9 @@ func (db *DB) close() (err error) {
 		err = y.Wrap(registryErr, "DB.Close")
 	}
 
+	if db.opt.ReadOnly {
+		return err
+	}
 	// Fsync directories to ensure that lock file, and any other removed files whose directory
 	// we haven't specifically fsynced, are guaranteed to have their directory entry removal
 	// persisted to disk.

@@ -193,6 +193,11 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, torn)
+	checked := open(t, torn, wal.Options{ReadOnly: true, Checked: true})
+	expect(t, checked, 1, 10)
+	if err := checked.Close(); err != nil {
+		t.Fatal(err)
+	}
 	r := open(t, torn, wal.Options{ReadOnly: true})
 	expect(t, r, 1, 10)
 	if err := r.Append(11, [][]byte{nil}); !errors.Is(err, wal.ErrReadOnly) {

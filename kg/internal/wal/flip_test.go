@@ -78,7 +78,19 @@ func small(i uint64) []byte { return bytes.Repeat([]byte{byte(i)}, int(i)) }
 
 func flipped(t *testing.T, dir, name string, off int64, least, entries uint64) {
 	t.Helper()
+	r, readErr := wal.Open(dir, wal.Options{Files: waltest.New(), ReadOnly: true, Checked: true})
 	l, err := wal.Open(dir, wal.Options{Files: waltest.New()})
+	if (readErr == nil) != (err == nil) || errors.Is(readErr, wal.ErrDamaged) != errors.Is(err, wal.ErrDamaged) {
+		t.Errorf("%s byte %d: Open to read, checked: %v, and to write: %v", name, off, readErr, err)
+	}
+	if readErr == nil {
+		if err == nil && (r.First() != l.First() || r.Last() != l.Last()) {
+			t.Errorf("%s byte %d: %d to %d are read, and %d to %d written", name, off, r.First(), r.Last(), l.First(), l.Last())
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 	if err != nil {
 		if !errors.Is(err, wal.ErrDamaged) || !strings.HasSuffix(name, ".wal") { // the others are kept twice, or are no truth
 			t.Errorf("%s byte %d: Open: %v, want ErrDamaged", name, off, err)

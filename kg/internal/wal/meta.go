@@ -49,6 +49,7 @@ type metaStore struct {
 	files    types.VFS
 	dir      string
 	readOnly bool
+	lenient  bool // lost entries are no reason to refuse
 
 	body   metaBody
 	next   int  // the file to write first: never the only good one

@@ -28,8 +28,10 @@ type Options struct {
 	// SegmentBytes is DefaultSegmentBytes when 0, at most MaxSegmentBytes.
 	SegmentBytes int
 	// ReadOnly opens a log for reading what is legible of it: nothing in the
-	// directory is changed, and lost entries are no reason to refuse.
+	// directory is changed, and lost entries are no reason to refuse unless Checked is set.
 	ReadOnly bool
+	// Checked makes a read-only open refuse as damaged what an open for writing refuses.
+	Checked bool
 	// ReadWhenFull opens a log that needs room to be opened, and has none, for reading
 	// for now: appends are refused with ErrNoSpace until there is room.
 	ReadWhenFull bool
@@ -99,6 +101,7 @@ func open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	meta.lenient = o.ReadOnly && !o.Checked
 	mark, err := readMark(o.Files, dir)
 	if err != nil {
 		return nil, fmt.Errorf("wal: mark: %w", err)
@@ -118,7 +121,7 @@ func open(dir string, o Options) (*Log, error) {
 		return nil, lowerError(0, "cannot be opened", err)
 	}
 	if o.ReadOnly {
-		err = l.startReadOnly()
+		err = l.startReadOnly(mark)
 	} else {
 		err = l.start(dir, o.Files, mark)
 	}
@@ -132,34 +135,19 @@ func open(dir string, o Options) (*Log, error) {
 // nothing can be read.
 func Nothing() (*Log, error) { return Open("", Options{ReadOnly: true, Files: noFiles{}}) }
 
-// start checks the last entry and its link, and that the marked entry is the one
-// that was marked.
+// start checks the end of the log and opens the mark for writing.
 func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 	if err := l.loadRange(); err != nil {
 		return err
 	}
-	last := l.last.Load()
-	if last != 0 {
-		_, hash, err := l.entry(last)
-		if err != nil {
-			return err
-		}
-		l.lastHash = hash
-	}
-	if mark != nil && mark.index+1 >= l.first.Load() {
-		hash, err := l.Hash(mark.index)
-		if err != nil {
-			return err
-		}
-		if hash != mark.hash {
-			return damaged(mark.index, nil, "has hash %x, %x was durable", hash[:8], mark.hash[:8])
-		}
+	if err := l.checkEnd(mark); err != nil {
+		return err
 	}
 	var err error
 	if l.mark, err = openMark(files, dir); err != nil {
 		return fmt.Errorf("wal: mark: %w", err)
 	}
-	if last != 0 {
+	if last := l.last.Load(); last != 0 {
 		if err := l.writeMark(last, l.lastHash); err != nil {
 			return err
 		}
@@ -176,10 +164,36 @@ func (l *Log) start(dir string, files types.VFS, mark *indexHash) error {
 	return nil
 }
 
-// startReadOnly checks nothing: reads do, one by one.
-func (l *Log) startReadOnly() error {
+// checkEnd checks the last entry and its link, and that the marked entry is the one
+// that was marked.
+func (l *Log) checkEnd(mark *indexHash) error {
+	if last := l.last.Load(); last != 0 {
+		_, hash, err := l.entry(last)
+		if err != nil {
+			return err
+		}
+		l.lastHash = hash
+	}
+	if mark == nil || mark.index+1 < l.first.Load() {
+		return nil
+	}
+	hash, err := l.Hash(mark.index)
+	if err != nil {
+		return err
+	}
+	if hash != mark.hash {
+		return damaged(mark.index, nil, "has hash %x, %x was durable", hash[:8], mark.hash[:8])
+	}
+	return nil
+}
+
+// startReadOnly checks nothing unless Options.Checked is set: reads do, one by one.
+func (l *Log) startReadOnly(mark *indexHash) error {
 	l.failed = ErrReadOnly
-	return l.loadRange()
+	if err := l.loadRange(); err != nil || !l.options.Checked {
+		return err
+	}
+	return l.checkEnd(mark)
 }
 
 func (l *Log) loadRange() error {

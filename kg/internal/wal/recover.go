@@ -23,7 +23,8 @@ import (
 //     the background, and when it did not come to it, refuses appends for ever.
 //
 // mark is an entry known to have been durable, or nil. The result says how far
-// each segment file is written. In a read-only log nothing is refused or changed.
+// each segment file is written. In a read-only log nothing is changed, and in a lenient
+// one nothing refused.
 func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]int64, error) {
 	used := make(map[string]int64)
 	for _, seg := range m.body.State.Segments {
@@ -31,13 +32,13 @@ func (m *metaStore) recoverTail(mark *indexHash, segmentBytes int) (map[string]i
 			used[segment.FileName(seg)] = sealedEnd(seg)
 		}
 	}
-	if !m.readOnly {
+	if !m.lenient {
 		if err := m.checkFiles(); err != nil {
 			return nil, err
 		}
 	}
 	t, name, err := m.settleTail(mark)
-	if err != nil && !m.readOnly {
+	if err != nil && !m.lenient {
 		return nil, err
 	}
 	if t.end > 0 {
@@ -68,11 +69,7 @@ func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error)
 	}
 	last := segments[len(segments)-1]
 	name = segment.FileName(last)
-	if m.readOnly {
-		t, err = m.scanReadOnly(name, last.BaseIndex)
-		return t, name, err
-	}
-	f, err := m.files.OpenWriter(m.dir, name)
+	f, err := m.openTail(name)
 	if errors.Is(err, os.ErrNotExist) {
 		// The metadata comes before the file, so this can be a crash.
 		t = tail{last: last.BaseIndex - 1}
@@ -85,19 +82,22 @@ func (m *metaStore) settleTail(mark *indexHash) (t tail, name string, err error)
 	if err == nil {
 		err = t.check(mark)
 	}
-	if err == nil {
+	if err == nil && !m.readOnly {
 		err = t.tidy(f)
 	}
 	return t, name, errors.Join(err, f.Close())
 }
 
-func (m *metaStore) scanReadOnly(name string, base uint64) (tail, error) {
+// openTail opens the last segment, for reading in a read-only log.
+func (m *metaStore) openTail(name string) (types.WritableFile, error) {
+	if !m.readOnly {
+		return m.files.OpenWriter(m.dir, name)
+	}
 	f, err := m.files.OpenReader(m.dir, name)
 	if err != nil {
-		return tail{}, err
+		return nil, err
 	}
-	t, err := scanTail(f, base)
-	return t, errors.Join(err, f.Close())
+	return readOnlyFile{f}, nil
 }
 
 // checkFiles compares the list of segment files with the metadata. raft-wal

@@ -69,8 +69,10 @@ func TestOldMetadataIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, dir)
-	if _, err := wal.Open(dir, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
-		t.Errorf("Open: %v, want ErrDamaged", err)
+	for _, o := range []wal.Options{{}, {ReadOnly: true, Checked: true}} {
+		if _, err := wal.Open(dir, o); !errors.Is(err, wal.ErrDamaged) {
+			t.Errorf("Open with %+v: %v, want ErrDamaged", o, err)
+		}
 	}
 	if contents(t, dir) != before {
 		t.Error("a refused Open changed a file")

@@ -1,0 +1,134 @@
+package kg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// A store that is opened with Options.ReadOnly changes nothing in its directory:
+//
+//   - the lock is shared, and there is none where the directory has no LOCK,
+//   - the log is checked as ever and not repaired,
+//   - what the log has beyond the index is kept in memory, up to maxTailBytes,
+//   - an index that cannot be used is built in a temporary directory, which goes when
+//     the store is closed,
+//   - nothing is committed, flushed, upgraded or taken away.
+
+// maxTailBytes bounds the keys that a read-only store keeps in memory. With more of them
+// the index is built in a temporary directory.
+const maxTailBytes = 128 << 20
+
+// asideName begins the name of that directory.
+const asideName = "koine-index-"
+
+var errTailTooLong = errors.New("the log has more that it lacks than is kept in memory")
+
+// Writable reports whether the process may write in a data directory, as an open
+// without Options.ReadOnly does. It is true of one that is not there.
+func Writable(dir string) bool {
+	for _, name := range [...]string{".", lockName, logName, indexName} {
+		err := unix.Faccessat(unix.AT_FDCWD, filepath.Join(dir, name), unix.W_OK, unix.AT_EACCESS)
+		if isNotWritable(err) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNotWritable reports whether an error says that files are not to be written, because
+// the volume is mounted read-only or the process may not.
+func isNotWritable(err error) bool {
+	return errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
+}
+
+// errNotWritable is the error of opening a directory that cannot be written.
+func errNotWritable(path string, cause error) *Error {
+	e := Errorf(CodeReadOnly, "the data directory %s cannot be written", path)
+	e.Err = cause
+	if errors.Is(cause, unix.EROFS) {
+		e.Message += ": its volume is mounted read-only"
+	} else {
+		e.Message += " by this user"
+	}
+	e.Hint = "koine check, export and backup read it as it is; anything else needs a directory that can be written"
+	return e
+}
+
+func errOpenedReadOnly() *Error {
+	e := Errorf(CodeReadOnly, "the data directory was opened for reading only: no updates are taken")
+	e.Hint = "make the directory writable, or copy it to where it is"
+	return e
+}
+
+// openDirectoryReadOnly locks the directory together with others who only read it, and
+// reads its small files.
+func openDirectoryReadOnly(path string) (*directory, error) {
+	if _, err := holdsStore(path, true); err != nil {
+		return nil, err
+	}
+	d := &directory{path: path}
+	lock, err := os.Open(d.join(lockName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // then nobody writes either
+	case err != nil:
+		return nil, err
+	default:
+		if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+			_ = lock.Close()
+			return nil, errInUse(path)
+		}
+		d.lock = lock
+	}
+	if exists(d.join(erasedName)) {
+		e := Errorf(CodeReadOnly, "an erasure in %s was cut short and is finished when the directory is opened for writing", path)
+		e.Hint = "make the directory writable, or copy it to where it is, and run koine check --data on it"
+		return nil, errors.Join(e, d.close())
+	}
+	if err := d.read(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// inPlace reports whether Badger reads the directory's own index, which stays as it is.
+func (s *Store) inPlace() bool { return s.options.ReadOnly && s.aside == "" }
+
+// setAside has the index of a read-only store built in a temporary directory.
+func (s *Store) setAside() error {
+	if err := s.removeAside(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", asideName+"*")
+	if err != nil {
+		return fmt.Errorf("the index cannot be used, and there is no place to build it: %w", err)
+	}
+	s.aside = dir
+	return nil
+}
+
+func (s *Store) removeAside() error {
+	if s.aside == "" {
+		return nil
+	}
+	dir := s.aside
+	s.aside = ""
+	return os.RemoveAll(dir)
+}
+
+// keepTail shows readers what a replay gathered, over an index that stays as it is.
+func (r *replayer) keepTail(m marker) {
+	s := r.s
+	r.w.o.put(string(markerKey), m.encode())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Badger may have keys of later revisions than its marker says: then the tail has
+	// them too.
+	s.showFlushed(r.last.Revision)
+	s.layers.mem, s.layers.shared = r.w.o.tree(), nil
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
+}
