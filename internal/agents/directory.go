@@ -291,12 +291,16 @@ func (d *Directory) properties(tx *kg.Tx, by caller.Caller, id kg.AgentID, known
 	for name, objects := range more {
 		r[name] = objects
 	}
-	when := propReregistered
+	now := []kg.Term{kg.DateTime(tx.Time())}
 	if known.Registration == nil {
-		when = propRegistered
+		r[propRegistered] = now
+		return r, nil
 	}
-	r[when] = []kg.Term{kg.DateTime(tx.Time())}
-	return r, nil
+	stands, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
+	if err == nil && records.Changes(stands, r) { // what is said again changes nothing
+		r[propReregistered] = now
+	}
+	return r, err
 }
 
 // room tells whether one more agent may have a record.

@@ -83,6 +83,10 @@ func TestRegistration(t *testing.T) {
 		"capabilities":["b","a"],"skills":[{"id":"s","name":"S","tags":["t"],"own":1}],"parameters":{"p":{"type":"x"}},"auth":{"type":"none"},
 		"limits":{"tasks":3},"metadata":{"big":12345678901234567890},"x-own":{"deep":[1,null]},"other":null`
 	register(t, d, bot, `{`+said+`,"id":"bot"}`)
+	register(t, d, bot, `{`+said+`,"id":"bot"}`)
+	if r, err := d.Update(t.Context(), bot, "bot", []byte(`{"name":"Bot","x-own":{"deep":[1,null]},"none":null}`)); err != nil || !r.Registration.Changed.IsZero() {
+		t.Errorf("what is said again has changed it: %+v, %v", r.Registration, err)
+	}
 	want := strings.Replace(`{"id":"bot","status":"ACTIVE","presence":"ONLINE",`+said+`}`, `["b","a"]`, `["a","b"]`, 1)
 	same(t, "registered", cardOf(t, d, "bot"), want)
 	if raw, _ := d.Card(t.Context(), bot, "bot"); !strings.Contains(string(raw), "12345678901234567890") || !strings.Contains(string(raw), "<it>") {

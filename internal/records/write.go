@@ -53,6 +53,19 @@ func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error 
 	return nil
 }
 
+// Changes tells whether WriteOver of the properties would write anything.
+func Changes(was, properties Record) bool {
+	for name, objects := range properties {
+		notIn := func(list []kg.Term) func(kg.Term) bool {
+			return func(o kg.Term) bool { return !slices.Contains(list, o) }
+		}
+		if slices.ContainsFunc(objects, notIn(was[name])) || slices.ContainsFunc(was[name], notIn(objects)) {
+			return true
+		}
+	}
+	return false
+}
+
 func sorted(r Record) []string { return slices.Sorted(maps.Keys(r)) }
 
 // predicateOf is the property that has the name in a record.

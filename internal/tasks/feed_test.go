@@ -77,8 +77,8 @@ func TestFeedOfASlowReader(t *testing.T) {
 	defer stop()
 	// What the witness is told of, the other was told of or is about to be: one more, and
 	// all before it was told to both.
-	for range tasks.MaxNotes + 2 {
-		b.report(task.ID, tasks.Report{State: tasks.Working})
+	for i := range tasks.MaxNotes + 2 {
+		b.report(task.ID, tasks.Report{State: []tasks.State{tasks.Working, tasks.InputRequired}[i%2]})
 		if _, err := next(); err != nil {
 			t.Fatal(err)
 		}

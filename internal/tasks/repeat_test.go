@@ -136,3 +136,32 @@ func TestRawIsBase64(t *testing.T) {
 		}
 	}
 }
+
+// A report that changes nothing of the task leaves its version, also where it takes letters
+// out of the mailbox; one that changes something raises it.
+func TestReportsThatChangeNothing(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	task := b.send(ann, tasks.Sending{})
+	m := said("which city?")
+	for i, row := range []struct {
+		report  tasks.Report
+		changes bool
+	}{
+		{tasks.Report{State: tasks.Working, Metadata: []byte(`{"a": 1, "b": [2]}`)}, true},
+		{tasks.Report{State: tasks.Working}, false},
+		{tasks.Report{State: tasks.Working, Letters: []string{}}, false},
+		{tasks.Report{Metadata: []byte(`{"b":[2],"none":null}`)}, false},
+		{tasks.Report{State: tasks.Working, Metadata: []byte(`{"a":2}`)}, true},
+		{tasks.Report{State: tasks.InputRequired, Message: &m}, true},
+		{tasks.Report{State: tasks.InputRequired, Message: &m}, true}, // it says something again
+		{tasks.Report{State: tasks.InputRequired}, true},              // and now nothing
+		{tasks.Report{State: tasks.InputRequired}, false},
+		{tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "x")}}, true},
+	} {
+		was := task
+		task = b.report(task.ID, row.report)
+		if changed := task.Version != was.Version; changed != row.changes || !changed && !task.Updated.Equal(was.Updated) {
+			t.Errorf("report %d: version %d of %v became %d of %v", i, was.Version, was.Updated, task.Version, task.Updated)
+		}
+	}
+}

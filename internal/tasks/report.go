@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/records"
 	"koine/kg"
 )
 
@@ -135,8 +137,15 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 		if r.onlyLetters() {
 			return e.writeQuietly()
 		}
+		letters := e.record
+		e.record = records.Record{}
 		if err := r.write(e, s.options.MaxArtifactBytes); err != nil {
 			return err
+		}
+		changes := len(r.Artifacts) > 0 || records.Changes(e.was, e.record)
+		maps.Copy(e.record, letters)
+		if !changes { // the version is that of what readers see
+			return e.writeQuietly()
 		}
 		return e.write()
 	})
@@ -280,7 +289,7 @@ func (r *Report) write(e *edit, most int) error {
 			return err
 		}
 	}
-	if r.State == "" {
+	if r.State == "" || r.State == e.task.Status.State && r.Message == nil && statusOf(e.was).Message == 0 {
 		return nil
 	}
 	var said *Message
