@@ -63,6 +63,10 @@ func (s *Service) Concerning(ctx context.Context, by caller.Caller) (*Feed, erro
 // heard.
 const MaxMissed = 1000
 
+// maxMissedLooked bounds the tasks that are looked at for them: those that were only made
+// meanwhile are not told of.
+const maxMissedLooked = 10 * MaxMissed
+
 // ConcerningFrom is Concerning for an agent that was told of what happened up to a position:
 // the feed begins with how each task is that changed behind it, those that changed last and
 // MaxMissed at the most.
@@ -107,6 +111,7 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 	defer snapshot.Close()
 	var out []Happening
 	q := Query{Created: true, Handled: true, First: MaxPage, Reading: Reading{Artifacts: true}}
+	looked := 0
 	for more := false; ; {
 		page, err := s.list(snapshot, by, q)
 		if err != nil {
@@ -122,7 +127,8 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 				page.Next = ""
 				break
 			}
-			if more = len(out) == MaxMissed; more {
+			looked++
+			if more = len(out) == MaxMissed || looked > maxMissedLooked; more {
 				page.Next = ""
 				break
 			}
