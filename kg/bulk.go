@@ -86,7 +86,9 @@ type bulk struct {
 	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
 	hash     [32]byte
 	commits  uint64
-	logged   bulkMark // what the log has
+	logged   bulkMark  // what the log has
+	online   bool      // readers stay while the index is written
+	tried    time.Time // when there was no room for it
 }
 
 // bulkMark is how far a bulk load is.
@@ -397,31 +399,90 @@ func (b *bulk) finish(l *load) error {
 
 // index writes what the log has of the load.
 func (b *bulk) index() (err error) {
-	if !b.s.shutGate() {
-		return b.finishOnline()
+	b.online = !b.s.shutGate()
+	err = b.write()
+	switch {
+	case isNoSpace(err):
+		b.s.log.Warn("the volume has no room for the index of a load: it is written when there is room again", "error", err)
+		b.tried = time.Now()
+		b.s.unindexed.Store(b)
+		err = errUnindexed()
+		if !b.online {
+			b.s.openGate(errUnindexed()) // what was there is gone from the index
+		}
+	case err != nil:
+		err = b.failed(err)
+		if !b.online {
+			b.s.openGate(b.s.refused.Load())
+		}
+	case !b.online:
+		b.s.openGate(nil)
+	}
+	return err
+}
+
+// write writes the index and shows it. It may be done again after it failed.
+func (b *bulk) write() error {
+	if b.online {
+		// From the log, because readers stay. What a try before has shown is not applied
+		// again.
+		if from := b.s.head.Load().revision + 1; from <= b.revision {
+			if err := b.s.replay(from, b.revision); err != nil {
+				return err
+			}
+		}
+		b.s.tailer.tell()
+		return removeFile(b.s.dir.join(buildingName))
 	}
 	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
-	if err = b.stream(m); err != nil {
-		err = b.failed(err)
-		b.s.openGate(b.s.refused.Load()) // what was there is gone from the index
+	if err := b.stream(m); err != nil {
 		return err
 	}
-	defer b.s.openGate(nil)
 	return b.show(m)
+}
+
+// errUnindexed is why nothing is written, and perhaps nothing read, while the volume has
+// no room for the index of a load that is in the log.
+func errUnindexed() *Error {
+	e := Errorf(CodeDiskFull, "the volume of the data directory has no room for the index of a load, which is in the log")
+	e.Hint = "make room: the index is written then, without a restart"
+	e.RetryAfter = flushRetry
+	return e
+}
+
+// indexLoad tries again to write the index of a load for which there was no room. Only
+// the committer calls it.
+func (s *Store) indexLoad() {
+	b := s.unindexed.Load()
+	if b == nil || s.refused.Load() != nil || time.Since(b.tried) < flushRetry {
+		return
+	}
+	b.tried = time.Now()
+	if free, err := s.options.FreeBytes(s.dir.path); err == nil && free < b.indexBytes() {
+		return
+	}
+	err := b.write()
+	if isNoSpace(err) {
+		return
+	}
+	var lost *Error
+	if err != nil {
+		_ = b.failed(err)
+		lost = s.refused.Load()
+	} else {
+		s.log.Warn("the volume has room again: the index of a load was written")
+	}
+	s.unindexed.Store(nil)
+	if !b.online {
+		s.mu.Lock()
+		s.gate.lost = lost
+		s.mu.Unlock()
+	}
 }
 
 func (b *bulk) failed(err error) error {
 	b.s.refuse(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
-}
-
-// finishOnline applies the commits from the log, because readers stay.
-func (b *bulk) finishOnline() error {
-	if err := b.s.replay(b.first, b.revision); err != nil {
-		return b.failed(err)
-	}
-	b.s.tailer.tell()
-	return removeFile(b.s.dir.join(buildingName))
 }
 
 func (b *bulk) show(m marker) error {

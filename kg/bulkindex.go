@@ -21,6 +21,7 @@ func (b *bulk) stream(m marker) error {
 	b.s.hideFlushed() // readers are out already
 	sw := b.s.db.NewStreamWriter()
 	if err := sw.Prepare(); err != nil {
+		sw.Cancel()
 		return err
 	}
 	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk"), kept: make(map[byte][]keyValue)}
@@ -40,7 +41,11 @@ func (b *bulk) stream(m marker) error {
 	out.put(markerKey, m.encode())
 	out.put(countedKey, []byte{1})
 	out.rest()
-	return errors.Join(out.err, sw.Flush())
+	err := errors.Join(out.err, sw.Flush())
+	if err != nil {
+		sw.Cancel() // waits for the tables that are still being written
+	}
+	return err
 }
 
 // dictionary writes both sides of the new terms.

@@ -31,6 +31,7 @@ func (s *Store) commitLoop() {
 			s.settle()
 			fn()
 			s.recently.forget(s.head.Load().revision)
+			idle.Reset(flushIdle)
 		case fn := <-s.between:
 			s.awaitAppend()
 			fn()
@@ -40,7 +41,8 @@ func (s *Store) commitLoop() {
 			idle.Reset(s.flushAfter())
 		case <-idle.C:
 			s.flushIfAny()
-			if s.layers.stuck {
+			s.indexLoad()
+			if s.layers.stuck || s.unindexed.Load() != nil {
 				idle.Reset(flushRetry)
 			}
 		case <-s.stop:

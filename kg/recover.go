@@ -156,10 +156,10 @@ func (s *Store) closeIndex() error {
 	db := s.db
 	s.db = nil
 	err := db.Close()
-	if s.options.ReadOnly {
+	if s.options.ReadOnly || s.aside != "" {
 		return err
 	}
-	if err == nil && (s.broken() || s.layers.stuck) {
+	if err == nil && (s.broken() || s.layers.stuck || s.unindexed.Load() != nil) {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
@@ -325,8 +325,39 @@ func (s *Store) rebuildable() error {
 }
 
 // rebuild makes the index anew from the newest checkpoint and the log. The old
-// one is left alone until it is certain that they reach each other.
+// one is left alone until it is certain that they reach each other. Where the volume has
+// no room for it, it is made in a temporary directory, and the store takes no updates.
 func (s *Store) rebuild(why string) error {
+	err := s.rebuildIn(why, s.options.ReadOnly)
+	if !isNoSpace(err) || s.options.ReadOnly {
+		return err
+	}
+	full := Errorf(CodeDiskFull, "the volume of the data directory %s has no room to make the index anew", s.dir.path)
+	full.Hint = "make room and start again; or have TMPDIR name a directory on a volume with room, where the index is made for reading alone"
+	// What there is of it goes, so that the rest of the directory has its room. The sign
+	// that it is to be made anew stays.
+	if s.db != nil {
+		_ = s.db.Close() // it has failed to write
+		s.db = nil
+	}
+	if exists(s.dir.join(buildingName)) {
+		if err := os.RemoveAll(s.dir.join(indexName)); err != nil {
+			return err
+		}
+	}
+	aside := s.rebuildIn(why, true)
+	if aside == nil {
+		full.Message += ": it is in a temporary directory, no updates are taken until the store is reopened with room, reads go on"
+		full.Hint = "make room and start again"
+		s.refuse(full)
+		return nil
+	}
+	full.Err = errors.Join(err, aside)
+	return full
+}
+
+// rebuildIn is rebuild in the directory of the index, or in a temporary one.
+func (s *Store) rebuildIn(why string, aside bool) error {
 	s.log.Warn("rebuilding the index", "why", why)
 	s.rebuilt = why
 	path, m, err := s.newestCheckpoint()
@@ -342,7 +373,7 @@ func (s *Store) rebuild(why string) error {
 		}
 		s.db = nil
 	}
-	if err := s.clearIndex(); err != nil {
+	if err := s.clearIndex(aside); err != nil {
 		return err
 	}
 	if err := s.openBadger(); err != nil {
@@ -356,15 +387,15 @@ func (s *Store) rebuild(why string) error {
 	if err := s.catchUp(m); err != nil {
 		return err
 	}
-	if err := s.countAll(); err != nil || s.options.ReadOnly {
+	if err := s.countAll(); err != nil || aside {
 		return err
 	}
 	return removeFile(s.dir.join(buildingName))
 }
 
 // clearIndex makes room for an index that is built anew.
-func (s *Store) clearIndex() error {
-	if s.options.ReadOnly {
+func (s *Store) clearIndex(aside bool) error {
+	if aside {
 		return s.setAside()
 	}
 	if err := writeFile(s.dir.join(buildingName), nil); err != nil {

@@ -32,6 +32,10 @@ func (s *Store) writableWith(indexBytes uint64) error {
 	if e := s.refused.Load(); e != nil {
 		return e
 	}
+	if s.unindexed.Load() != nil {
+		s.indexLoad()
+		return errUnindexed() // the group was made before
+	}
 	if err := s.hasRoom(indexBytes); err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Store struct {
 	oldest atomic.Uint64
 	// refused says why updates are refused until the store is reopened.
 	refused atomic.Pointer[Error]
+	// unindexed is a load whose index the volume had no room for; nil for none.
+	unindexed atomic.Pointer[bulk]
 	// diskFull tells that the last group was refused for lack of space.
 	diskFull atomic.Bool
 
@@ -251,6 +253,9 @@ func (s *Store) Ready() error {
 	}
 	if e := s.refusedFor(); e != nil {
 		return e
+	}
+	if s.unindexed.Load() != nil {
+		return errUnindexed()
 	}
 	if s.diskFull.Load() {
 		return s.hasRoom(0) // no update may have come since there is room

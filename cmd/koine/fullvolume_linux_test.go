@@ -271,7 +271,8 @@ func (v *fullVolume) round(n int) {
 	await("refusals", func() bool { _, now := count(); return now > refused })
 	v.fill("more") // what the server gave back meanwhile
 	v.read(fmt.Sprintf("round %d, full", n))
-	time.Sleep(1500 * time.Millisecond) // the index writes what is in memory a second after the last commit
+	_, refused = count()
+	await("refusals that go on", func() bool { _, now := count(); return now > refused+20 })
 	v.read(fmt.Sprintf("round %d, full for a while", n))
 	if n%2 == 1 {
 		close(stop)

@@ -625,6 +625,9 @@ func (db *DB) close() (err error) {
 				if pushedMemTable {
 					break
 				}
+				// The flusher gives up what it cannot write instead of trying again, or
+				// there would never be a place.
+				db.closers.memtable.Signal()
 				time.Sleep(10 * time.Millisecond)
 			}
 		}

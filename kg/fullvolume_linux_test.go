@@ -1,0 +1,168 @@
+package kg_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"koine/kg"
+)
+
+// smallVolume mounts a tmpfs. Where the process may not, the test says so on standard
+// error, whatever go test shows, and is skipped.
+func smallVolume(t *testing.T, mib int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
+		fmt.Fprintf(os.Stderr, "NOT TESTED: %s: this process may not mount a volume: %v\n", t.Name(), err)
+		t.Skip("may not mount a volume")
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fillVolume takes all of a volume.
+func fillVolume(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{1 << 20, 1} {
+		block := make([]byte, size)
+		for err = nil; err == nil; {
+			_, err = f.Write(block)
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A load for whose index there is no room is DISK_FULL, and so is what is asked of the
+// store. When there is room again the index is written without a restart.
+func TestLoadWithoutRoomForItsIndex(t *testing.T) {
+	for _, readers := range []bool{false, true} {
+		t.Run(fmt.Sprintf("readers=%t", readers), func(t *testing.T) {
+			volume := smallVolume(t, 120)
+			dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
+			o := smallOptions()
+			o.ReserveBytes = 1
+			s := openStore(t, dir, o)
+			if readers { // who stay: then the index is written while they read
+				snap, err := s.View(t.Context(), kg.View{Principal: tester, AllGraphs: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer snap.Close()
+			}
+			n := map[bool]int{false: 200_000, true: 400_000}[readers] // more than memtables hold
+			filled := false
+			_, err := s.Load(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, integers(n), kg.LoadOptions{Progress: func(read uint64) {
+				if read == uint64(n) {
+					fillVolume(t, junk)
+					filled = true
+				}
+			}})
+			if !filled || kg.CodeOf(err) != kg.CodeDiskFull {
+				t.Fatalf("Load: %v, want DISK_FULL; the volume is full: %t; %v", err, filled, kg.AsError(err).Err)
+			}
+			if err := s.Ready(); kg.CodeOf(err) != kg.CodeDiskFull {
+				t.Errorf("Ready: %v, want DISK_FULL", err)
+			}
+			meta, patches := newWorker(31, "w").update()
+			if _, err := s.Update(within(t), meta, apply(patches)); kg.CodeOf(err) != kg.CodeDiskFull {
+				t.Errorf("Update: %v, want DISK_FULL", err)
+			}
+			view := kg.View{Principal: tester, AllGraphs: true}
+			if snap, err := s.View(t.Context(), view); readers && err != nil || !readers && kg.CodeOf(err) != kg.CodeDiskFull {
+				t.Errorf("View: %v", err)
+			} else if err == nil {
+				snap.Close()
+			}
+			if err := os.Remove(junk); err != nil {
+				t.Fatal(err)
+			}
+			for began := time.Now(); s.Ready() != nil; time.Sleep(10 * time.Millisecond) {
+				if time.Since(began) > time.Minute {
+					t.Fatalf("with room again, not within a minute: %v", s.Ready())
+				}
+			}
+			if got := len(statements(t, s, 0)); got < n {
+				t.Errorf("%d statements are there, want %d", got, n)
+			}
+			if _, err := s.Update(within(t), meta, apply(patches)); err != nil {
+				t.Errorf("Update with room again: %v", err)
+			}
+			mustCheck(t, s)
+		})
+	}
+}
+
+// A store whose index has to be made anew on a full volume is opened for reading, with
+// the index in the system's directory for temporary files. Where that is full too it says
+// in one line what to do. The directory stays whole.
+func TestRebuildWithoutRoom(t *testing.T) {
+	volume := smallVolume(t, 120)
+	dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
+	o := smallOptions()
+	s := openStore(t, dir, o)
+	if _, err := s.Load(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, integers(400_000), kg.LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	newWorker(32, "w").work(t, s, 10)
+	want := statements(t, s, 0)
+	mustClose(t, s)
+	for _, path := range filesOf(t, filepath.Join(dir, "index", "*.sst")) {
+		write(t, path, "", "ruins")
+	}
+	fillVolume(t, junk)
+
+	elsewhere := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(volume, "tmp"))
+	if s, err := kg.Open(dir, o); err == nil {
+		mustClose(t, s)
+		t.Error("Open without room anywhere succeeds")
+	} else if kg.CodeOf(err) != kg.CodeDiskFull || strings.Contains(err.Error(), "\n") || kg.AsError(err).Hint == "" {
+		t.Errorf("Open without room anywhere: %v, want DISK_FULL in one line with a hint", err)
+	}
+	t.Setenv("TMPDIR", elsewhere)
+	s = openStore(t, dir, o)
+	if got := statements(t, s, 0); len(got) != len(want) {
+		t.Errorf("%d statements are read, want %d", len(got), len(want))
+	}
+	if err := s.Ready(); kg.CodeOf(err) != kg.CodeDiskFull {
+		t.Errorf("Ready: %v, want DISK_FULL", err)
+	}
+	meta, patches := newWorker(33, "v").update()
+	if _, err := s.Update(within(t), meta, apply(patches)); kg.CodeOf(err) != kg.CodeDiskFull {
+		t.Errorf("Update: %v, want DISK_FULL", err)
+	}
+	mustClose(t, s)
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+
+	if err := os.Remove(junk); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, o)
+	if got := statements(t, s, 0); len(got) != len(want) {
+		t.Errorf("with room again: %d statements are there, want %d", len(got), len(want))
+	}
+	if _, err := s.Update(within(t), meta, apply(patches)); err != nil {
+		t.Errorf("Update with room again: %v", err)
+	}
+	mustCheck(t, s)
+}
