@@ -19,6 +19,7 @@ import (
 // index done.
 func (b *bulk) stream(m marker) error {
 	b.s.hideFlushed() // readers are out already
+	b.s.renumbered.Store(true)
 	sw := b.s.db.NewStreamWriter()
 	if err := sw.Prepare(); err != nil {
 		sw.Cancel()

@@ -25,7 +25,8 @@ import (
 //	history.json    the oldest revision that can be read, if not all can
 //	log/            the truth
 //	index/          what the log means now; may be thrown away
-//	index/CLEAN     there only while the index is closed in order: checksums of its files
+//	index/CLEAN     there only while the index is closed in order: checksums of its files;
+//	                put back without any when one is found to be damaged later
 //	index.building  there while a bulk load or a rebuild writes the index
 //	erasing/        there while Erase makes a new store; erasing.ready while that
 //	                takes the place of this one

@@ -25,6 +25,7 @@ type Faults struct {
 	AfterRetain     func(string)  // called after each part of a round of the history option
 	RetainEvery     time.Duration // time between two of these rounds
 	OverlapFrom     int           // updates that have to wait for the next group to be executed while the log takes one
+	SummedFirst     int64         // how much of an index is summed before it is opened
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
 
@@ -33,6 +34,7 @@ func (o Options) WithFaults(f Faults) Options {
 	o.logFiles, o.logSegmentBytes, o.afterAppend = f.LogFiles, f.LogSegmentBytes, f.AfterAppend
 	o.afterRetain, o.retainEvery = f.AfterRetain, f.RetainEvery
 	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
+	o.indexSummedFirst = f.SummedFirst
 	return o
 }
 

@@ -1,18 +1,22 @@
 package kg
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // indexSums are the checksums of the files of an index that was closed in order,
 // as the file CLEAN keeps them. Badger believes its tables: a bad byte in one can
 // leave rows out without a word, never come back, or end the process, so they are
-// read once before it opens them.
+// read once: a small index before Badger opens it, a large one beside everything else,
+// so that opening it does not take longer the larger it is.
 type indexSums struct {
 	Files map[string]fileSum `json:"files"`
 }
@@ -22,61 +26,96 @@ type fileSum struct {
 	CRC32C uint32 `json:"crc32c"`
 }
 
-// maxSummedBytes is the size of an index up to which its files are summed, so
-// that opening and closing a large one do not take long. Check verifies any.
-const maxSummedBytes = 4 << 30
+const (
+	// maxSummedBytes is the size of an index up to which its files are summed. Check
+	// verifies any.
+	maxSummedBytes = 4 << 30
+	// summedFirst is how much of an index is read before it is opened.
+	summedFirst = 64 << 20
+)
+
+// of tells what sum a file had when the index was closed. Tables are written once and
+// never changed, so that a sum of one is good for as long as it is there.
+func (s indexSums) of(name string, size int64) (fileSum, bool) {
+	sum, ok := s.Files[name]
+	return sum, ok && sum.Bytes == size && strings.HasSuffix(name, ".sst")
+}
 
 // sumIndex sums the files in an index directory but for CLEAN itself, none when
-// they are too large.
-func sumIndex(path string) (indexSums, error) {
+// they are too large. Tables that are known are not read again.
+func sumIndex(path string, known indexSums) (indexSums, error) {
 	sums := indexSums{Files: make(map[string]fileSum)}
-	entries, err := os.ReadDir(path)
+	sizes, err := sizesOf(path)
 	if err != nil {
 		return sums, err
 	}
 	total := int64(0)
-	for _, e := range entries {
-		if e.Name() == cleanName {
+	for _, f := range sizes {
+		if total += f.bytes; total > maxSummedBytes {
+			return indexSums{}, nil
+		}
+	}
+	for _, f := range sizes {
+		if sum, ok := known.of(f.name, f.bytes); ok {
+			sums.Files[f.name] = sum
 			continue
 		}
-		sum, err := sumFile(filepath.Join(path, e.Name()), maxSummedBytes-total)
+		file, err := os.Open(filepath.Join(path, f.name))
 		if err != nil {
 			return sums, err
 		}
-		if total += sum.Bytes; total > maxSummedBytes {
-			return indexSums{}, nil
+		if sums.Files[f.name], err = sumFile(file); err != nil {
+			return sums, err
 		}
-		sums.Files[e.Name()] = sum
 	}
 	return sums, nil
 }
 
-// sumFile reads a file that is not larger than most.
-func sumFile(path string, most int64) (s fileSum, err error) {
-	f, err := os.Open(path)
+// sizedFile is a file of an index directory.
+type sizedFile struct {
+	name  string
+	bytes int64
+}
+
+// sizesOf lists the files of an index but for CLEAN, the smallest first.
+func sizesOf(path string) (list []sizedFile, err error) {
+	entries, err := os.ReadDir(path)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
+	for _, e := range entries {
+		if e.Name() == cleanName {
+			continue
+		}
+		st, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, sizedFile{e.Name(), st.Size()})
+	}
+	slices.SortStableFunc(list, func(a, b sizedFile) int { return cmp.Compare(a.bytes, b.bytes) })
+	return list, nil
+}
+
+// sumFile reads a file, and closes it.
+func sumFile(f io.ReadCloser) (s fileSum, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
-	st, err := f.Stat()
-	if err != nil {
-		return s, err
-	}
-	if s.Bytes = st.Size(); s.Bytes > most {
-		return s, nil
-	}
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	_, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	s.Bytes, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 	s.CRC32C = sum.Sum32()
 	return s, err
 }
 
 // writeClean leaves the sign that the index was closed in order.
-func writeClean(path string) error {
-	sums, err := sumIndex(path)
+func writeClean(path string, known indexSums) error {
+	sums, err := sumIndex(path, known)
 	if err != nil {
 		return err
 	}
+	return writeSums(path, sums)
+}
+
+func writeSums(path string, sums indexSums) error {
 	raw, err := json.Marshal(sums)
 	if err != nil {
 		return err
@@ -86,29 +125,106 @@ func writeClean(path string) error {
 
 var errIndexChanged = errors.New("its files are not as they were closed")
 
-// compareClean compares the files of an index with the sign that it was closed in order.
-func compareClean(path string) error {
+// closedIndex is what an index was when it was closed in order.
+type closedIndex struct {
+	sums   indexSums
+	unread []unreadFile // open, so that compaction does not take them away
+}
+
+type unreadFile struct {
+	name string
+	file *os.File
+}
+
+// compareClean compares the files of an index with the sign that it was closed in order:
+// their names and sizes, and the contents of the smallest, which together have no more
+// bytes than first. The caller closes what is left unread.
+func compareClean(path string, first int64) (was closedIndex, err error) {
 	raw, err := os.ReadFile(filepath.Join(path, cleanName))
 	if err != nil {
-		return err
+		return was, err
 	}
-	var want indexSums
-	if err := json.Unmarshal(raw, &want); err != nil {
-		return errIndexChanged
+	if err := json.Unmarshal(raw, &was.sums); err != nil {
+		return was, errIndexChanged
 	}
-	if want.Files != nil {
-		got, err := sumIndex(path)
+	if was.sums.Files == nil { // it was too large to be summed
+		return was, nil
+	}
+	sizes, err := sizesOf(path)
+	if err != nil {
+		return was, err
+	}
+	if len(sizes) != len(was.sums.Files) {
+		return was, errIndexChanged
+	}
+	defer func() {
 		if err != nil {
-			return err
+			was.close()
 		}
-		for name, sum := range want.Files {
-			if got.Files[name] != sum {
-				return errIndexChanged
-			}
+	}()
+	for _, f := range sizes {
+		want, ok := was.sums.Files[f.name]
+		if !ok || want.Bytes != f.bytes {
+			return was, errIndexChanged
 		}
-		if len(got.Files) != len(want.Files) {
-			return errIndexChanged
+		file, err := os.Open(filepath.Join(path, f.name))
+		if err != nil {
+			return was, err
+		}
+		if first -= f.bytes; first < 0 {
+			was.unread = append(was.unread, unreadFile{f.name, file})
+			continue
+		}
+		if got, err := sumFile(file); err != nil || got != want {
+			return was, errors.Join(err, errIndexChanged)
 		}
 	}
-	return nil
+	return was, nil
+}
+
+func (c *closedIndex) close() {
+	for _, f := range c.unread {
+		_ = f.file.Close() // it was read at most
+	}
+	c.unread = nil
+}
+
+// checkIndexFiles reads what opening left unread of an index, until the store is closed.
+// Where a file has changed, no updates are taken, and the next start builds the index
+// from the log.
+func (s *Store) checkIndexFiles() {
+	defer s.stopped.Done()
+	defer s.closedIndex.close()
+	for len(s.closedIndex.unread) > 0 {
+		f := s.closedIndex.unread[0]
+		s.closedIndex.unread = s.closedIndex.unread[1:]
+		got, err := sumFile(untilStopped{f.file, s.stop})
+		if s.isStopping() {
+			return
+		}
+		if err == nil && got == s.closedIndex.sums.Files[f.name] {
+			continue
+		}
+		err = errors.Join(errIndexChanged, err)
+		if !s.options.ReadOnly { // sums that no index has
+			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
+		}
+		s.refuse(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
+		return
+	}
+}
+
+// untilStopped ends a reading when the store is closed.
+type untilStopped struct {
+	*os.File
+	stop <-chan struct{}
+}
+
+func (u untilStopped) Read(p []byte) (int, error) {
+	select {
+	case <-u.stop:
+		return 0, errClosed()
+	default:
+		return u.File.Read(p)
+	}
 }

@@ -129,6 +129,9 @@ type Options struct {
 
 	// logFiles stands in for the file system under the log; for fault tests.
 	logFiles types.VFS
+	// indexSummedFirst is how much of an index is compared with its checksums before it
+	// is opened; 0 is summedFirst. For tests.
+	indexSummedFirst int64
 	// logSegmentBytes is the size of the log's files; for fault tests. 0 is the
 	// log's own default.
 	logSegmentBytes int
@@ -190,6 +193,7 @@ func (o Options) withDefaults() Options {
 	if o.FreeBytes == nil {
 		o.FreeBytes = freeBytes
 	}
+	setDefault(&o.indexSummedFirst, summedFirst)
 	setDefault(&o.QueueLength, DefaultQueueLength)
 	setDefault(&o.QueueTime, DefaultQueueTime)
 	setDefault(&o.GroupCommits, DefaultGroupCommits)

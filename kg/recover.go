@@ -80,9 +80,11 @@ func (s *Store) compareWithLog(m marker) error {
 func (s *Store) openBadger() error {
 	path := s.indexPath()
 	if exists(filepath.Join(path, cleanName)) {
-		if err := compareClean(path); err != nil {
+		was, err := compareClean(path, s.options.indexSummedFirst)
+		if err != nil {
 			return err
 		}
+		s.closedIndex = was
 	}
 	if !s.inPlace() {
 		if err := s.prepareIndex(path); err != nil {
@@ -163,7 +165,11 @@ func (s *Store) closeIndex() error {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
-		err = writeClean(s.indexPath())
+		known := s.closedIndex.sums
+		if s.renumbered.Load() {
+			known = indexSums{}
+		}
+		err = writeClean(s.indexPath(), known)
 	}
 	if isNoSpace(err) {
 		s.log.Warn("the volume of the data directory is full: the next start applies the newest commits to the index again", "error", err)
@@ -376,6 +382,8 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	if err := s.clearIndex(aside); err != nil {
 		return err
 	}
+	s.closedIndex.close()
+	s.closedIndex = closedIndex{} // its tables' names come again
 	if err := s.openBadger(); err != nil {
 		return err
 	}

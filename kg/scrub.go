@@ -10,7 +10,7 @@ import (
 
 // scrubWait is how long opening waits for the log to be read through: a log that
 // takes no longer is known to be whole, or to be damaged, before the first update.
-const scrubWait = time.Second
+const scrubWait = 250 * time.Millisecond
 
 func (s *Store) awaitScrub() {
 	timeout := time.NewTimer(scrubWait)

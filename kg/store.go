@@ -99,9 +99,12 @@ type Store struct {
 	// flushedKV is what Badger has since the memory was last written there, for who does
 	// not wait for mu. The next time makes another one of it: whoever has the same one
 	// knows what it lacks.
-	flushedKV atomic.Pointer[badgerKV]
-	replayed  uint64 // commits that opening had to apply again
-	rebuilt   string // why opening had to make the index anew; "" when it did not
+	flushedKV   atomic.Pointer[badgerKV]
+	closedIndex closedIndex // that was opened
+	// renumbered tells that tables have been given names that others had before.
+	renumbered atomic.Bool
+	replayed   uint64 // commits that opening had to apply again
+	rebuilt    string // why opening had to make the index anew; "" when it did not
 }
 
 // head is the newest revision as readers see it.
@@ -155,7 +158,8 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, errors.Join(d.new.failed(err), s.closeContents(), d.new.remove(), d.close())
 	}
 	d.new = nil // it is made
-	s.stopped.Add(2)
+	s.stopped.Add(3)
+	go s.checkIndexFiles()
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
 	if !o.ReadOnly {
@@ -234,6 +238,7 @@ func (s *Store) closeFiles() error { return errors.Join(s.closeContents(), s.dir
 // the log.
 func (s *Store) closeContents() error {
 	var errs []error
+	s.closedIndex.close()
 	if s.db != nil {
 		errs = append(errs, s.closeIndex())
 	}

@@ -1,0 +1,70 @@
+package kg_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"koine/kg"
+	"koine/kg/internal/wal/waltest"
+)
+
+// Of an index that is too large to be read before it is opened, a bad byte is found
+// beside everything else: updates end, and the next start builds the index anew. Sums of
+// tables are kept over starts.
+func TestLargeIndexIsReadBehindTheStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})
+	s := openStore(t, dir, o)
+	load := func() {
+		t.Helper()
+		if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(10_000), kg.LoadOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load()
+	mustClose(t, s)
+	for range 2 { // closed in order, and opened again
+		s = openStore(t, dir, o)
+		mustCheck(t, s)
+		mustClose(t, s)
+	}
+	largest := largestOf(t, filepath.Join(dir, "index", "*.sst"))
+	if err := waltest.Flip(largest, 1000, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, err := kg.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); kg.CodeOf(s.Ready()) != kg.CodeReadOnly; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a table has changed, and the store says %v", s.Ready())
+		}
+	}
+	mustClose(t, s)
+	s = openStore(t, dir, o)
+	if err := s.Ready(); err != nil || s.Stats().ReplayedOpen == 0 {
+		t.Errorf("the index was not built anew: %v", err)
+	}
+	mustCheck(t, s)
+	mustClose(t, s)
+}
+
+// largestOf is the largest of the files that fit a pattern.
+func largestOf(t *testing.T, pattern string) (largest string) {
+	t.Helper()
+	size := int64(-1)
+	for _, path := range filesOf(t, pattern) {
+		st, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Size() > size {
+			largest, size = path, st.Size()
+		}
+	}
+	return largest
+}
