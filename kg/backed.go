@@ -3,7 +3,6 @@ package kg
 import (
 	"context"
 	"math"
-	"time"
 
 	"koine/kg/internal/keys"
 )
@@ -148,7 +147,7 @@ func (s *Store) countAll() error {
 	s.log.Info("counting the statements of each source")
 	kv := s.newKV(math.MaxUint64)
 	defer kv.close()
-	began, said, done := time.Now(), time.Now(), uint64(0)
+	progress, done := s.newProgress("counting the statements of each source", 0), uint64(0)
 	counts := make(sourceCounts)
 	shared := sharedGraphs{dict: dictionary{kv: kv, cache: s.cache}}
 	cur := kv.scan([]byte{byte(keys.SPOG)})
@@ -165,16 +164,15 @@ func (s *Store) countAll() error {
 		if err != nil {
 			return err
 		}
-		if done++; done%checkEvery == 0 && time.Since(said) > replaySays {
-			said = time.Now()
-			s.log.Info("counting the statements of each source", "done", done)
+		if done++; done%checkEvery == 0 {
+			progress.step(done)
 		}
 	}
 	if err := s.keepCounts(h, counts); err != nil {
 		return err
 	}
 	s.counted = true
-	s.log.Info("counted the statements of each source", "statements", done, "sources", len(counts), "seconds", time.Since(began).Seconds())
+	progress.end(done)
 	return nil
 }
 

@@ -430,7 +430,7 @@ func TestCountingOnce(t *testing.T) {
 		o := tinyLog()
 		o.Logger = slog.New(slog.NewTextHandler(&said, nil))
 		s := openStore(t, dir, o)
-		if got := strings.Contains(said.String(), "counted the statements of each source"); got != counts {
+		if got := strings.Contains(said.String(), "counting the statements of each source"); got != counts {
 			t.Errorf("counted: %t, want %t; the log says\n%s", got, counts, said.String())
 		}
 		sameBacked(t, "open", s)

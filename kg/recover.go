@@ -233,16 +233,13 @@ func (s *Store) catchUp(m marker) error {
 // replayBytes is how much a replay gathers before it writes.
 const replayBytes = 8 << 20
 
-// replaySays is how often a long replay says how far it is.
-const replaySays = 5 * time.Second
-
 // replay applies the log's commits from … to. It reads nothing of the index but
 // the dictionary, so that it does not matter how much of them was applied
 // before.
 func (s *Store) replay(from, to Revision) error {
 	r := s.newReplay()
 	defer func() { r.base.close() }()
-	said := time.Now()
+	progress := s.newProgress("applying the log to the index", uint64(to-from+1))
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
 			return errors.Join(errLog(err), r.flush())
@@ -263,12 +260,13 @@ func (s *Store) replay(from, to Revision) error {
 				return err
 			}
 		}
-		if time.Since(said) > replaySays {
-			said = time.Now()
-			s.log.Info("applying the log to the index", "done", e.Index, "to", to)
-		}
+		progress.step(e.Index - uint64(from) + 1)
 	}
-	return r.flush()
+	if err := r.flush(); err != nil {
+		return err
+	}
+	progress.end(uint64(to - from + 1))
+	return nil
 }
 
 type replayer struct {
