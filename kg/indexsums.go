@@ -195,6 +195,9 @@ func (c *closedIndex) close() {
 func (s *Store) checkIndexFiles() {
 	defer s.stopped.Done()
 	defer s.closedIndex.close()
+	if len(s.closedIndex.unread) == 0 || !s.startIsOver() {
+		return
+	}
 	for len(s.closedIndex.unread) > 0 {
 		f := s.closedIndex.unread[0]
 		s.closedIndex.unread = s.closedIndex.unread[1:]

@@ -8,16 +8,39 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// scrubWait is how long opening waits for the log to be read through: a log that
-// takes no longer is known to be whole, or to be damaged, before the first update.
-const scrubWait = 250 * time.Millisecond
+// Opening waits for the log to be read through, so that it is known to be whole, or to be
+// damaged, before the first update: for at most scrubWait, and not where the log is larger
+// than scrubbedFirst.
+const (
+	scrubWait     = time.Second
+	scrubbedFirst = 16 << 20
+)
 
 func (s *Store) awaitScrub() {
+	if s.wal.UsedBytes() > scrubbedFirst {
+		return
+	}
 	timeout := time.NewTimer(scrubWait)
 	defer timeout.Stop()
 	select {
 	case <-s.scrubbed:
 	case <-timeout.C:
+	}
+}
+
+// checkDelay is how long a large store is not checked: whoever opens it has the processors
+// for what has to be done before it answers.
+const checkDelay = 2 * time.Second
+
+// startIsOver waits for checkDelay; false when the store is closed before.
+func (s *Store) startIsOver() bool {
+	timer := time.NewTimer(checkDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.stop:
+		return false
 	}
 }
 
@@ -27,6 +50,9 @@ func (s *Store) awaitScrub() {
 func (s *Store) scrub() {
 	defer s.stopped.Done()
 	defer close(s.scrubbed)
+	if s.wal.UsedBytes() > scrubbedFirst && !s.startIsOver() {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)

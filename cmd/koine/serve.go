@@ -92,7 +92,6 @@ Examples:
 // is put together: the store, the engine over it, the protocols, the routes.
 func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
 	thisBuild().logTo(log)
-	garbage.Allow()
 	if _, err := c.registry(); err != nil {
 		return err
 	}
@@ -241,6 +240,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer followRules(ctx, trust.rules)()
 	c.welcome(t, log, listener.Addr(), store, who)
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
+	garbage.Allow() // what the start left is collected as Go does
 	err = server.Serve(ctx, listener)
 	log.Info("ended", "revision", store.Head().Revision)
 	return err

@@ -33,9 +33,13 @@ func compress(dst, payload []byte) []byte {
 	return zstdEncoder().EncodeAll(payload, dst)
 }
 
-// decompress allocates want bytes, which the caller has bounded, and no more.
-func decompress(stored []byte, want int) ([]byte, error) {
-	out, err := zstdDecoder().DecodeAll(stored, make([]byte, 0, want))
+// decompress uses the room that it is given, or allocates want bytes, which the caller
+// has bounded, and no more.
+func decompress(stored []byte, want int, room []byte) ([]byte, error) {
+	if cap(room) < want {
+		room = make([]byte, 0, want)
+	}
+	out, err := zstdDecoder().DecodeAll(stored, room[:0])
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)
 	}

@@ -163,10 +163,11 @@ func (f frame) check(storedLen uint32) error {
 	return nil
 }
 
-// payload returns the entry's bytes; uncompressed ones alias the frame.
-func (f frame) payload() ([]byte, error) {
+// payload returns the entry's bytes: uncompressed ones alias the frame, others room, if
+// that is large enough.
+func (f frame) payload(room []byte) ([]byte, error) {
 	if f.flags&flagZstd == 0 {
 		return f.stored, nil
 	}
-	return decompress(f.stored, int(f.payloadLen))
+	return decompress(f.stored, int(f.payloadLen), room)
 }

@@ -23,7 +23,7 @@ type Frame struct {
 func ParseFrame(raw []byte) (Frame, error) {
 	f, err := decodeFrame(raw)
 	if err == nil {
-		_, err = f.payload()
+		_, err = f.payload(nil)
 	}
 	if errors.Is(err, ErrVersion) {
 		return Frame{}, err

@@ -24,6 +24,7 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dgraph-io/badger/v4/fb"
@@ -325,6 +326,9 @@ func OpenTable(mf *z.MmapFile, opts Options) (*Table, error) {
 			return nil, y.Wrapf(err, "failed to verify checksum")
 		}
 	}
+	// Opening read all of the table's index. Its pages stay in the page cache, and come back
+	// when they are used.
+	_ = unix.Madvise(mf.Data, unix.MADV_DONTNEED)
 
 	return t, nil
 }
