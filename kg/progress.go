@@ -2,6 +2,7 @@ package kg
 
 import (
 	"log/slog"
+	"math"
 	"time"
 )
 
@@ -45,5 +46,5 @@ func (p *progress) tell(message string, done uint64, now time.Duration) {
 	if p.of > 0 {
 		args = append(args, "of", p.of)
 	}
-	p.log.Info(message, append(args, "seconds", (now-p.began).Round(time.Millisecond).Seconds())...)
+	p.log.Info(message, append(args, "seconds", math.Round((now-p.began).Seconds()*10)/10)...)
 }
