@@ -19,7 +19,7 @@ func (h *Handler) publish(ctx context.Context, c *call) (any, error) {
 	facts := h.readFacts(ctx, c, f, &params)
 	params.done()
 	if err := f.error(); err != nil {
-		return nil, err
+		return nil, h.names.TellPrefixed(ctx, c.caller.Principal, err)
 	}
 	p.Patches, p.Implied = facts.Patches, facts.Implied
 	receipt, err := h.channels.Publish(ctx, c.byCaller(), p)

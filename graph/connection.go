@@ -229,10 +229,10 @@ func (p *planner) entitiesThat(
 		return nil, err
 	}
 	if c.entityMatch, err = match(argument[*EntityFilter](args, "where")); err != nil {
-		return nil, kg.AsError(err).At("where")
+		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("where")
 	}
 	if c.entityOrder, err = orderEntities(argument[[]EntityOrder](args, "orderBy"), c.entityMatch); err != nil {
-		return nil, kg.AsError(err).At("orderBy")
+		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("orderBy")
 	}
 	return c, p.connection(c, f.Selections, entityConnections)
 }

@@ -26,7 +26,7 @@ func (p *planner) way(args map[string]any) (*path.Path, error) {
 	}
 	w, err := path.Parse(text, p.run.engine.deps.Prefixes)
 	if err != nil {
-		return nil, kg.AsError(err).At("path")
+		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("path")
 	}
 	return w, nil
 }

@@ -24,7 +24,7 @@ func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
 			err = kg.Errorf(kg.CodeInvalid, "a key needs either property or path")
 		}
 		if err != nil {
-			return kg.AsError(err).At("by[" + strconv.Itoa(i) + "]")
+			return kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("by[" + strconv.Itoa(i) + "]")
 		}
 		g.keys, keys = append(g.keys, of), append(keys, by.As)
 	}
@@ -34,7 +34,7 @@ func (p *planner) entityGroups(c *connection, f graphql.CollectedField) error {
 			err = computable(what.Fn, of == nil)
 		}
 		if err != nil {
-			return kg.AsError(err).At("compute[" + strconv.Itoa(i) + "]")
+			return kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("compute[" + strconv.Itoa(i) + "]")
 		}
 		g.compute, computed = append(g.compute, computation[*subject]{what.Fn, of}), append(computed, what.As)
 	}

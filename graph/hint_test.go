@@ -148,3 +148,35 @@ func TestHintsOfSubscription(t *testing.T) {
 		t.Errorf("told again: %v", r.Hints)
 	}
 }
+
+// A name without a prefix is told the one with a prefix that exists, wherever it is written;
+// one that the caller may not see is not told.
+func TestBareNamesAreToldTheirPrefix(t *testing.T) {
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = onlyDefault{} })
+	b.team()
+	if _, err := b.store.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error { return kg.RegisterPrefixes(tx, map[string]string{"ex": ex}) }); err != nil {
+		t.Fatal(err)
+	}
+	b.update(in(iri("hidden"), add(iri("s"), iri("secret"), kg.Integer(1))), add(iri("s"), iri("lives"), kg.Integer(1)))
+	for _, query := range []string{
+		`{ entity(iri: "lives") { iri } }`,
+		`{ entities(where: {type: {eq: "lives"}}) { totalCount } }`,
+		`{ entities(where: {property: {predicate: "lives"}}) { totalCount } }`,
+		`{ entities(where: {path: {path: "lives/ex:name"}}) { totalCount } }`,
+		`{ entities(orderBy: {path: "^lives"}) { totalCount } }`,
+		`{ entities { groups(by: [{as: "k", path: "lives"}]) { count } } }`,
+		`{ entity(iri: "ex:ada") { values(path: "ex:knows+/lives") } }`,
+		`{ entity(iri: "ex:ada") { value(path: "lives") } }`,
+		`{ entity(iri: "ex:ada") { follow(path: "lives|^a") { totalCount } } }`,
+		`{ match(pattern: {triples: [{s: "?s", p: "lives", o: "?o"}]}) { totalCount } }`,
+		`{ match(pattern: {triples: [{s: "?s", p: "ex:knows", o: "lives"}]}) { totalCount } }`,
+	} {
+		r := b.execute(query, "")
+		if len(r.Errors) != 1 || strings.Count(r.Errors[0].Message, "did you mean ex:lives?") != 1 {
+			t.Errorf("%s: %v", query, r.Errors)
+		}
+	}
+	if r := b.execute(`{ entity(iri: "ex:ada") { values(path: "secret") } }`, ""); len(r.Errors) != 1 || strings.Contains(r.Errors[0].Message, "mean") {
+		t.Errorf("got %v", r.Errors)
+	}
+}

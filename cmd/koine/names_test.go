@@ -58,7 +58,11 @@ func TestUnknownPrefixesAtEveryDoor(t *testing.T) {
 		"subject.type": `{"subject":{"id":"lab:s","type":"labb:T"},"predicate":{"id":"lab:p"},"object":{"value":1}}`,
 		"object.type":  `{"subject":{"id":"lab:s"},"predicate":{"id":"lab:p"},"object":{"id":"lab:o","type":"labb:T"}}`,
 	}
+	doors["knowledge/update"]("add", `{"op":"add","statement":{"subject":{"id":"lab:s"},"predicate":{"id":"lab:bare"},"object":{"value":1}}}`)
 	for name, door := range doors {
+		if answer := door("add", `{"op":"add","statement":{"subject":{"id":"lab:s"},"predicate":{"id":"bare"},"object":{"value":1}}}`); !strings.Contains(answer, "did you mean lab:bare?") {
+			t.Errorf("%s, a predicate without a prefix: %s", name, answer)
+		}
 		for part, statement := range parts {
 			for _, op := range []string{"add", "replace", "remove"} {
 				answer := door(op, fmt.Sprintf(`{"op":%q,"statement":%s}`, op, statement))

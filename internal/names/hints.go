@@ -79,6 +79,7 @@ func (j *Judge) TellPrefixed(ctx context.Context, p kg.Principal, err error) err
 		return err
 	}
 	e := *known
+	e.Err = nil // it is told once
 	e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(found, " or "))
 	return &e
 }

@@ -301,7 +301,9 @@ func (p *parser) predicate(what string) (kg.Term, error) {
 	}
 	prefix, local, ok := strings.Cut(name, ":")
 	if !ok {
-		return kg.Term{}, p.notIRI(start, "expected prefix:name or an IRI in angle brackets, but %q has no colon", name)
+		e := p.notIRI(start, "expected prefix:name or an IRI in angle brackets, but %q has no colon", name)
+		e.Err = &kg.BareNameError{Name: name}
+		return kg.Term{}, e
 	}
 	if local == "" && strings.HasPrefix(p.text[p.at:], "//") {
 		return p.hierarchical(start)
@@ -361,7 +363,7 @@ func (p *parser) hierarchical(start int) (kg.Term, error) {
 	return t, nil
 }
 
-func (p *parser) notIRI(at int, format, text string) error {
+func (p *parser) notIRI(at int, format, text string) *kg.Error {
 	const most = 60
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
@@ -381,7 +383,7 @@ func (p *parser) unknownPrefix(at int, prefix string) error {
 	for i, q := range all {
 		names[i] = q.Name
 	}
-	e := p.notIRI(at, "the prefix %q is not registered", prefix).(*kg.Error)
+	e := p.notIRI(at, "the prefix %q is not registered", prefix)
 	e.Hint = "Registered are " + strings.Join(names, ", ") + "."
 	if near := nearest.Name(prefix, names); near != "" {
 		e.Hint = "Did you mean " + near + "?"
