@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -218,6 +220,38 @@ func TestShareOfConnections(t *testing.T) {
 	}
 	if got := ask(t, dialFrom(t, r, "127.0.0.2"), request); got != "200" {
 		t.Errorf("another address: got %s", got)
+	}
+}
+
+// The connections of a proxy that is trusted are those of many clients: they have no share,
+// where the same number of another address has.
+func TestConnectionsOfATrustedProxy(t *testing.T) {
+	const request = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+	for _, row := range []struct {
+		proxies []netip.Prefix
+		want    string
+	}{
+		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, "200"},
+		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, "429"},
+	} {
+		s := newServer(httpd.Options{MaxConnections: 16, TrustedProxies: row.proxies})
+		s.HandleRPC(waiting(nil))
+		r := run(t, s)
+		for i := range 12 {
+			conn := dialFrom(t, r, "127.0.0.1")
+			io.WriteString(conn, strings.Replace(post("anonymous"), "Content-Length", fmt.Sprintf("X-Forwarded-For: 10.0.0.%d\r\nContent-Length", i+1), 1))
+		}
+		if row.want == "429" {
+			eventually(t, "a connection past the share is refused", func() bool { return ask(t, dialFrom(t, r, "127.0.0.1"), request) == row.want })
+			continue
+		}
+		eventually(t, "all connections are there", func() bool {
+			n, err := strconv.Atoi(metric(t, r, "koine_http_connections"))
+			return err == nil && n >= 12
+		})
+		if got := ask(t, dialFrom(t, r, "127.0.0.1"), strings.Replace(request, "Content-Length", "X-Forwarded-For: 10.0.0.99\r\nContent-Length", 1)); got != row.want {
+			t.Errorf("with %v: got %s, want %s", row.proxies, got, row.want)
+		}
 	}
 }
 
