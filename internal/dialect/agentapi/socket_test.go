@@ -12,7 +12,9 @@ import (
 	"github.com/coder/websocket"
 
 	"koine/internal/caller"
+	"koine/internal/dialect/agentapi"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -301,4 +303,87 @@ func TestSocketThatTakesNothing(t *testing.T) {
 	if got := ann.next(); !strings.HasPrefix(got, `{"type":"task.created","requestId":1`) {
 		t.Errorf("heard %s", got)
 	}
+}
+
+// begin sends the beginning of a frame.
+func (p *peer) begin(size int) {
+	p.t.Helper()
+	w, err := p.conn.Writer(p.t.Context(), websocket.MessageText)
+	if err == nil {
+		_, err = w.Write([]byte(strings.Repeat("x", size)))
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Before it says who it is, a socket's frame is as long as a credential may be, and no longer.
+func TestSocketBytesBeforeAuth(t *testing.T) {
+	s := startWith(t, func(o *options) {
+		o.anonymous, o.AuthTimeout = caller.MethodNone, time.Minute
+		o.Connect = func(context.Context, func(error), caller.Caller, json.RawMessage) (caller.Caller, error) {
+			return caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}, nil
+		}
+	})
+	const empty = `{"type":"auth","requestId":"","authorization":"x"}`
+	id := func(size int) string { return `"` + strings.Repeat("i", size-len(empty)) + `"` } // of a frame of the size
+	auth := func(size int) string { return strings.Replace(empty, `""`, id(size), 1) }
+	ann := s.dial("")
+	ann.say(auth(agentapi.MaxAuthBytes))
+	ann.hears(`{"type":"auth","requestId":` + id(agentapi.MaxAuthBytes) + `}`)
+	ann.say(`{"type":"message","requestId":1,"agentId":"nobody","message":[{"type":"text","content":"` + strings.Repeat("x", 2*agentapi.MaxAuthBytes) + `"}]}`) // and behind it more
+	ann.hears(`{"type":"error","requestId":1,"error":{"code":"AGENT_NOT_FOUND","message":"there is no such agent","details":{"field":"agentId","reason":"AGENT_NOT_FOUND"}}}`)
+	eve := s.dial("")
+	eve.say(auth(agentapi.MaxAuthBytes + 1))
+	eve.ends(websocket.StatusMessageTooBig)
+}
+
+// Sockets that have not said who they are have a bound of their own, of which one address may
+// have half.
+func TestPendingSockets(t *testing.T) {
+	s := startWith(t, func(o *options) {
+		o.anonymous, o.AuthTimeout, o.MaxPendingSockets = caller.MethodNone, time.Minute, 4
+	})
+	first := s.dial("")
+	s.dial("")
+	_, response, err := websocket.Dial(t.Context(), s.URL+"/ws", nil)
+	if err == nil || response == nil || response.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("past the share: got %v, %v", response, err)
+	}
+	_ = first.conn.CloseNow()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has noticed
+		conn, response, err := websocket.Dial(t.Context(), s.URL+"/ws", nil)
+		if err == nil {
+			_ = conn.CloseNow()
+			return
+		}
+		if time.Now().After(deadline) || response == nil || response.StatusCode != http.StatusTooManyRequests {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A frame that was begun has to come to its end.
+func TestSocketUnfinishedFrame(t *testing.T) {
+	s := startWith(t, func(o *options) {
+		o.Intake = throttle.Intake{Grace: 50 * time.Millisecond, BytesPerSecond: 1 << 20}
+	})
+	ann := s.dial("ann")
+	ann.begin(10_000)
+	ann.ends(websocket.StatusPolicyViolation)
+}
+
+// What was sent and is not answered has a budget, of which one caller may use half.
+func TestSocketBytesReceived(t *testing.T) {
+	pool := throttle.NewPool(64 << 10)
+	s := startWith(t, func(o *options) { o.Intake = throttle.Intake{Pool: pool} })
+	first, second := s.dial("ann"), s.dial("ann")
+	first.begin(20_000)
+	for deadline := time.Now().Add(time.Minute); pool.Taken() < 16<<10; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what was sent is not accounted for")
+		}
+	}
+	second.begin(30_000)
+	second.ends(websocket.StatusTryAgainLater)
 }
