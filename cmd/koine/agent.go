@@ -67,28 +67,13 @@ func (c *listAgents) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	var all []json.RawMessage
-	for after := ""; ; {
-		variables := map[string]any{"first": listPage}
-		if after != "" {
-			variables["after"] = after
-		}
-		if c.Capability != "" {
-			variables["capability"] = c.Capability
-		}
-		var answer struct{ Agents []json.RawMessage }
-		if err := server.GraphQL(ctx, `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) `+agentFields+` }`, variables, &answer); err != nil {
-			return err
-		}
-		all = append(all, answer.Agents...)
-		if len(answer.Agents) < listPage {
-			break
-		}
-		var last agentInfo
-		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
-			return fmt.Errorf("the server's answer: %w", err)
-		}
-		after = last.ID
+	variables := map[string]any{}
+	if c.Capability != "" {
+		variables["capability"] = c.Capability
+	}
+	all, err := readPages(ctx, server, `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) `+agentFields+` }`, "agents", "id", variables)
+	if err != nil {
+		return err
 	}
 	b, err := agentTable(all)
 	if err != nil {

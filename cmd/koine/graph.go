@@ -76,34 +76,15 @@ type listGraphs struct {
 	outputFlags
 }
 
-// listPage is how many elements a list asks for at a time.
-const listPage = 100
-
 // Run prints a row for each graph.
 func (c *listGraphs) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	var all []json.RawMessage
-	for after := ""; ; {
-		var answer struct{ Graphs []json.RawMessage }
-		variables := map[string]any{"first": listPage}
-		if after != "" {
-			variables["after"] = after
-		}
-		if err := server.GraphQL(ctx, `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) `+graphFields+` }`, variables, &answer); err != nil {
-			return err
-		}
-		all = append(all, answer.Graphs...)
-		if len(answer.Graphs) < listPage {
-			break
-		}
-		var last graphInfo
-		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
-			return fmt.Errorf("the server's answer: %w", err)
-		}
-		after = last.IRI
+	all, err := readPages(ctx, server, `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) `+graphFields+` }`, "graphs", "iri", map[string]any{})
+	if err != nil {
+		return err
 	}
 	b, err := graphTable(all)
 	if err != nil {
