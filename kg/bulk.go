@@ -461,6 +461,11 @@ func (s *Store) indexLoad() {
 	if free, err := s.options.FreeBytes(s.dir.path); err == nil && free < b.indexBytes() {
 		return
 	}
+	// What is in memory goes to disk first: a flush that ended later would show readers
+	// the revision that it was begun at.
+	if s.settle(); s.layers.stuck || s.layers.frozen != nil || s.layers.mem.Len() > 0 {
+		return
+	}
 	err := b.write()
 	if isNoSpace(err) {
 		return

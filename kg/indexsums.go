@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,10 @@ type fileSum struct {
 }
 
 const (
+	tableSuffix = ".sst"
+	// uncheckedName is CLEAN while files are still to be read, so that they are compared
+	// also after a process that was killed meanwhile.
+	uncheckedName = "UNCHECKED"
 	// maxSummedBytes is the size of an index up to which its files are summed. Check
 	// verifies any.
 	maxSummedBytes = 4 << 30
@@ -38,7 +43,7 @@ const (
 // never changed, so that a sum of one is good for as long as it is there.
 func (s indexSums) of(name string, size int64) (fileSum, bool) {
 	sum, ok := s.Files[name]
-	return sum, ok && sum.Bytes == size && strings.HasSuffix(name, ".sst")
+	return sum, ok && sum.Bytes == size && strings.HasSuffix(name, tableSuffix)
 }
 
 // sumIndex sums the files in an index directory but for CLEAN itself, none when
@@ -77,14 +82,14 @@ type sizedFile struct {
 	bytes int64
 }
 
-// sizesOf lists the files of an index but for CLEAN, the smallest first.
+// sizesOf lists the files of an index but for CLEAN and UNCHECKED, the smallest first.
 func sizesOf(path string) (list []sizedFile, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.Name() == cleanName {
+		if e.Name() == cleanName || e.Name() == uncheckedName {
 			continue
 		}
 		st, err := e.Info()
@@ -129,6 +134,8 @@ var errIndexChanged = errors.New("its files are not as they were closed")
 type closedIndex struct {
 	sums   indexSums
 	unread []unreadFile // open, so that compaction does not take them away
+	// unchecked are the tables that were not read when the store was closed.
+	unchecked []string
 }
 
 type unreadFile struct {
@@ -138,17 +145,10 @@ type unreadFile struct {
 
 // compareClean compares the files of an index with the sign that it was closed in order:
 // their names and sizes, and the contents of the smallest, which together have no more
-// bytes than first. The caller closes what is left unread.
-func compareClean(path string, first int64) (was closedIndex, err error) {
-	raw, err := os.ReadFile(filepath.Join(path, cleanName))
-	if err != nil {
-		return was, err
-	}
-	if err := json.Unmarshal(raw, &was.sums); err != nil {
-		return was, errIndexChanged
-	}
-	if was.sums.Files == nil { // it was too large to be summed
-		return was, nil
+// bytes than budget. The caller closes what is left unread.
+func compareClean(path string, budget int64) (was closedIndex, err error) {
+	if was.sums, err = readSums(filepath.Join(path, cleanName)); err != nil || was.sums.Files == nil {
+		return was, err // without sums, it was too large
 	}
 	sizes, err := sizesOf(path)
 	if err != nil {
@@ -157,29 +157,72 @@ func compareClean(path string, first int64) (was closedIndex, err error) {
 	if len(sizes) != len(was.sums.Files) {
 		return was, errIndexChanged
 	}
+	return was, was.compare(path, sizes, budget)
+}
+
+// compareUnchecked compares the tables of an index whose store ended before it had read
+// all of them. A table that is gone may have been rewritten without what was damaged in
+// it: then the index is not trusted.
+func compareUnchecked(path string, budget int64) (was closedIndex, err error) {
+	if was.sums, err = readSums(filepath.Join(path, uncheckedName)); err != nil {
+		return was, err
+	}
+	var tables []sizedFile
+	for name, sum := range was.sums.Files {
+		if strings.HasSuffix(name, tableSuffix) {
+			tables = append(tables, sizedFile{name, sum.Bytes})
+		}
+	}
+	slices.SortFunc(tables, func(a, b sizedFile) int { return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.name, b.name)) })
+	err = was.compare(path, tables, budget)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(err, errIndexChanged)
+	}
+	return was, err
+}
+
+func readSums(path string) (s indexSums, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		err = errIndexChanged
+	}
+	return s, err
+}
+
+// compare compares files with their sums, as far as the budget goes, and leaves the
+// others open.
+func (was *closedIndex) compare(path string, files []sizedFile, budget int64) (err error) {
 	defer func() {
 		if err != nil {
 			was.close()
 		}
 	}()
-	for _, f := range sizes {
+	for _, f := range files {
 		want, ok := was.sums.Files[f.name]
 		if !ok || want.Bytes != f.bytes {
-			return was, errIndexChanged
+			return errIndexChanged
 		}
 		file, err := os.Open(filepath.Join(path, f.name))
 		if err != nil {
-			return was, err
+			return err
 		}
-		if first -= f.bytes; first < 0 {
+		if budget -= f.bytes; budget < 0 {
 			was.unread = append(was.unread, unreadFile{f.name, file})
 			continue
 		}
 		if got, err := sumFile(file); err != nil || got != want {
-			return was, errors.Join(err, errIndexChanged)
+			return errors.Join(err, errIndexChanged)
 		}
 	}
-	return was, nil
+	return nil
+}
+
+// rewritten tells whether a table is gone that was not read before the store was closed.
+func (was *closedIndex) rewritten(path string) bool {
+	return slices.ContainsFunc(was.unchecked, func(name string) bool { return !exists(filepath.Join(path, name)) })
 }
 
 func (c *closedIndex) close() {
@@ -194,18 +237,29 @@ func (c *closedIndex) close() {
 // from the log.
 func (s *Store) checkIndexFiles() {
 	defer s.stopped.Done()
-	defer s.closedIndex.close()
-	if len(s.closedIndex.unread) == 0 || !s.startIsOver() {
+	c := &s.closedIndex
+	defer c.close()
+	if len(c.unread) == 0 {
 		return
 	}
-	for len(s.closedIndex.unread) > 0 {
-		f := s.closedIndex.unread[0]
-		s.closedIndex.unread = s.closedIndex.unread[1:]
+	for _, f := range c.unread {
+		c.unchecked = append(c.unchecked, f.name)
+	}
+	if !s.startIsOver() {
+		return
+	}
+	for len(c.unread) > 0 {
+		f := c.unread[0]
+		c.unread = c.unread[1:]
 		got, err := sumFile(untilStopped{f.file, s.stop})
 		if s.isStopping() {
 			return
 		}
-		if err == nil && got == s.closedIndex.sums.Files[f.name] {
+		if s.renumbered.Load() {
+			break // a bulk load has made all of it anew
+		}
+		if err == nil && got == c.sums.Files[f.name] {
+			c.unchecked = c.unchecked[1:]
 			continue
 		}
 		err = errors.Join(errIndexChanged, err)
@@ -214,6 +268,12 @@ func (s *Store) checkIndexFiles() {
 		}
 		s.refuse(errReadOnly("the index was damaged while it was closed; opening the store again builds it from the log", err))
 		return
+	}
+	c.unchecked = nil
+	if !s.options.ReadOnly {
+		if err := removeFile(filepath.Join(s.indexPath(), uncheckedName)); err != nil {
+			s.log.Warn("the next start reads the index once more", "error", err)
+		}
 	}
 }
 

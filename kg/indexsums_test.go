@@ -3,6 +3,7 @@ package kg_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,4 +68,60 @@ func largestOf(t *testing.T, pattern string) (largest string) {
 		}
 	}
 	return largest
+}
+
+// A process that is killed before it has read all of its index leaves the sums to the next
+// one, and one that finds a table gone that nobody has read builds the index anew.
+func TestUncheckedIndexAfterAKill(t *testing.T) {
+	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})
+	dir := filepath.Join(t.TempDir(), "data")
+	s := openStore(t, dir, o)
+	if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(10_000), kg.LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	s = openStore(t, dir, o)
+	killed := func() string { // before the files were read
+		t.Helper()
+		copied := filepath.Join(t.TempDir(), "data")
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		return copied
+	}
+	damaged, lacking := killed(), killed()
+	mustClose(t, s)
+
+	if err := waltest.Flip(largestOf(t, filepath.Join(damaged, "index", "*.sst")), 1000, 1); err != nil {
+		t.Fatal(err)
+	}
+	s, err := kg.Open(damaged, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); kg.CodeOf(s.Ready()) != kg.CodeReadOnly; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a table has changed, and the store says %v", s.Ready())
+		}
+	}
+	mustClose(t, s)
+
+	raw, err := os.ReadFile(filepath.Join(lacking, "index", "UNCHECKED"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := filepath.Base(largestOf(t, filepath.Join(lacking, "index", "*.sst")))
+	gone := strings.Replace(string(raw), largest, "999999.sst", 1)
+	write(t, lacking, "index/UNCHECKED", gone)
+	s = openStore(t, lacking, o)
+	if err := s.Ready(); err != nil || s.Stats().ReplayedOpen == 0 {
+		t.Errorf("the index was not built anew: %v", err)
+	}
+	mustCheck(t, s)
+	mustClose(t, s)
+	s = openStore(t, lacking, o)
+	if s.Stats().ReplayedOpen != 0 {
+		t.Error("the index was built once more")
+	}
+	mustClose(t, s)
 }

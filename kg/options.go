@@ -129,6 +129,10 @@ type Options struct {
 
 	// logFiles stands in for the file system under the log; for fault tests.
 	logFiles types.VFS
+	// CheckIndexFirst compares all of the index with its checksums before the store is
+	// opened, and not beside everything else: for a program that reads once and ends.
+	CheckIndexFirst bool
+
 	// indexSummedFirst is how much of an index is compared with its checksums before it
 	// is opened; 0 is summedFirst. For tests.
 	indexSummedFirst int64
@@ -192,6 +196,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.FreeBytes == nil {
 		o.FreeBytes = freeBytes
+	}
+	if o.CheckIndexFirst || o.ReadOnly {
+		o.indexSummedFirst = maxSummedBytes
 	}
 	setDefault(&o.indexSummedFirst, summedFirst)
 	setDefault(&o.QueueLength, DefaultQueueLength)

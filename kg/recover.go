@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,13 +80,15 @@ func (s *Store) compareWithLog(m marker) error {
 // order: so it knows exactly what it has, however it was stopped.
 func (s *Store) openBadger() error {
 	path := s.indexPath()
+	compare := compareUnchecked
 	if exists(filepath.Join(path, cleanName)) {
-		was, err := compareClean(path, s.options.indexSummedFirst)
-		if err != nil {
-			return err
-		}
-		s.closedIndex = was
+		compare = compareClean
 	}
+	was, err := compare(path, s.options.indexSummedFirst)
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errIndexChanged)) { // neither sign is there
+		return err
+	}
+	s.closedIndex = was
 	if !s.inPlace() {
 		if err := s.prepareIndex(path); err != nil {
 			return err
@@ -107,7 +110,17 @@ func (s *Store) prepareIndex(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	if err := removeFile(filepath.Join(path, cleanName)); err != nil {
+	clean, unchecked := filepath.Join(path, cleanName), filepath.Join(path, uncheckedName)
+	var err error
+	switch {
+	case len(s.closedIndex.unread) == 0:
+		err = errors.Join(removeFile(clean), removeFile(unchecked))
+	case exists(clean):
+		if err = os.Rename(clean, unchecked); err == nil {
+			err = syncDir(path)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return dropIndexLogs(path)
@@ -161,15 +174,21 @@ func (s *Store) closeIndex() error {
 	if s.options.ReadOnly || s.aside != "" {
 		return err
 	}
+	path := s.indexPath()
 	if err == nil && (s.broken() || s.layers.stuck || s.unindexed.Load() != nil) {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
 		known := s.closedIndex.sums
 		if s.renumbered.Load() {
-			known = indexSums{}
+			known, s.closedIndex.unchecked = indexSums{}, nil
 		}
-		err = writeClean(s.indexPath(), known)
+		if s.closedIndex.rewritten(path) {
+			return nil // perhaps of a damaged table: let opening build the index
+		}
+		if err = writeClean(path, known); err == nil {
+			err = removeFile(filepath.Join(path, uncheckedName))
+		}
 	}
 	if isNoSpace(err) {
 		s.log.Warn("the volume of the data directory is full: the next start applies the newest commits to the index again", "error", err)

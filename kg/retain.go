@@ -259,6 +259,9 @@ func (s *Store) forgetNow(step []keyValue) error {
 	if e := s.refusedFor(); e != nil {
 		return e
 	}
+	if s.unindexed.Load() != nil {
+		return errUnindexed() // the whole index is about to be made anew
+	}
 	base := s.newKV(s.layers.flushed)
 	defer base.close()
 	o := newOverlay(s.layers.over(base, s.layers.mem))

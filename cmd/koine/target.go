@@ -70,6 +70,7 @@ func (t *target) openExisting(log *slog.Logger, o kg.Options) (*kg.Store, error)
 // One that cannot be written is read as it is. Any other is brought up to its log first,
 // which need not be done again the next time.
 func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
+	o.CheckIndexFirst = true
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
 		log.Info("the data directory cannot be written: it is read as it is", "dir", t.Data)
 	}

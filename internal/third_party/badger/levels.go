@@ -908,6 +908,7 @@ func (s *levelsController) subcompact(it y.Iterator, kr keyRange, cd compactDef,
 		if err := inflightBuilders.Do(); err != nil {
 			// Can't return from here, until I decrRef all the tables that I built so far.
 			// Finish returns the error too.
+			builder.Done() // its goroutines write into the memory that Close gives away
 			builder.Close()
 			break
 		}

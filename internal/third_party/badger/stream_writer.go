@@ -266,6 +266,7 @@ func (sw *StreamWriter) Flush() error {
 			continue
 		}
 		if err := writer.Done(); err != nil {
+			_ = sw.throttle.Finish() // before compactions go on; Cancel tells what it says
 			return err
 		}
 	}
@@ -323,6 +324,11 @@ func (sw *StreamWriter) Cancel() {
 	for _, writer := range sw.writers {
 		if writer != nil {
 			writer.closer.Wait()
+			if writer.builder != nil {
+				writer.builder.Done()
+				writer.builder.Close()
+				writer.builder = nil
+			}
 		}
 	}
 
@@ -466,6 +472,7 @@ func (w *sortedWriter) send(done bool) error {
 // to sortedWriter. It completes writing current SST to disk.
 func (w *sortedWriter) Done() error {
 	if w.failed != nil {
+		w.builder.Done() // its goroutines write into the memory that Close gives away
 		w.builder.Close()
 		w.builder = nil
 		return w.failed
