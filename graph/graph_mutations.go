@@ -14,6 +14,11 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 	if err != nil {
 		return nil, err
 	}
+	if input.Iri != nil {
+		if err := r.engine.deps.Names.Term(ctx, r.request.Principal, *input.Iri, "iri"); err != nil {
+			return nil, atInput(err)
+		}
+	}
 	p, receipt, err := graphs.Create(ctx, r.graphMeta(input.Justification, input.IdempotencyKey), policy.Creation{
 		Graph: deref(input.Iri), Public: isPublic(input.Visibility),
 		Owners: grantees(input.Owners), Writers: grantees(input.Writers), Readers: grantees(input.Readers),

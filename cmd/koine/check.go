@@ -23,7 +23,7 @@ type checkCommand struct {
 
 // Help is shown by --help.
 func (checkCommand) Help() string {
-	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --repair. A directory that holds no store is exit code 2. That makes the index and the checkpoints anew where they are wrong, says what it did, and ends with 0 if all is well then; the log, from which they follow, it never touches. A damaged log (LOG_DAMAGED) takes a backup: koine restore. --rebuild makes the index anew in any case.
+	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --repair, which makes the index and the checkpoints anew where they are wrong, says what it did, and ends with 0 if all is well then; the log, from which they follow, it never touches. A directory that holds no store is exit code 2. A damaged log (LOG_DAMAGED) takes a backup: koine restore. --rebuild makes the index anew in any case.
 
 Examples:
   koine check --data ./koine-data

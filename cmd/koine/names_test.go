@@ -58,6 +58,9 @@ func TestUnknownPrefixesAtEveryDoor(t *testing.T) {
 		"subject.type": `{"subject":{"id":"lab:s","type":"labb:T"},"predicate":{"id":"lab:p"},"object":{"value":1}}`,
 		"object.type":  `{"subject":{"id":"lab:s"},"predicate":{"id":"lab:p"},"object":{"id":"lab:o","type":"labb:T"}}`,
 	}
+	if answer := graphql(`mutation { createGraph(input: {iri: "labb:g"}) { graph { iri } } }`, `{}`); !strings.Contains(answer, "UNKNOWN_PREFIX") || !strings.Contains(answer, "did you mean lab:") {
+		t.Errorf("createGraph: %s", answer)
+	}
 	doors["knowledge/update"]("add", `{"op":"add","statement":{"subject":{"id":"lab:s"},"predicate":{"id":"lab:bare"},"object":{"value":1}}}`)
 	for name, door := range doors {
 		if answer := door("add", `{"op":"add","statement":{"subject":{"id":"lab:s"},"predicate":{"id":"bare"},"object":{"value":1}}}`); !strings.Contains(answer, "did you mean lab:bare?") {

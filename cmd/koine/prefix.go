@@ -136,7 +136,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 	prefixes := map[string]string{}
 	for _, text := range c.Prefixes {
 		name, namespace, ok := strings.Cut(text, "=")
-		if !ok {
+		if !ok || name == "" || namespace == "" {
 			return usageError{fmt.Errorf("%s: a prefix is given as NAME=IRI", text)}
 		}
 		prefixes[name] = namespace

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,32 +59,35 @@ type listProposals struct {
 
 // Run prints a row for each.
 func (c *listProposals) Run(ctx context.Context, t terminal) error {
+	if c.Limit < 1 {
+		return usageError{errors.New("--limit is at least 1")}
+	}
 	server, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	variables := map[string]any{"first": c.Limit}
+	variables := map[string]any{}
 	if c.Status != "" {
 		variables["status"] = strings.ToUpper(c.Status)
 	}
 	if c.Author != "" {
 		variables["author"] = c.Author
 	}
-	var answer struct {
-		Proposals struct{ Nodes []json.RawMessage }
-	}
-	if err := server.GraphQL(ctx, `query($status: ProposalStatus, $author: String, $first: Int) { proposals(status: $status, author: $author, first: $first) { nodes `+proposalSelection+` } }`, variables, &answer); err != nil {
+	nodes, err := readPages(ctx, server, `query($status: ProposalStatus, $author: String, $first: Int, $after: ID) { proposals(status: $status, author: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
+	if err != nil {
 		return err
 	}
+	slices.Reverse(nodes) // the server has the oldest first
+	nodes = nodes[:min(len(nodes), c.Limit)]
 	b := &table{columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "WHY HELD"}}
-	for _, raw := range answer.Proposals.Nodes {
+	for _, raw := range nodes {
 		p, err := parseProposal(raw)
 		if err != nil {
 			return err
 		}
 		b.rows = append(b.rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
 	}
-	return c.print(ctx, t, server, answer.Proposals.Nodes, b)
+	return c.print(ctx, t, server, nodes, b)
 }
 
 type showProposal struct {

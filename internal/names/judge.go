@@ -197,6 +197,13 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
+// Term judges a name that an update is about to bring in by itself, with field as Field.
+func (j *Judge) Term(ctx context.Context, p kg.Principal, t kg.Term, field string) error {
+	g := j.Begin(ctx, p)
+	defer g.Close()
+	return g.name(t, field)
+}
+
 // Patches judges patches that are about to be applied as they are. Field is the index of
 // the patch with the part.
 func (j *Judge) Patches(ctx context.Context, p kg.Principal, patches []kg.Patch) error {

@@ -583,8 +583,8 @@ func TestMaxPending(t *testing.T) {
 	d := newDesk(t, open())
 	w := newWebhook(t, func(int, *http.Request) int { <-release; return 200 })
 	task := d.give(push.Config{URL: w.URL})
-	for range push.MaxPending + 1 {
-		d.report(task, tasks.Working)
+	for i := range push.MaxPending + 1 {
+		d.report(task, []tasks.State{tasks.Working, tasks.InputRequired}[i%2])
 	}
 	d.wait("too much waits")
 	d.report(task, tasks.Working, "a")
