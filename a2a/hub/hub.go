@@ -153,7 +153,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request) (int, any, er
 		return 0, nil, err
 	}
 	status := http.StatusOK
-	if now.Registration.Changed.IsZero() {
+	if now.Fresh {
 		status = http.StatusCreated
 	}
 	return status, h.deps.Agents.CardOf(&now), nil

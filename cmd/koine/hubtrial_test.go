@@ -187,8 +187,10 @@ func (h *hubTrial) acknowledge(k *trialTask, id, text string) {
 	if k.id != "" && k.id != id {
 		h.failures = append(h.failures, fmt.Errorf("%s is at the tasks %s and %s", k.name, k.id, id))
 	}
-	k.id = id
-	h.tasks[id] = k
+	if k.id == "" { // the client's other goroutine may read it
+		k.id = id
+		h.tasks[id] = k
+	}
 	if text != "" {
 		k.sent = append(k.sent, text)
 	}
@@ -238,7 +240,7 @@ func (h *hubTrial) send(who, method, path, body string, headers map[string]strin
 func (h *hubTrial) must(who, method, path, body string, headers map[string]string) string {
 	status, _, text, err := h.send(who, method, path, body, headers)
 	if err != nil || status/100 != 2 {
-		h.fail("%s %s: %d %s %v", method, path, status, text, err)
+		h.fail("%s %s: %d %s %w", method, path, status, text, err)
 	}
 	return text
 }

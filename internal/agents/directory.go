@@ -208,6 +208,7 @@ func (d *Directory) write(ctx context.Context, by caller.Caller, id kg.AgentID, 
 		found, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
 		if err == nil {
 			now = *recordOf(subjectOf(id), found)
+			now.Fresh = known == nil || known.Registration == nil
 		}
 		return err
 	})

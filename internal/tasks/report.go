@@ -289,7 +289,7 @@ func (r *Report) write(e *edit, most int) error {
 			return err
 		}
 	}
-	if r.State == "" || r.State == e.task.Status.State && r.Message == nil && statusOf(e.was).Message == 0 {
+	if r.State == "" || len(r.Artifacts) == 0 && !records.Changes(e.was, e.record) && r.repeatsStatus(e) {
 		return nil
 	}
 	var said *Message
@@ -298,6 +298,11 @@ func (r *Report) write(e *edit, most int) error {
 		said = &m
 	}
 	return e.become(r.State, said)
+}
+
+// repeatsStatus tells whether the report has the state that stands, with nothing said.
+func (r *Report) repeatsStatus(e *edit) bool {
+	return r.State == e.task.Status.State && r.Message == nil && statusOf(e.was).Message == 0
 }
 
 // merge puts the members of one object into another.
