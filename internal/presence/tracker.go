@@ -274,7 +274,7 @@ func (t *Tracker) came(e *entry, now time.Time) {
 // when it did, and after it.
 func (t *Tracker) look(e *entry, now time.Time) {
 	if found := e.signs.at(now, t.options.IdleAfter); found.Status != e.now.Status {
-		if e.now = found; found.Status == e.told.Status {
+		if e.now = found; found.Status == e.told.Status && !e.writing { // what is being written will have been told
 			e.now = e.told // what was in between did not last
 		}
 	}
