@@ -53,6 +53,9 @@ func fillVolume(t *testing.T, path string) {
 // A load for whose index there is no room is DISK_FULL, and so is what is asked of the
 // store. When there is room again the index is written without a restart.
 func TestLoadWithoutRoomForItsIndex(t *testing.T) {
+	if withRaceDetector {
+		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
+	}
 	for _, readers := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers=%t", readers), func(t *testing.T) {
 			volume := smallVolume(t, 120)
@@ -114,6 +117,9 @@ func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 // the index in the system's directory for temporary files. Where that is full too it says
 // in one line what to do. The directory stays whole.
 func TestRebuildWithoutRoom(t *testing.T) {
+	if withRaceDetector {
+		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
+	}
 	volume := smallVolume(t, 120)
 	dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
 	o := smallOptions()

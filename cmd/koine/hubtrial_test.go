@@ -30,9 +30,9 @@ import (
 const (
 	trialAgents  = 20
 	trialClients = 50
-	trialTasks   = 3 // of each client
+	trialTasks   = 2 // of each client
 	trialKills   = 3
-	trialTime    = 5 * time.Minute
+	trialTime    = 10 * time.Minute
 )
 
 var hubKills = flag.Int("koine.hubkills", hubKillsOf(os.Getenv("KOINE_HUB_KILLS")), "how often TestHubAcrossKills kills the server")

@@ -24,6 +24,9 @@ import (
 // say of a copy that can be written; a backup is restored to the same store; what writes
 // is refused; and nothing changes.
 func TestReadOnlyVolume(t *testing.T) {
+	if withRaceDetector {
+		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
+	}
 	all := storesToRead(t)
 	for kind, skip := range map[string]string{"ext4": "stopped", "tmpfs": "none", "permissions": "data"} {
 		t.Run(kind, func(t *testing.T) {

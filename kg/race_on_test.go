@@ -1,0 +1,5 @@
+//go:build race
+
+package kg_test
+
+const withRaceDetector = true
