@@ -298,7 +298,7 @@ func TestJudgingIsBounded(t *testing.T) {
 		options rules.Options
 		want    kg.Code
 	}{
-		{"enough", costly, rules.Options{RuleCost: 1 << 30, JudgementCost: 1 << 40}, ""},
+		{"enough", costly, rules.Options{RuleCost: 1 << 30, JudgementCost: 1 << 40, JudgementTime: time.Minute}, ""},
 		{"a rule's steps", costly, rules.Options{RuleCost: 1000}, kg.CodeJudgeLimit},
 		{"the judgement's steps", costly, rules.Options{RuleCost: 1 << 30, JudgementCost: 1000}, kg.CodeJudgeLimit},
 		{"the judgement's time", costly, rules.Options{RuleCost: 1 << 30, JudgementCost: 1 << 40, JudgementTime: 1}, kg.CodeJudgeLimit},
