@@ -172,3 +172,67 @@ func TestRebuildWithoutRoom(t *testing.T) {
 	}
 	mustCheck(t, s)
 }
+
+// A store that was killed on a full volume, with more in its log than the index's
+// memtables hold, is opened for reading. What the index lacks stays in memory and is
+// written when there is room, without a restart.
+func TestReplayWithoutRoom(t *testing.T) {
+	if withRaceDetector {
+		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
+	}
+	o := smallOptions()
+	const replayedCommits = 40 // of a few MiB of keys each
+	o.MemTableBytes = 512 << 20 // so that nothing of it reaches a table
+	live := t.TempDir()
+	s := openStore(t, live, o)
+	n := 0
+	for range replayedCommits {
+		var patches []kg.Patch
+		for range kg.MaxPatches {
+			patches = append(patches, kg.Patch{Op: kg.Add, Quad: integer(n)})
+			n++
+		}
+		if _, err := s.Update(within(t), kg.Meta{Principal: tester}, apply(patches)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	volume := smallVolume(t, 120)
+	dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
+	copyTree(t, live, dir, nil)
+	want := len(statements(t, s, 0))
+	mustClose(t, s)
+	fillVolume(t, junk)
+
+	o = smallOptions()
+	s = openStore(t, dir, o)
+	if s.Stats().ReplayedOpen < replayedCommits {
+		t.Fatalf("%d commits were applied from the log, want %d", s.Stats().ReplayedOpen, replayedCommits)
+	}
+	if got := len(statements(t, s, 0)); got != want {
+		t.Errorf("%d statements are read, want %d", got, want)
+	}
+	meta, patches := newWorker(34, "w").update()
+	if _, err := s.Update(within(t), meta, apply(patches)); kg.CodeOf(err) != kg.CodeDiskFull {
+		t.Errorf("Update: %v, want DISK_FULL", err)
+	}
+	mustClose(t, s)
+	s = openStore(t, dir, o) // it stays so
+	if err := os.Remove(junk); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		_, err := s.Update(within(t), meta, apply(patches))
+		if err == nil {
+			break
+		}
+		if kg.CodeOf(err) != kg.CodeDiskFull || time.Since(began) > time.Minute {
+			t.Fatalf("Update with room again, after %v: %v", time.Since(began), err)
+		}
+	}
+	mustClose(t, s)
+	s = openStore(t, dir, o)
+	if got := len(statements(t, s, 0)); got < want {
+		t.Errorf("after a restart with room: %d statements are read, want %d", got, want)
+	}
+	mustCheck(t, s)
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // indexSums are the checksums of the files of an index that was closed in order,
@@ -102,11 +103,17 @@ func sizesOf(path string) (list []sizedFile, err error) {
 	return list, nil
 }
 
+const sumRoomBytes = 256 << 10
+
+var sumRooms = sync.Pool{New: func() any { return new([sumRoomBytes]byte) }}
+
 // sumFile reads a file, and closes it.
 func sumFile(f io.ReadCloser) (s fileSum, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	s.Bytes, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	room := sumRooms.Get().(*[sumRoomBytes]byte)
+	defer sumRooms.Put(room)
+	s.Bytes, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{f}, room[:])
 	s.CRC32C = sum.Sum32()
 	return s, err
 }

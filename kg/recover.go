@@ -241,7 +241,9 @@ func (s *Store) catchUp(m marker) error {
 		return nil
 	}
 	s.log.Info("applying the log to the index", "from", m.revision+1, "to", last)
-	err := s.replay(m.revision+1, last)
+	r := s.newReplay()
+	r.keeps = s.counted && s.aside == "" && !exists(s.dir.join(buildingName))
+	err := s.replayWith(r, m.revision+1, last)
 	s.replayed = uint64(s.head.Load().revision - m.revision)
 	if CodeOf(s.noteDamage(err)) == CodeLogDamaged {
 		return nil // what came before the damage is shown
@@ -255,13 +257,14 @@ const replayBytes = 8 << 20
 // replay applies the log's commits from … to. It reads nothing of the index but
 // the dictionary, so that it does not matter how much of them was applied
 // before.
-func (s *Store) replay(from, to Revision) error {
-	r := s.newReplay()
+func (s *Store) replay(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
+
+func (s *Store) replayWith(r *replayer, from, to Revision) error {
 	defer func() { r.base.close() }()
 	progress := s.newProgress("applying the log to the index", uint64(to-from+1))
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
-			return errors.Join(errLog(err), r.flush())
+			return errors.Join(errLog(err), r.finish())
 		}
 		c, err := parseEntry(e.Payload, Revision(e.Index))
 		if err == nil {
@@ -271,17 +274,17 @@ func (s *Store) replay(from, to Revision) error {
 			return err
 		}
 		r.last = c
-		switch {
-		case s.inPlace() && r.w.o.bytes >= s.options.tailBytes:
+		switch inMemory := s.inPlace() || r.full; {
+		case inMemory && r.w.o.bytes >= s.options.tailBytes:
 			return errTailTooLong
-		case !s.inPlace() && r.w.o.bytes >= replayBytes:
+		case !inMemory && r.w.o.bytes >= replayBytes:
 			if err := r.flush(); err != nil {
 				return err
 			}
 		}
 		progress.step(e.Index - uint64(from) + 1)
 	}
-	if err := r.flush(); err != nil {
+	if err := r.finish(); err != nil {
 		return err
 	}
 	progress.end(uint64(to - from + 1))
@@ -294,6 +297,9 @@ type replayer struct {
 	w         *indexWriter
 	catalogue *catalogue
 	last      *Commit
+
+	keeps bool // what Badger has no room for stays in memory
+	full  bool // Badger had no room
 }
 
 func (s *Store) newReplay() *replayer {
@@ -312,24 +318,57 @@ func (r *replayer) flush() error {
 	if r.last == nil {
 		return nil
 	}
-	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
+	m, err := r.marker()
 	if err != nil {
 		return err
 	}
-	m := marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}
 	if r.s.inPlace() {
 		r.keepTail(m)
 		return nil
 	}
-	if err := writeIndex(r.s.db, r.w.o.tree(), m, r.s.counted); err != nil {
+	err = writeIndex(r.s.db, r.w.o.tree(), m, r.s.counted)
+	if r.keeps && isNoSpace(err) {
+		r.full = true
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	// With readers, who may be there when a load is applied from the log, both of
 	// what they take move at once.
-	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, hash})
+	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
 	r.base.close()
-	*r = *r.s.newReplay()
+	next := r.s.newReplay()
+	next.keeps = r.keeps
+	*r = *next
 	return nil
+}
+
+// finish ends a replay. What Badger had no room for is shown from memory and written
+// when there is room, as keys that a flush had no room for are.
+func (r *replayer) finish() error {
+	if !r.full {
+		if err := r.flush(); err != nil || !r.full {
+			return err
+		}
+	}
+	m, err := r.marker()
+	if err != nil {
+		return err
+	}
+	s := r.s
+	s.log.Warn("the volume of the data directory is full: what the index lacks of the log stays in memory", "bytes", r.w.o.bytes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.o.tree(), m, true
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
+	return nil
+}
+
+// marker is how far the replay is.
+func (r *replayer) marker() (marker, error) {
+	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
+	return marker{r.s.dir.epoch, r.last.Revision, r.w.dict.fresh.next, r.last.Time.UnixMilli(), hash}, err
 }
 
 // rebuildable reads all that a rebuild that was asked for would read: an index

@@ -33,9 +33,13 @@ func (codec) Encode(l *raft.Log, w io.Writer) error {
 	return err
 }
 
-// Decode copies, because raft-wal takes b back.
+// Decode copies, because raft-wal takes b back, into the room that l.Data has.
 func (codec) Decode(b []byte, l *raft.Log) error {
-	l.Data = slices.Clone(b)
+	if cap(l.Data) < len(b) {
+		l.Data = slices.Clone(b)
+		return nil
+	}
+	l.Data = append(l.Data[:0], b...)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"iter"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -81,11 +82,14 @@ func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) err
 		return l.stillOpen()
 	}
 	total := last - first + 1
-	var room []byte // for payloads, which nobody keeps
+	var frames, room []byte // room for frames and payloads, which nobody keeps
 	for index := first; index <= last; index++ {
-		f, _, err := l.entry(index)
+		f, _, err := l.entryInto(index, frames)
 		if err != nil {
 			return err
+		}
+		if cap(f.raw) <= maxRoom {
+			frames = f.raw
 		}
 		if room, err = f.unpackInto(room); err != nil {
 			return err
@@ -111,7 +115,12 @@ func (l *Log) stillOpen() error {
 
 // entry reads one entry, checks it and its link, and returns its hash too.
 func (l *Log) entry(index uint64) (frame, [sha256.Size]byte, error) {
-	f, hash, err := l.lone(index)
+	return l.entryInto(index, nil)
+}
+
+// entryInto is entry with room that the frame may take.
+func (l *Log) entryInto(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+	f, hash, err := l.lone(index, room)
 	if err != nil {
 		return frame{}, hash, err
 	}
@@ -123,9 +132,13 @@ func (l *Log) entry(index uint64) (frame, [sha256.Size]byte, error) {
 		return frame{}, hash, err
 	}
 	if f.prev != want {
-		return frame{}, hash, damaged(index, nil, "carries hash %x of its predecessor, which has %x", f.prev[:8], want[:8])
+		return frame{}, hash, wrongLink(index, f.prev, want)
 	}
 	return f, hash, nil
+}
+
+func wrongLink(index uint64, got, want [sha256.Size]byte) error {
+	return damaged(index, nil, "carries hash %x of its predecessor, which has %x", got[:8], want[:8])
 }
 
 // hashBefore is the hash that the entry must carry; ErrNotFound if that is not
@@ -137,13 +150,13 @@ func (l *Log) hashBefore(index uint64) ([sha256.Size]byte, error) {
 	if hash, ok := l.hashes.get(index - 1); ok {
 		return hash, nil
 	}
-	_, hash, err := l.lone(index - 1)
+	_, hash, err := l.lone(index-1, nil)
 	return hash, err
 }
 
 // lone reads one entry and checks it without its neighbours.
-func (l *Log) lone(index uint64) (frame, [sha256.Size]byte, error) {
-	raw, err := l.rawFrame(index)
+func (l *Log) lone(index uint64, room []byte) (frame, [sha256.Size]byte, error) {
+	raw, err := l.rawFrame(index, room)
 	if err != nil {
 		return frame{}, [sha256.Size]byte{}, err
 	}
@@ -162,7 +175,10 @@ func (l *Log) lone(index uint64) (frame, [sha256.Size]byte, error) {
 	return f, hash, nil
 }
 
-func (l *Log) rawFrame(index uint64) ([]byte, error) {
+// raftLogs are used again, since raft-wal has each of them escape.
+var raftLogs = sync.Pool{New: func() any { return new(raft.Log) }}
+
+func (l *Log) rawFrame(index uint64, room []byte) ([]byte, error) {
 	l.open.RLock()
 	defer l.open.RUnlock()
 	if l.closed {
@@ -171,10 +187,14 @@ func (l *Log) rawFrame(index uint64) ([]byte, error) {
 	if index == 0 || index > l.last.Load() || index < l.First() {
 		return nil, ErrNotFound
 	}
-	var entry raft.Log
-	err := l.wal.GetLog(index, &entry)
+	entry := raftLogs.Get().(*raft.Log)
+	entry.Data = room
+	err := l.wal.GetLog(index, entry)
+	raw := entry.Data
+	entry.Data = nil
+	raftLogs.Put(entry)
 	if err == nil {
-		return entry.Data, nil
+		return raw, nil
 	}
 	// A truncation may have closed the file below a reader that came late.
 	if index < l.First() {
