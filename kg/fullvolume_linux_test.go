@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -53,9 +54,7 @@ func fillVolume(t *testing.T, path string) {
 // A load for whose index there is no room is DISK_FULL, and so is what is asked of the
 // store. When there is room again the index is written without a restart.
 func TestLoadWithoutRoomForItsIndex(t *testing.T) {
-	if withRaceDetector {
-		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
-	}
+	slowtest.WithoutRace(t)
 	for _, readers := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers=%t", readers), func(t *testing.T) {
 			volume := smallVolume(t, 120)
@@ -117,9 +116,7 @@ func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 // the index in the system's directory for temporary files. Where that is full too it says
 // in one line what to do. The directory stays whole.
 func TestRebuildWithoutRoom(t *testing.T) {
-	if withRaceDetector {
-		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
-	}
+	slowtest.WithoutRace(t)
 	volume := smallVolume(t, 120)
 	dir, junk := filepath.Join(volume, "data"), filepath.Join(volume, "junk")
 	o := smallOptions()
@@ -177,11 +174,9 @@ func TestRebuildWithoutRoom(t *testing.T) {
 // memtables hold, is opened for reading. What the index lacks stays in memory and is
 // written when there is room, without a restart.
 func TestReplayWithoutRoom(t *testing.T) {
-	if withRaceDetector {
-		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
-	}
+	slowtest.WithoutRace(t)
 	o := smallOptions()
-	const replayedCommits = 40 // of a few MiB of keys each
+	const replayedCommits = 40  // of a few MiB of keys each
 	o.MemTableBytes = 512 << 20 // so that nothing of it reaches a table
 	live := t.TempDir()
 	s := openStore(t, live, o)

@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // The commands that documents give without what they print work: each block of them
 // has its place here.
 func TestCommandsOfTheDocuments(t *testing.T) {
+	slowtest.WithoutRace(t)
 	elsewhere := func(*commands) {}
 	for path, blocks := range map[string][]func(*commands){
 		"README.md": {

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // What may come next on a command line.
 func TestCompletions(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for line, want := range map[string]string{
 		"koine ch":                                   "channel check",
 		"koine channel re":                           "remove rename retract",
@@ -44,6 +47,7 @@ func TestCompletions(t *testing.T) {
 
 // The scripts complete in their shells.
 func TestCompletionScripts(t *testing.T) {
+	slowtest.WithoutRace(t)
 	t.Setenv("HOME", t.TempDir())
 	for shell, script := range map[string]string{
 		"bash": `source <(koine completion bash)

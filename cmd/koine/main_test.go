@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"koine/internal/slowtest"
 )
 
 // The scripts run the program as it is, in processes of its own.
@@ -24,6 +26,7 @@ func scriptsEnd(t *testing.T) time.Time {
 }
 
 func TestScripts(t *testing.T) {
+	slowtest.WithoutRace(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

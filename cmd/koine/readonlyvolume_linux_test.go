@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"koine/internal/slowtest"
 )
 
 // TestReadOnlyVolume reads stopped stores where nothing can be written: on volumes that
@@ -24,9 +26,7 @@ import (
 // say of a copy that can be written; a backup is restored to the same store; what writes
 // is refused; and nothing changes.
 func TestReadOnlyVolume(t *testing.T) {
-	if withRaceDetector {
-		t.Skip("NOT TESTED with the race detector, with which it takes minutes: run it without")
-	}
+	slowtest.WithoutRace(t)
 	all := storesToRead(t)
 	for kind, skip := range map[string]string{"ext4": "stopped", "tmpfs": "none", "permissions": "data"} {
 		t.Run(kind, func(t *testing.T) {

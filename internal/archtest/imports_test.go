@@ -40,6 +40,8 @@ var law = []layer{
 	{"koine/channels", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
+	{"koine/internal/slowtest", []string{}, []string{},
+		"tests of all packages import it"},
 	{"koine/internal/benchguard", []string{}, []string{},
 		"it measures builds of any age, so it knows them by their command line and by HTTP alone"},
 	{"koine/internal/rest", []string{"koine/kg", "koine/internal/plainjson", "koine/internal/sse"}, []string{},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -200,6 +201,7 @@ func TestDelete(t *testing.T) {
 
 // A call removes so many statements; the next goes on. Nobody sees what is left.
 func TestDeleteBound(t *testing.T) {
+	slowtest.WithoutRace(t)
 	b := newBench(t, policy.Options{})
 	g := iri("urn:large")
 	const more = 1_500

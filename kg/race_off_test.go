@@ -1,7 +1,0 @@
-//go:build !race
-
-package kg_test
-
-// withRaceDetector tells whether the tests run with the race detector, with which some take
-// many minutes: .ci/run runs those without it.
-const withRaceDetector = false

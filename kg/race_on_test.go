@@ -1,5 +1,0 @@
-//go:build race
-
-package kg_test
-
-const withRaceDetector = true
