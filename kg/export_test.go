@@ -191,4 +191,6 @@ func (o Options) WithTailBytes(bytes int) Options {
 }
 
 // Aside is the temporary directory of a read-only store's index, "" for none.
+const AsideGrace = asideGrace
+
 func (s *Store) Aside() string { return s.aside }

@@ -148,6 +148,9 @@ func TestRebuildWithoutRoom(t *testing.T) {
 	if err := s.Ready(); kg.CodeOf(err) != kg.CodeDiskFull {
 		t.Errorf("Ready: %v, want DISK_FULL", err)
 	}
+	if err := s.Sound(); err != nil {
+		t.Errorf("Sound: %v, want nil: the store is whole", err)
+	}
 	meta, patches := newWorker(33, "v").update()
 	if _, err := s.Update(within(t), meta, apply(patches)); kg.CodeOf(err) != kg.CodeDiskFull {
 		t.Errorf("Update: %v, want DISK_FULL", err)

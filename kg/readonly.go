@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,7 +104,11 @@ func (s *Store) setAside() error {
 	if err := s.removeAside(); err != nil {
 		return err
 	}
+	s.removeLeftAside()
 	dir, err := os.MkdirTemp("", asideName+"*")
+	if err == nil {
+		s.asideLock, err = lockAside(dir)
+	}
 	if err != nil {
 		return fmt.Errorf("the index cannot be used, and there is no place to build it: %w", err)
 	}
@@ -115,9 +120,46 @@ func (s *Store) removeAside() error {
 	if s.aside == "" {
 		return nil
 	}
-	dir := s.aside
-	s.aside = ""
-	return os.RemoveAll(dir)
+	dir, lock := s.aside, s.asideLock
+	s.aside, s.asideLock = "", nil
+	return errors.Join(os.RemoveAll(dir), lock.Close())
+}
+
+// lockAside locks a temporary directory, for as long as the file is open.
+func lockAside(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// asideGrace is how old a temporary directory without a lock is before it is removed: a
+// process that makes one locks it afterwards.
+const asideGrace = time.Minute
+
+// removeLeftAside removes the temporary directories of processes that were killed.
+func (s *Store) removeLeftAside() {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), asideName+"*"))
+	if err != nil {
+		return // a pattern that is malformed, because of the directory's name
+	}
+	for _, dir := range left {
+		if st, err := os.Lstat(dir); err != nil || !st.IsDir() || time.Since(st.ModTime()) < asideGrace {
+			continue
+		}
+		lock, err := lockAside(dir)
+		if err != nil {
+			continue // in use, or another user's
+		}
+		s.log.Info("removing an index that a killed process left", "directory", dir)
+		if err := errors.Join(os.RemoveAll(dir), lock.Close()); err != nil {
+			s.log.Warn("an index that a killed process left", "error", err)
+		}
+	}
 }
 
 // keepTail shows readers what a replay gathered, over an index that stays as it is.

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"koine/kg"
 )
@@ -358,5 +360,67 @@ func TestWritable(t *testing.T) {
 	dir, _ := small(t)
 	if !kg.Writable(dir) || !kg.Writable(filepath.Join(dir, "nowhere")) {
 		t.Error("a directory that can be written is said not to be")
+	}
+}
+
+// The temporary directory of an index that a killed process left is removed by the next
+// that makes one. One that is in use stays, and so does one that was just made.
+func TestIndexesLeftAside(t *testing.T) {
+	dir, _ := small(t)
+	remove(t, dir, "index")
+	t.Setenv("TMPDIR", t.TempDir())
+	path := func(name string) string { return filepath.Join(os.TempDir(), name) }
+	for _, name := range []string{"koine-index-left", "koine-index-new", "koine-index-used", "koine"} {
+		if err := os.Mkdir(path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path(name), "000001.sst", "")
+	}
+	old := time.Now().Add(-2 * kg.AsideGrace)
+	for _, name := range []string{"koine-index-left", "koine-index-used", "koine"} {
+		if err := os.Chtimes(path(name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := os.Open(path("koine-index-used"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	o := smallOptions()
+	o.ReadOnly = true
+	s := openStore(t, dir, o)
+	mine := filepath.Base(s.Aside())
+	names := func() []string {
+		t.Helper()
+		entries, err := os.ReadDir(os.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			if e.Name() != mine {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	if got, want := names(), []string{"koine", "koine-index-new", "koine-index-used"}; !slices.Equal(got, want) {
+		t.Errorf("there is %q, want %q", got, want)
+	}
+	if err := os.Chtimes(s.Aside(), old, old); err != nil {
+		t.Fatal(err)
+	}
+	other := openStore(t, dir, o)
+	if _, err := os.Stat(s.Aside()); err != nil || other.Aside() == s.Aside() {
+		t.Errorf("the directory of a store that is open: %v", err)
+	}
+	mustClose(t, other)
+	mustClose(t, s)
+	if _, err := os.Stat(path(mine)); !os.IsNotExist(err) {
+		t.Errorf("the directory of a store that was closed: %v", err)
 	}
 }

@@ -440,6 +440,7 @@ func (s *Store) rebuildIn(why string, aside bool) error {
 	}
 	s.closedIndex.close()
 	s.closedIndex = closedIndex{} // its tables' names come again
+	s.cache = newTermCache(s.options.TermCache)
 	if err := s.openBadger(); err != nil {
 		return err
 	}

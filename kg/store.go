@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,19 +18,20 @@ import (
 
 // Store is an open data directory. Its methods may be called concurrently.
 type Store struct {
-	options Options
-	log     *slog.Logger
-	dir     *directory
-	wal     *wal.Log
-	db      *badger.DB
-	aside   string // the temporary directory of a read-only store's index; "" for none
-	cache   *termCache
-	readers *readers
-	sealer  *sealer
-	tailer  *tailer
-	lately  lately
-	steady  *steadyClock // nil without Options.History
-	names   names
+	options   Options
+	log       *slog.Logger
+	dir       *directory
+	wal       *wal.Log
+	db        *badger.DB
+	aside     string   // the temporary directory of a read-only store's index; "" for none
+	asideLock *os.File // of it, held
+	cache     *termCache
+	readers   *readers
+	sealer    *sealer
+	tailer    *tailer
+	lately    lately
+	steady    *steadyClock // nil without Options.History
+	names     names
 
 	// head is what readers see: moved forward only once log and index have it.
 	head atomic.Pointer[head]
@@ -285,7 +287,7 @@ func (s *Store) Sound() error {
 	if s.isClosed() {
 		return errClosed()
 	}
-	if e := s.refused.Load(); e != nil {
+	if e := s.refused.Load(); e != nil && e.Code != CodeDiskFull {
 		return e
 	}
 	return nil
