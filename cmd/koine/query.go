@@ -35,7 +35,7 @@ type queryCommand struct {
 func (queryCommand) Help() string {
 	return `The answer is printed as tables: a list, or a connection with nodes, has a column for each selected leaf; other fields are lines of name and value. IRIs are shortened by the server's prefixes. With --json, --compact or --full it is JSON as the server sent it, with --csv one list with whole IRIs.
 
-Where the answer was cut, and names in the query that nothing in the graph has, are told on standard error.
+Where the answer was cut, which lists go on behind what is shown, and names in the query that nothing in the graph has, are told on standard error. The columns are those of the selection, in its order, whatever the answer has: what is null is empty.
 
 Examples (with koine serve --demo):
   koine query '{ stats { statements revision } }'
@@ -59,24 +59,36 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 	if meta == nil {
 		return err
 	}
-	if printing := c.print(ctx, t, server, data, meta); printing != nil {
-		return printing
+	selected, unread := selectionOf(text, c.Operation, variables(c.Var))
+	switch {
+	case c.JSON || c.Full || c.Compact:
+		if printing := c.printJSON(t, data, meta); printing != nil {
+			return printing
+		}
+	case unread != nil:
+		return fmt.Errorf("the query has no columns that can be told (%w): use --json", unread)
+	default:
+		if printing := c.print(ctx, t, server, data, selected); printing != nil {
+			return printing
+		}
 	}
 	sayRemarks(t, meta)
+	if unread == nil {
+		sayShortLists(t, shortLists(data, selected), meta)
+	}
 	return err
 }
 
-func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, meta *client.QueryMetadata) error {
+func (c *queryCommand) printJSON(t terminal, data json.RawMessage, meta *client.QueryMetadata) error {
 	if c.Full {
 		data = fmt.Appendf(nil, `{"data":%s,"queryMetadata":%s}`, data, meta.Raw)
 	}
-	if c.JSON || c.Full || c.Compact {
-		return printJSON(t.out, data, c.Compact)
-	}
-	tables, err := tabulate(data)
-	if err != nil {
-		return err
-	}
+	return printJSON(t.out, data, c.Compact)
+}
+
+// print writes tables.
+func (c *queryCommand) print(ctx context.Context, t terminal, server *client.Client, data json.RawMessage, selected *selection) error {
+	tables := tabulate(data, selected)
 	if c.CSV {
 		if len(tables) != 1 {
 			return errManyTables(len(tables))

@@ -42,3 +42,14 @@ func (p fieldPath) String() string {
 	}
 	return strings.Join(parts, ".")
 }
+
+// names is the path without the indexes of lists, nor what a connection puts between.
+func (p fieldPath) names() string {
+	var parts []string
+	for _, part := range p {
+		if name, ok := part.(string); ok && name != "nodes" && name != "edges" && name != "node" {
+			parts = append(parts, name)
+		}
+	}
+	return strings.Join(parts, ".")
+}

@@ -7,21 +7,17 @@ import (
 	"strings"
 )
 
-// tabulate turns the data of a GraphQL answer into tables, in the order of the
-// selection:
+// tabulate turns the data of a GraphQL answer into tables. Their columns are those of the
+// selection, in its order, whatever the data has:
 //
 //   - a list, or a connection with nodes or edges, is a table with a column for each
 //     path to a leaf, such as object.iri;
 //   - an object is a table of fields and values, and the lists within it are tables of
 //     their own, titled by their path;
 //   - within a row, a list is its values with commas between them.
-func tabulate(data json.RawMessage) ([]table, error) {
-	root, err := parseOrdered(data)
-	if err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
-	}
+func tabulate(data json.RawMessage, selected *selection) []table {
 	var c collector
-	c.object("", root)
+	c.object("", data, selected)
 	tables := c.tables
 	if len(c.fields.rows) > 0 {
 		c.fields.columns = []string{"FIELD", "VALUE"}
@@ -30,96 +26,45 @@ func tabulate(data json.RawMessage) ([]table, error) {
 	if len(tables) == 1 {
 		tables[0].title = ""
 	}
-	return tables, nil
+	return tables
 }
 
-// ordered is a JSON value whose members keep their order: null, text for a scalar,
-// members or elements.
-type ordered struct {
-	kind     byte // 'n'ull, 's'calar, 'o'bject, 'l'ist
-	text     string
-	members  []orderedMember
-	elements []ordered
-}
-
-type orderedMember struct {
-	name  string
-	value ordered
-}
-
-func parseOrdered(raw json.RawMessage) (ordered, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return decodeOrdered(d)
-}
-
-func decodeOrdered(d *json.Decoder) (v ordered, err error) {
-	token, err := d.Token()
-	if err != nil {
-		return v, err
+// jsonMembers are the members of a JSON object; what is none has none. The answer was
+// decoded once: it is valid.
+func jsonMembers(value json.RawMessage) (members map[string]json.RawMessage) {
+	if len(value) > 0 && value[0] == '{' {
+		_ = json.Unmarshal(value, &members)
 	}
-	switch token {
-	case nil:
-		return ordered{kind: 'n'}, nil
-	case json.Delim('{'):
-		v.kind = 'o'
-		for d.More() {
-			name, err := d.Token()
-			if err != nil {
-				return v, err
-			}
-			value, err := decodeOrdered(d)
-			if err != nil {
-				return v, err
-			}
-			v.members = append(v.members, orderedMember{fmt.Sprint(name), value})
-		}
-	case json.Delim('['):
-		v.kind = 'l'
-		for d.More() {
-			element, err := decodeOrdered(d)
-			if err != nil {
-				return v, err
-			}
-			v.elements = append(v.elements, element)
-		}
-	default:
-		return ordered{kind: 's', text: fmt.Sprint(token)}, nil
-	}
-	_, err = d.Token() // the closing delimiter
-	return v, err
+	return members
 }
 
-// listed are the elements of a list or of a connection.
-func (v *ordered) listed() (elements []ordered, ok bool) {
-	if v.kind == 'l' {
-		return v.elements, true
+// jsonElements are the elements of a JSON array, not nil; nil of what is none.
+func jsonElements(value json.RawMessage) (elements []json.RawMessage) {
+	if len(value) > 0 && value[0] == '[' {
+		_ = json.Unmarshal(value, &elements)
 	}
-	for _, m := range v.members {
-		if m.value.kind != 'l' {
-			continue
-		}
-		switch m.name {
-		case "nodes":
-			return m.value.elements, true
-		case "edges":
-			for _, edge := range m.value.elements {
-				elements = append(elements, edge.node())
-			}
-			return elements, true
-		}
-	}
-	return nil, false
+	return elements
 }
 
-// node is that of an edge without its cursor, or the value itself.
-func (v *ordered) node() ordered {
-	for _, m := range v.members {
-		if m.name == "node" {
-			return m.value
+// leafText is a scalar as text, null as none, a list with commas, and an object as JSON.
+func leafText(value json.RawMessage) string {
+	switch {
+	case isNull(value):
+		return ""
+	case value[0] == '"':
+		var text string
+		_ = json.Unmarshal(value, &text)
+		return text
+	case value[0] == '[':
+		var texts []string
+		for _, e := range jsonElements(value) {
+			texts = append(texts, leafText(e))
 		}
+		return strings.Join(texts, ", ")
 	}
-	return *v
+	var b bytes.Buffer
+	_ = json.Compact(&b, value)
+	return b.String()
 }
 
 // collector gathers the tables of an answer.
@@ -128,101 +73,42 @@ type collector struct {
 	tables []table
 }
 
-func (c *collector) object(path string, v ordered) {
-	for _, m := range v.members {
-		at := m.name
-		if path != "" {
-			at = path + "." + m.name
+func (c *collector) object(path string, value json.RawMessage, selected *selection) {
+	members := jsonMembers(value)
+	for _, s := range selected.fields {
+		at := s.key
+		switch {
+		case selected.isConnection() && s.holdsElements():
+			at = path
+		case path != "":
+			at = path + "." + s.key
 		}
-		switch elements, isList := m.value.listed(); {
-		case isList:
-			c.list(at, elements)
-			if m.value.kind == 'o' {
-				c.object(at, m.value.without("nodes", "edges"))
-			}
-		case m.value.kind == 'o':
-			c.object(at, m.value)
-		default:
-			c.fields.rows = append(c.fields.rows, []string{at, m.value.text})
+		if value, there := members[s.key]; there { // a fragment on another type has none
+			c.member(at, value, s)
 		}
 	}
 }
 
-func (v *ordered) without(names ...string) (rest ordered) {
-	rest.kind = v.kind
-next:
-	for _, m := range v.members {
-		for _, name := range names {
-			if m.name == name {
-				continue next
-			}
-		}
-		rest.members = append(rest.members, m)
+func (c *collector) member(path string, value json.RawMessage, selected *selection) {
+	switch elements := jsonElements(value); {
+	case elements != nil:
+		c.list(path, elements, selected)
+	case !selected.isLeaf() && !isNull(value):
+		c.object(path, value, selected)
+	default:
+		c.fields.rows = append(c.fields.rows, []string{path, leafText(value)})
 	}
-	return rest
 }
 
-// list makes a table whose columns are the paths to the leaves of all elements.
-func (c *collector) list(path string, elements []ordered) {
-	t := table{title: path}
-	at := map[string]int{}
+func (c *collector) list(path string, elements []json.RawMessage, selected *selection) {
+	t := table{title: path, columns: []string{"value"}}
+	if !selected.isLeaf() {
+		t.columns = selected.columns("")
+	}
 	for _, e := range elements {
-		var row []string
-		e.leaves("", func(column, text string) {
-			if column == "" {
-				column = "value"
-			}
-			i, known := at[column]
-			if !known {
-				i = len(t.columns)
-				at[column] = i
-				t.columns = append(t.columns, column)
-			}
-			for len(row) <= i {
-				row = append(row, "")
-			}
-			row[i] = text
-		})
-		t.rows = append(t.rows, row)
-	}
-	for i, row := range t.rows { // columns that came later
-		t.rows[i] = append(row, make([]string, len(t.columns)-len(row))...)
+		t.rows = append(t.rows, selected.cells(e))
 	}
 	c.tables = append(c.tables, t)
-}
-
-// leaves calls leaf with each leaf of a row and the path to it.
-func (v *ordered) leaves(path string, leaf func(path, text string)) {
-	if elements, ok := v.listed(); ok {
-		texts := make([]string, len(elements))
-		for i := range elements {
-			texts[i] = elements[i].inline()
-		}
-		leaf(path, strings.Join(texts, ", "))
-		return
-	}
-	if v.kind != 'o' {
-		leaf(path, v.text)
-		return
-	}
-	for _, m := range v.members {
-		at := m.name
-		if path != "" {
-			at = path + "." + m.name
-		}
-		m.value.leaves(at, leaf)
-	}
-}
-
-// inline is a value within a cell: its leaves with spaces between them.
-func (v *ordered) inline() string {
-	var texts []string
-	v.leaves("", func(_, text string) {
-		if text != "" {
-			texts = append(texts, text)
-		}
-	})
-	return strings.Join(texts, " ")
 }
 
 // errManyTables refuses CSV for an answer that has no single table.

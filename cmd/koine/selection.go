@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// selection is a field that a GraphQL operation selects, or the operation itself.
+type selection struct {
+	key    string // the field's name in the answer
+	field  string // the field's name in the schema; "" of an operation
+	first  bool   // the operation says how many elements of it are wanted
+	after  bool   // the operation says behind which element it begins
+	fields []*selection
+}
+
+// selectionOf is what an operation selects, in the order of the answer. Fragments count
+// whatever the type they are on; what @skip and @include leave out does not.
+func selectionOf(text, operation string, variables map[string]any) (*selection, error) {
+	document, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		return nil, err
+	}
+	chosen := document.Operations.ForName(operation)
+	if chosen == nil {
+		return nil, fmt.Errorf("there is no operation %q", operation)
+	}
+	values, err := variableValues(chosen, variables)
+	if err != nil {
+		return nil, err
+	}
+	r := selectionReader{fragments: document.Fragments, variables: values}
+	root := new(selection)
+	r.read(root, chosen.SelectionSet)
+	return root, nil
+}
+
+// variableValues are the variables of an operation, with its defaults.
+func variableValues(o *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
+	values := map[string]any{}
+	for _, v := range o.VariableDefinitions {
+		raw, ok := given[v.Variable].(json.RawMessage)
+		if !ok {
+			if v.DefaultValue != nil {
+				value, err := v.DefaultValue.Value(nil)
+				if err != nil {
+					return nil, err
+				}
+				values[v.Variable] = value
+			}
+			continue
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return nil, err
+		}
+		values[v.Variable] = value
+	}
+	return values, nil
+}
+
+type selectionReader struct {
+	fragments ast.FragmentDefinitionList
+	variables map[string]any
+	within    []string // the fragments that are being read: one within itself is no more
+}
+
+// read adds what a set selects, each key once.
+func (r *selectionReader) read(to *selection, set ast.SelectionSet) {
+	for _, one := range set {
+		switch s := one.(type) {
+		case *ast.Field:
+			if !r.leftOut(s.Directives) {
+				into := to.child(s)
+				into.first, into.after = into.first || r.says(s, "first"), into.after || r.says(s, "after")
+				r.read(into, s.SelectionSet)
+			}
+		case *ast.InlineFragment:
+			if !r.leftOut(s.Directives) {
+				r.read(to, s.SelectionSet)
+			}
+		case *ast.FragmentSpread:
+			f := r.fragments.ForName(s.Name)
+			if f == nil || slices.Contains(r.within, s.Name) || r.leftOut(s.Directives) {
+				continue
+			}
+			r.within = append(r.within, s.Name)
+			r.read(to, f.SelectionSet)
+			r.within = r.within[:len(r.within)-1]
+		}
+	}
+}
+
+// says reports whether a field has an argument that is not null.
+func (r *selectionReader) says(f *ast.Field, argument string) bool {
+	a := f.Arguments.ForName(argument)
+	if a == nil {
+		return false
+	}
+	value, err := a.Value.Value(r.variables)
+	return err == nil && value != nil
+}
+
+func (r *selectionReader) leftOut(directives ast.DirectiveList) bool {
+	for _, d := range directives {
+		if d.Name != "skip" && d.Name != "include" {
+			continue
+		}
+		if a := d.Arguments.ForName("if"); a != nil {
+			value, err := a.Value.Value(r.variables)
+			if err == nil && value == (d.Name == "skip") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// child is the field of this key, made if it is not there.
+func (s *selection) child(f *ast.Field) *selection {
+	key := f.Alias // the parser gives every field one
+	for _, c := range s.fields {
+		if c.key == key {
+			return c
+		}
+	}
+	c := &selection{key: key, field: f.Name}
+	s.fields = append(s.fields, c)
+	return c
+}
+
+// isLeaf reports whether it is a scalar, a list of scalars or JSON.
+func (s *selection) isLeaf() bool { return len(s.fields) == 0 }
+
+// isConnection reports whether it is a connection of which the elements are selected.
+func (s *selection) isConnection() bool {
+	return slices.ContainsFunc(s.fields, (*selection).holdsElements)
+}
+
+// holdsElements reports whether it is the list of a connection.
+func (s *selection) holdsElements() bool { return s.field == "nodes" || s.field == "edges" }
+
+// columns are the paths to the leaves, without what a connection puts between.
+func (s *selection) columns(path string) (list []string) {
+	if s.isLeaf() {
+		return []string{path}
+	}
+	connection := s.isConnection()
+	for _, c := range s.fields {
+		at := c.key
+		switch {
+		case connection && c.holdsElements(), s.field == "edges" && c.field == "node":
+			at = path
+		case path != "":
+			at = path + "." + c.key
+		}
+		list = append(list, c.columns(at)...)
+	}
+	return list
+}
+
+// cells are the texts of the columns in a value. Those of the elements of a list are
+// separated by commas.
+func (s *selection) cells(value json.RawMessage) []string {
+	if s.isLeaf() {
+		return []string{leafText(value)}
+	}
+	if elements := jsonElements(value); elements != nil {
+		cells := make([]string, len(s.columns("")))
+		for i, e := range elements {
+			for j, text := range s.cells(e) {
+				if i > 0 {
+					cells[j] += ", "
+				}
+				cells[j] += text
+			}
+		}
+		return cells
+	}
+	members := jsonMembers(value)
+	var cells []string
+	for _, c := range s.fields {
+		cells = append(cells, c.cells(members[c.key])...)
+	}
+	return cells
+}

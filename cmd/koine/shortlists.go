@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"koine/client"
+	"koine/graph"
+)
+
+// shortList is a list of an answer that has more elements than the answer shows.
+type shortList struct {
+	path   string
+	shown  int
+	total  uint64 // 0 where the answer does not say it
+	known  bool   // the answer says whether there are more; otherwise it is as long as a page
+	more   bool   // there are more
+	cursor string // to go on behind, where it was asked for
+}
+
+// shortLists are the lists of an answer that go on, as far as the answer tells: by
+// pageInfo and totalCount, or by being as long as a page where nobody said how long it
+// was to be. A path is told once.
+func shortLists(data json.RawMessage, selected *selection) []shortList {
+	f := shortFinder{told: map[string]bool{}}
+	f.find("", data, selected)
+	return f.lists
+}
+
+type shortFinder struct {
+	lists []shortList
+	told  map[string]bool
+}
+
+func (f *shortFinder) find(path string, value json.RawMessage, selected *selection) {
+	if isNull(value) || selected.isLeaf() {
+		return
+	}
+	if elements := jsonElements(value); elements != nil {
+		if !selected.holdsElements() {
+			f.add(shortList{path: path, shown: len(elements)}, selected)
+		}
+		for _, e := range elements {
+			f.find(path, e, selected)
+		}
+		return
+	}
+	members := jsonMembers(value)
+	if selected.isConnection() {
+		f.add(connectionOf(path, members, selected), selected)
+	}
+	for _, s := range selected.fields {
+		at := s.key
+		switch {
+		case s.holdsElements(), selected.field == "edges":
+			at = path
+		case path != "":
+			at = path + "." + s.key
+		}
+		f.find(at, members[s.key], s)
+	}
+}
+
+// connectionOf is what a connection says of its list.
+func connectionOf(path string, members map[string]json.RawMessage, selected *selection) shortList {
+	l := shortList{path: path}
+	for _, s := range selected.fields {
+		switch value := members[s.key]; s.field {
+		case "nodes", "edges":
+			l.shown = len(jsonElements(value))
+		case "totalCount":
+			l.total, _ = strconv.ParseUint(string(value), 10, 64)
+		case "pageInfo":
+			info := jsonMembers(value)
+			for _, i := range s.fields {
+				switch i.field {
+				case "hasNextPage":
+					l.known, l.more = true, string(info[i.key]) == "true"
+				case "endCursor":
+					l.cursor = leafText(info[i.key])
+				}
+			}
+		}
+	}
+	if !l.known && l.total > 0 && !selected.after {
+		l.known, l.more = true, l.total > uint64(l.shown)
+	}
+	return l
+}
+
+// add keeps a list if it goes on, or may.
+func (f *shortFinder) add(l shortList, selected *selection) {
+	isPage := !selected.first && (l.shown == graph.DefaultPageSize || l.shown == graph.DefaultVocabularySize)
+	if (l.more || !l.known && isPage) && !f.told[l.path] {
+		f.told[l.path] = true
+		f.lists = append(f.lists, l)
+	}
+}
+
+func (l *shortList) String() string {
+	text := fmt.Sprintf("%s: %d shown", l.path, l.shown)
+	switch {
+	case l.more && l.total > uint64(l.shown):
+		text = fmt.Sprintf("%s: %d of %s shown", l.path, l.shown, countText(l.total))
+	case l.more:
+		text += ", and there are more"
+	default:
+		text += ", and there may be more"
+	}
+	text += "; ask for more with first: N"
+	if l.more && l.cursor != "" {
+		text += fmt.Sprintf(", or go on with after: %q", l.cursor)
+	}
+	return text
+}
+
+// sayShortLists tells the person which lists of an answer go on, but for those that a
+// budget cut: sayRemarks tells them.
+func sayShortLists(t terminal, lists []shortList, meta *client.QueryMetadata) {
+	lists = slices.DeleteFunc(lists, func(l shortList) bool {
+		return slices.ContainsFunc(meta.Truncated, func(cut client.Truncation) bool { return fieldPath(cut.Path).names() == l.path })
+	})
+	for i := range lists[:min(len(lists), maxCutsTold)] {
+		t.sayf("%s", &lists[i])
+	}
+	if more := len(lists) - maxCutsTold; more > 0 {
+		t.sayf("%d more lists go on", more)
+	}
+}
