@@ -57,6 +57,7 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 		}
 		last = m.Sequence
 		if seen++; c.Count > 0 && seen >= c.Count {
+			t.sayf("Go on with --since %d", last)
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,17 +27,22 @@ type watchCommand struct {
 	outputFlags
 
 	short shortener
+	shown *shownFields // what is printed in place of statements
+	begun bool         // the header of CSV is written
 }
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
 	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. End it with Ctrl-C; the last line tells the position to go on from with --from.
 
+Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
+
 Examples (with koine serve --demo):
   koine watch
   koine watch --from snapshot --subject finding:1
   koine watch --from snapshot --entity finding:1 --depth 2
   koine watch --csv --predicate rdfs:label
+  koine watch --from snapshot 'subscription { matchChanged(pattern: {triples: [{s: "?finding", p: "lab:status", o: "?status"}]}) { __typename } }'
   koine watch --json 'subscription { statementChanged(where: {certainty: {gte: 0.8}}) { __typename } }'`
 }
 
@@ -53,11 +59,14 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	position, seen := "", 0
+	subscription := c.subscription()
+	if !c.JSON {
+		subscription.Query, c.shown = withShown(subscription.Query)
+	}
 	if err := c.begin(ctx, t, server); err != nil {
 		return err
 	}
-	position, seen := "", 0
-	subscription := c.subscription()
 	subscription.Moved = func(from string) { position = from }
 	for change, err := range server.Subscribe(ctx, subscription) {
 		if err != nil {
@@ -70,20 +79,32 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 			}
 			continue
 		}
-		if err := c.print(t, change.Raw); err != nil {
+		printed, err := c.print(t, change.Raw)
+		if err != nil {
 			return err
 		}
-		if seen++; c.Count > 0 && seen >= c.Count {
+		if printed {
+			seen++
+		}
+		if c.Count > 0 && seen >= c.Count {
+			sayGoOn(t, cmp.Or(change.Metadata.Position, position))
 			return nil
 		}
 	}
 	return nil
 }
 
-// begin gets what the lines need: the prefixes, or the header of CSV.
+// begin gets what the lines need: the prefixes, or the header of CSV. That of rows comes
+// with the first of them, which has their columns.
 func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Client) (err error) {
-	if c.CSV {
+	if err := warnOfNames(ctx, t, server, c.Subject, c.Predicate, c.Entity); err != nil {
+		return err
+	}
+	switch {
+	case c.CSV && c.shown == nil:
 		return writeRow(t.out, changeColumns)
+	case c.CSV && c.shown == &shownMessages:
+		return c.beginMessages(t)
 	}
 	if !c.JSON {
 		c.short, err = prefixesOf(ctx, server)
@@ -92,13 +113,18 @@ func (c *watchCommand) begin(ctx context.Context, t terminal, server *client.Cli
 }
 
 func (c *watchCommand) ended(ctx context.Context, t terminal, position string, err error) error {
-	if position != "" {
-		t.sayf("Go on with --from %s", position)
-	}
+	sayGoOn(t, position)
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how one ends it
 	}
 	return c.lost(err)
+}
+
+// sayGoOn tells where to go on. Within a snapshot that is nowhere: it begins again.
+func sayGoOn(t terminal, position string) {
+	if position != "" {
+		t.sayf("Go on with --from %s", position)
+	}
 }
 
 func (c *watchCommand) subscription() client.Subscription {
@@ -149,17 +175,15 @@ type change struct {
 	Timestamp time.Time `json:"timestamp"`
 	Statement changed   `json:"statement"`
 	Metadata  struct {
-		Revision         uint64    `json:"revision"`
-		Actor            string    `json:"actor"`
-		Source           string    `json:"source"`
-		Justification    string    `json:"justification"`
-		Previous         []changed `json:"previous"`
-		StatementRemains bool      `json:"statementRemains"`
-		Snapshot         bool      `json:"snapshot"`
-		Data             struct {
-			EntityChanged *standing `json:"entityChanged"`
-		} `json:"data"`
-		Errors []struct {
+		Revision         uint64                     `json:"revision"`
+		Actor            string                     `json:"actor"`
+		Source           string                     `json:"source"`
+		Justification    string                     `json:"justification"`
+		Previous         []changed                  `json:"previous"`
+		StatementRemains bool                       `json:"statementRemains"`
+		Snapshot         bool                       `json:"snapshot"`
+		Data             map[string]json.RawMessage `json:"data"`
+		Errors           []struct {
 			Message string `json:"message"`
 		} `json:"errors"`
 	} `json:"changeMetadata"`
@@ -194,24 +218,40 @@ func (n node) text(s shortener) string {
 	return string(n.Value)
 }
 
-func (c *watchCommand) print(t terminal, result json.RawMessage) error {
+// print prints an event, and reports whether it had something to show: of a commit, the
+// rows of a pattern come with the last of its statements.
+func (c *watchCommand) print(t terminal, result json.RawMessage) (printed bool, err error) {
 	if c.JSON {
-		return printJSON(t.out, result, true)
+		return true, printJSON(t.out, result, true)
 	}
 	var e change
 	if err := json.Unmarshal(result, &e); err != nil {
-		return fmt.Errorf("the server's event: %w", err)
+		return false, fmt.Errorf("the server's event: %w", err)
 	}
 	for _, fault := range e.Metadata.Errors {
 		t.sayf("%s", fault.Message)
 	}
-	if e.Metadata.Snapshot && e.Metadata.Source == "" { // an entity or rows, not a statement
-		if c.Entity != "" && e.Metadata.Data.EntityChanged != nil {
-			return e.Metadata.Data.EntityChanged.print(c, t)
-		}
-		return nil // of a subscription of one's own: for those who ask for JSON
+	if c.shown != nil {
+		return c.printShown(t, &e)
 	}
-	return c.printChange(t, &e)
+	if e.Metadata.Snapshot && e.Metadata.Source == "" { // an entity, not a statement
+		return true, c.printStanding(t, &e)
+	}
+	return true, c.printChange(t, &e)
+}
+
+// printStanding prints the statements of an entity, of --entity. Of a subscription of
+// one's own it prints nothing: that is for JSON.
+func (c *watchCommand) printStanding(t terminal, e *change) error {
+	raw := e.Metadata.Data["entityChanged"]
+	if c.Entity == "" || isNull(raw) {
+		return nil
+	}
+	var s standing
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("the server's event: %w", err)
+	}
+	return s.print(c, t)
 }
 
 // printChange writes a change as a line for people, or as a row of CSV.
@@ -229,17 +269,22 @@ var changeColumns = []string{"op", "revision", "time", "subject", "predicate", "
 // cells are those of changeColumns, with whole IRIs.
 func (e *change) cells() []string {
 	m, s := &e.Metadata, &e.Statement
-	op, certainty, at := e.Op, "", ""
+	op, certainty := e.Op, ""
 	if m.Snapshot {
 		op = "snapshot"
 	}
 	if s.Certainty != nil {
 		certainty = strconv.FormatFloat(*s.Certainty, 'g', -1, 64)
 	}
-	if !e.Timestamp.IsZero() {
-		at = e.Timestamp.Format(time.RFC3339Nano)
+	return []string{op, strconv.FormatUint(m.Revision, 10), e.at(), s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
+}
+
+// at is when it was, as CSV has it.
+func (e *change) at() string {
+	if e.Timestamp.IsZero() {
+		return ""
 	}
-	return []string{op, strconv.FormatUint(m.Revision, 10), at, s.Subject.String(), s.Predicate.String(), s.Object.String(), s.Graph, certainty, m.Source, m.Actor, m.Justification}
+	return e.Timestamp.UTC().Format(time.RFC3339Nano)
 }
 
 // sign is how a line begins.
