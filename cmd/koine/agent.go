@@ -17,7 +17,9 @@ type agentCommand struct {
 
 // Help is shown by --help.
 func (agentCommand) Help() string {
-	return `Examples:
+	return `REGISTERED is since when an agent is registered, or no: others cannot ask one that has not registered, or has deregistered. STATUS is whether it is let in.
+
+Examples:
   koine agent list --capability count
   koine agent show counter
   koine agent register counter card.json --as counter
@@ -31,24 +33,24 @@ type agentInfo struct {
 	Roles                          []string
 	Presence                       *struct{ Status string }
 	Registration                   *struct {
-		Description, Version, Endpoint string
-		Capabilities                   []string
+		Description, Version, Endpoint, At string
+		Capabilities                       []string
 	}
 }
 
 func agentTable(raw []json.RawMessage) (*table, error) {
-	b := &table{columns: []string{"AGENT", "NAME", "STATUS", "PRESENCE", "SINCE", "CAPABILITIES", "DESCRIPTION"}}
+	b := &table{columns: []string{"AGENT", "NAME", "STATUS", "REGISTERED", "PRESENCE", "SINCE", "CAPABILITIES", "DESCRIPTION"}}
 	for _, one := range raw {
 		var a agentInfo
 		if err := json.Unmarshal(one, &a); err != nil {
 			return nil, fmt.Errorf("the server's answer: %w", err)
 		}
-		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "", a.Since, "", ""}
+		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "no", "", a.Since, "", ""}
 		if a.Presence != nil {
-			row[3] = strings.ToLower(a.Presence.Status)
+			row[4] = strings.ToLower(a.Presence.Status)
 		}
 		if r := a.Registration; r != nil {
-			row[5], row[6] = strings.Join(r.Capabilities, " "), r.Description
+			row[3], row[6], row[7] = r.At, strings.Join(r.Capabilities, " "), r.Description
 		}
 		b.rows = append(b.rows, row)
 	}

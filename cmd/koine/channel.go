@@ -200,5 +200,5 @@ func channelStatus(closedAt int64) string {
 	return "open"
 }
 
-// atMilli is a time as lists show it.
-func atMilli(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05") }
+// atMilli is a time as lists show it, which is that of UTC.
+func atMilli(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05Z") }

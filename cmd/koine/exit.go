@@ -17,13 +17,13 @@ const (
 	exitFailure     = 1   // something went wrong that none of the others says
 	exitUsage       = 2   // the command line or the configuration; no store in the directory, no such file
 	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
-	exitDamaged     = 4   // the store: a check found faults, the log is damaged
+	exitDamaged     = 4   // the store or a backup: a check found faults, the log is damaged
 	exitUnreachable = 5   // the server does not answer, the data directory is in use
 	exitUnanswered  = 6   // nobody responded to a request in time
 	exitInterrupted = 130 // ended by a signal
 )
 
-const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store is damaged, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
+const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store or a backup is damaged, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }
@@ -83,9 +83,9 @@ func exitCodeOf(code kg.Code) int {
 	switch code {
 	case kg.CodeDataDirInUse:
 		return exitUnreachable
-	case kg.CodeLogDamaged, kg.CodeReadOnly, kg.CodeFormatUnknown:
+	case kg.CodeLogDamaged, kg.CodeFormatUnknown:
 		return exitDamaged
-	case kg.CodeInternal, kg.CodeOutcomeUnknown, kg.CodeDiskFull, kg.CodeOverloaded, kg.CodeRateLimited, kg.CodeTimeout, kg.CodeClosed:
+	case kg.CodeInternal, kg.CodeOutcomeUnknown, kg.CodeDiskFull, kg.CodeReadOnly, kg.CodeOverloaded, kg.CodeRateLimited, kg.CodeTimeout, kg.CodeClosed:
 		return exitFailure
 	}
 	return exitRefused

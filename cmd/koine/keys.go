@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -57,7 +55,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	for _, agent := range c.ActFor {
 		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
 	}
-	return c.run(ctx, command, log, true, func(keys *auth.Keys, m kg.Meta) error {
+	return c.run(ctx, command, log, c.openOrCreate, func(keys *auth.Keys, m kg.Meta) error {
 		made, err := keys.Create(ctx, m, wish)
 		if err != nil {
 			return err
@@ -82,12 +80,12 @@ type listKeys struct {
 	target
 	Agent string `help:"Only those of this agent." placeholder:"AGENT"`
 	Ended bool   `help:"Also those that were revoked or have expired."`
-	JSON  bool   `help:"Print JSON, one key a line."`
+	outputFlags
 }
 
 // Run prints a table.
 func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+	return c.run(ctx, command, log, c.openToRead, func(keys *auth.Keys, m kg.Meta) error {
 		list, err := keys.List(ctx, m.Principal, kg.AgentID(c.Agent), c.Ended)
 		if err != nil {
 			return err
@@ -118,26 +116,15 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, l
 }
 
 func (c *listKeys) print(t terminal, list []wireKey) error {
-	if c.JSON {
-		for _, k := range list {
-			line, err := json.Marshal(k)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(t.out, "%s\n", line)
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tMODE\tSTATE\tAGENT\tROLES\tEXPIRES\tNAME")
+	b := &table{columns: []string{"ID", "MODE", "STATE", "AGENT", "ROLES", "EXPIRES", "NAME"}}
 	for _, k := range list {
 		expires := "never"
 		if k.ExpiresAt != nil {
 			expires = k.ExpiresAt.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, strings.ToLower(k.Mode), strings.ToLower(k.State), k.Agent, strings.Join(k.Roles, ","), expires, onLine(k.Name))
+		b.rows = append(b.rows, []string{k.ID, strings.ToLower(k.Mode), strings.ToLower(k.State), k.Agent, strings.Join(k.Roles, ","), expires, k.Name})
 	}
-	return w.Flush()
+	return c.printWhole(t, b, func(i int) any { return &list[i] })
 }
 
 // rotateKey makes a key in another's place.
@@ -149,7 +136,7 @@ type rotateKey struct {
 
 // Run makes it. The key alone goes to standard output.
 func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+	return c.run(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		made, old, err := keys.Rotate(ctx, m, c.ID, c.Overlap)
 		if err != nil {
 			return err
@@ -179,7 +166,7 @@ type revokeKey struct {
 
 // Run ends it.
 func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	return c.run(ctx, command, log, false, func(keys *auth.Keys, m kg.Meta) error {
+	return c.run(ctx, command, log, c.openToWrite, func(keys *auth.Keys, m kg.Meta) error {
 		_, err := keys.Revoke(ctx, m, c.ID)
 		return err
 	}, func(ctx context.Context, server *client.Client) error {
@@ -187,9 +174,8 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	})
 }
 
-// run works on the data directory, which is made if create is set, or on the
-// server.
-func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, create bool, here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
+// run works on the data directory, which open opens, or on the server.
+func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logger, open func(*slog.Logger, kg.Options) (*kg.Store, error), here func(*auth.Keys, kg.Meta) error, there func(context.Context, *client.Client) error) error {
 	offline, err := t.offline(command)
 	if err != nil {
 		return err
@@ -200,10 +186,6 @@ func (t *target) run(ctx context.Context, command *kong.Context, log *slog.Logge
 			return err
 		}
 		return there(ctx, server)
-	}
-	open := t.openToRead
-	if create {
-		open = t.openOrCreate
 	}
 	store, err := open(log, kg.Options{ReserveBytes: 1})
 	if err != nil {

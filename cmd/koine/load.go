@@ -25,6 +25,7 @@ type loadCommand struct {
 	Files []string `arg:"" name:"file" help:"RDF files, also compressed with gzip; - reads standard input." type:"path"`
 	target
 	prefixFlags
+	reserveFlag
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
@@ -68,7 +69,7 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if _, err := c.graph(c.registry()); err != nil { // before a directory is made
 		return err
 	}
-	store, err := c.open(log, true, kg.Options{})
+	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.bytes()})
 	if err != nil {
 		return err
 	}

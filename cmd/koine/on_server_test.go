@@ -71,6 +71,7 @@ func TestAnswersOfServers(t *testing.T) {
 		"later":          {"", "429 " + rpc(`{"reason": "RATE_LIMITED", "retryAfterMs": 1}`), exitFailure, "koine: Query failed (RATE_LIMITED)\n"},
 		"at its end":     {"", "503 " + rpc(`{"reason": "SERVER_SHUTDOWN"}`), exitFailure, "koine: Query failed (SERVER_SHUTDOWN)\n"},
 		"a fault":        {"", rpc(`{"reason": "INTERNAL"}`), exitFailure, "koine: Query failed (INTERNAL)\n"},
+		"a failed disk":  {"", rpc(`{"reason": "READ_ONLY"}`), exitFailure, "koine: Query failed (READ_ONLY)\n"},
 		"a damaged log":  {"", rpc(`{"reason": "LOG_DAMAGED"}`), exitDamaged, "koine: Query failed (LOG_DAMAGED)\n"},
 		"no reason":      {"", rpc(`null`), exitRefused, "koine: Query failed\n"},
 		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nPut a key or a token into KOINE_KEY.\n"},

@@ -161,6 +161,27 @@ func (o outputFlags) print(ctx context.Context, t terminal, server *client.Clien
 	return list.shortened(short).write(t)
 }
 
+// printWhole writes a list as the flags select, with whole IRIs: element gives what is
+// JSON of a row.
+func (o outputFlags) printWhole(t terminal, list *table, element func(row int) any) error {
+	switch {
+	case o.CSV:
+		return list.writeCSV(t.out)
+	case !o.JSON:
+		return list.write(t)
+	}
+	for i := range list.rows {
+		line, err := jsonOf(element(i))
+		if err != nil {
+			return err
+		}
+		if _, err := t.out.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // shortener writes IRIs as prefix:name where a prefix is registered.
 type shortener []namePrefix
 

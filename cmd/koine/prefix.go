@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
@@ -127,6 +125,7 @@ Examples:
 // prefixAddCommand registers prefixes.
 type prefixAddCommand struct {
 	target
+	reserveFlag
 	Prefixes []string `arg:"" name:"prefix" help:"NAME=IRI." placeholder:"NAME=IRI"`
 	Force    bool     `help:"Give a prefix that is registered another meaning. What is stored stays as it is."`
 }
@@ -141,7 +140,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 		}
 		prefixes[name] = namespace
 	}
-	d, err := c.namesDoor(ctx, command, log)
+	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
@@ -161,12 +160,13 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 // prefixRemoveCommand removes prefixes.
 type prefixRemoveCommand struct {
 	target
+	reserveFlag
 	Names []string `arg:"" name:"name" help:"A prefix."`
 }
 
 // Run removes them.
 func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.namesDoor(ctx, command, log)
+	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t 
 // prefixListCommand lists prefixes.
 type prefixListCommand struct {
 	target
-	JSON bool `help:"Print JSON, one prefix a line."`
+	outputFlags
 }
 
 // Run prints a table.
@@ -195,23 +195,14 @@ func (c *prefixListCommand) Run(ctx context.Context, command *kong.Context, t te
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		for _, p := range list {
-			line, err := json.Marshal(struct {
-				Name      string `json:"name"`
-				Namespace string `json:"namespace"`
-			}(p))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(t.out, "%s\n", line)
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "PREFIX\tNAMESPACE")
+	b := &table{columns: []string{"PREFIX", "NAMESPACE"}}
 	for _, p := range list {
-		fmt.Fprintf(w, "%s\t%s\n", p.Name, onLine(p.Namespace))
+		b.rows = append(b.rows, []string{p.Name, p.Namespace})
 	}
-	return w.Flush()
+	return c.printWhole(t, b, func(i int) any {
+		return struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		}(list[i])
+	})
 }

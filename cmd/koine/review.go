@@ -79,24 +79,32 @@ func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	}
 	slices.Reverse(nodes) // the server has the oldest first
 	nodes = nodes[:min(len(nodes), c.Limit)]
+	b, err := proposalTable(nodes)
+	if err != nil {
+		return err
+	}
+	return c.print(ctx, t, server, nodes, b)
+}
+
+func proposalTable(raw []json.RawMessage) (*table, error) {
 	b := &table{columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "WHY HELD"}}
-	for _, raw := range nodes {
-		p, err := parseProposal(raw)
+	for _, one := range raw {
+		p, err := parseProposal(one)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b.rows = append(b.rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
 	}
-	return c.print(ctx, t, server, nodes, b)
+	return b, nil
 }
 
 type showProposal struct {
 	ID string `arg:"" help:"Which proposal."`
 	onServer
-	JSON bool `help:"Print JSON."`
+	outputFlags
 }
 
-// Run prints the proposal, its patches and its reviews.
+// Run prints the proposal, its patches and its reviews; as CSV it is a row of the list.
 func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	server, err := c.open(ctx)
 	if err != nil {
@@ -111,6 +119,13 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 	}
 	if c.JSON {
 		return printJSON(t.out, answer.Proposal, false)
+	}
+	if c.CSV {
+		b, err := proposalTable([]json.RawMessage{answer.Proposal})
+		if err != nil {
+			return err
+		}
+		return b.writeCSV(t.out)
 	}
 	p, err := parseProposal(answer.Proposal)
 	if err != nil {

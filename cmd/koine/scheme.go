@@ -32,11 +32,15 @@ Examples:
 type (
 	schemeAddCommand    struct{ schemesOf }
 	schemeRemoveCommand struct{ schemesOf }
-	schemeListCommand   struct{ target }
+	schemeListCommand   struct {
+		target
+		outputFlags
+	}
 )
 
 type schemesOf struct {
 	target
+	reserveFlag
 	Schemes []string `arg:"" name:"scheme" help:"A URI scheme, without the colon."`
 }
 
@@ -51,7 +55,7 @@ func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, lo
 }
 
 func (c *schemesOf) change(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
-	d, err := c.namesDoor(ctx, command, log)
+	d, err := c.namesDoor(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
@@ -66,10 +70,24 @@ func (c *schemesOf) change(ctx context.Context, command *kong.Context, log *slog
 // Run prints one a line.
 func (c *schemeListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	_, schemes, err := c.listed(ctx, command, log)
-	for _, s := range schemes {
-		fmt.Fprintln(t.out, s)
+	if err != nil {
+		return err
 	}
-	return err
+	if c.outputFlags == (outputFlags{}) {
+		for _, s := range schemes {
+			fmt.Fprintln(t.out, s)
+		}
+		return nil
+	}
+	b := &table{columns: []string{"SCHEME"}}
+	for _, s := range schemes {
+		b.rows = append(b.rows, []string{s})
+	}
+	return c.printWhole(t, b, func(i int) any {
+		return struct {
+			Name string `json:"name"`
+		}{schemes[i]}
+	})
 }
 
 // namesDoor is where names are changed: a data directory or a server.
@@ -79,16 +97,20 @@ type namesDoor struct {
 	server *client.Client // nil with a data directory
 }
 
-func (t *target) namesDoor(ctx context.Context, command *kong.Context, log *slog.Logger) (*namesDoor, error) {
+// namesDoor opens the target, to change names if a reserve is said.
+func (t *target) namesDoor(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (*namesDoor, error) {
 	offline, err := t.offline(command)
 	if err != nil {
 		return nil, err
 	}
 	d := &namesDoor{target: t}
-	if offline {
-		d.store, err = t.openToRead(log, kg.Options{})
-	} else {
+	switch {
+	case !offline:
 		d.server, err = t.server().open(ctx)
+	case reserve != nil:
+		d.store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.bytes()})
+	default:
+		d.store, err = t.openToRead(log, kg.Options{})
 	}
 	return d, err
 }
@@ -117,7 +139,7 @@ func registerOn(ctx context.Context, server *client.Client, name, namespace stri
 
 // listed lists the names of the store.
 func (t *target) listed(ctx context.Context, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
-	d, err := t.namesDoor(ctx, command, log)
+	d, err := t.namesDoor(ctx, command, log, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -66,8 +66,8 @@ type serveCommand struct {
 	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
-	ReserveMiB     uint64        `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB"`
-	ShutdownTime   time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
+	reserveFlag
+	ShutdownTime time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
 
 	listening func(url string) // is told where the server is; nil without
 }
@@ -149,7 +149,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	options := kg.Options{ReserveBytes: max(1, c.ReserveMiB<<20), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
+	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)

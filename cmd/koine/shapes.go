@@ -38,6 +38,7 @@ Examples:
 // shapesPutCommand keeps shapes.
 type shapesPutCommand struct {
 	target
+	reserveFlag
 	Files  []string `arg:"" name:"file" help:"Turtle; - reads standard input."`
 	DryRun bool     `help:"Only check them."`
 	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
@@ -45,7 +46,11 @@ type shapesPutCommand struct {
 
 // Run keeps the shapes of each file, one after the other.
 func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log)
+	reserve := &c.reserveFlag
+	if c.DryRun {
+		reserve = nil
+	}
+	d, err := c.shapesDoor(ctx, command, log, reserve)
 	if err != nil {
 		return err
 	}
@@ -71,13 +76,14 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 // shapesRemoveCommand takes shapes away.
 type shapesRemoveCommand struct {
 	target
+	reserveFlag
 	Shapes []string `arg:"" name:"shape" help:"The IRI of a shape."`
 	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
 }
 
 // Run takes all of them away, or none.
 func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log)
+	d, err := c.shapesDoor(ctx, command, log, &c.reserveFlag)
 	if err != nil {
 		return err
 	}
@@ -95,7 +101,7 @@ type shapesListCommand struct{ target }
 
 // Run writes one line for each.
 func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log)
+	d, err := c.shapesDoor(ctx, command, log, nil)
 	if err != nil {
 		return err
 	}
@@ -121,7 +127,7 @@ type shapesCheckCommand struct {
 
 // Run writes one line for each violation.
 func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
-	d, err := c.shapesDoor(ctx, command, log)
+	d, err := c.shapesDoor(ctx, command, log, nil)
 	if err != nil {
 		return err
 	}
@@ -145,8 +151,9 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 	return nil
 }
 
-// shapesDoor is how the commands get at the shapes of a target.
-func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slog.Logger) (shapesDoor, error) {
+// shapesDoor is how the commands get at the shapes of a target, to change them if a
+// reserve is said.
+func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slog.Logger, reserve *reserveFlag) (shapesDoor, error) {
 	offline, err := t.offline(command)
 	if err != nil {
 		return nil, err
@@ -158,7 +165,12 @@ func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slo
 		}
 		return &shapesRemote{ctx, server}, nil
 	}
-	store, err := t.openToRead(log, kg.Options{})
+	var store *kg.Store
+	if reserve != nil {
+		store, err = t.openToWrite(log, kg.Options{ReserveBytes: reserve.bytes()})
+	} else {
+		store, err = t.openToRead(log, kg.Options{})
+	}
 	if err != nil {
 		return nil, err
 	}

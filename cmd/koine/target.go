@@ -77,6 +77,21 @@ func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	return t.open(log, false, o)
 }
 
+// openToWrite opens the data directory of a store for a command that changes it. It fails
+// at once where nothing can be written.
+func (t *target) openToWrite(log *slog.Logger, o kg.Options) (*kg.Store, error) {
+	o.CheckIndexFirst = true
+	return t.open(log, false, o)
+}
+
+// reserveFlag is the free space that is kept.
+type reserveFlag struct {
+	ReserveMiB uint64 `help:"Free disk space below which updates are refused." default:"1024" name:"reserve-mib" placeholder:"MIB" env:"KOINE_RESERVE_MIB"`
+}
+
+// bytes are those of Options.ReserveBytes, for which 0 is the default.
+func (r reserveFlag) bytes() uint64 { return max(1, r.ReserveMiB<<20) }
+
 // there is an error unless the data directory is there.
 func (t *target) there() error {
 	if _, err := os.Stat(t.Data); err != nil {
