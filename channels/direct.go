@@ -8,6 +8,11 @@ func (s *Service) makeDirect(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
 	if s.table.count.Load() >= int64(s.options.MaxChannels) {
 		return 0, errTooMuch("", "there are %d channels already, as many as this server keeps", s.options.MaxChannels)
 	}
+	for _, agent := range [...]kg.AgentID{a, b} {
+		if err := tx.CheckAgent(agent); err != nil {
+			return 0, kg.AsError(err).At("to")
+		}
+	}
 	c := &Channel{
 		ID: DirectID(a, b), Kind: Direct, Visibility: Private, CreatedAt: tx.Time(), CreatedBy: a, Version: 1,
 		Members: []Member{{Agent: a, Role: Ordinary, Joined: tx.Time()}, {Agent: b, Role: Ordinary, Joined: tx.Time()}},

@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"unicode"
 
@@ -59,18 +60,19 @@ func misleading(r rune) bool {
 }
 
 // CheckAgent returns CodeInvalid for an id that is not WellFormed, unless the agent is
-// there already: on record, or a source of statements.
+// there already: on record, one that a key acts for, a member of a channel, or a source of
+// statements.
 func (s *Store) CheckAgent(ctx context.Context, id AgentID) error {
 	malformed := id.WellFormed()
 	if malformed == nil || id.Valid() != nil {
 		return malformed
 	}
-	snapshot, err := s.View(ctx, View{Principal: SystemPrincipal(), Graphs: []Term{agentsGraph}})
+	snapshot, err := s.View(ctx, View{Principal: SystemPrincipal(), AllGraphs: true})
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	for _, err := range snapshot.Match(Pattern{Subject: agentTerm(id), Graph: agentsGraph}) {
+	if there, err := namesAgent(snapshot.Match, id); there || err != nil {
 		return err
 	}
 	if n, err := s.Backed(id); err != nil || n > 0 {
@@ -85,7 +87,7 @@ func (tx *Tx) CheckAgent(id AgentID) error {
 	if malformed == nil || id.Valid() != nil {
 		return malformed
 	}
-	for _, err := range tx.MatchOwn(Pattern{Subject: agentTerm(id), Graph: agentsGraph}) {
+	if there, err := namesAgent(tx.MatchOwn, id); there || err != nil {
 		return err
 	}
 	term := agentTerm(id)
@@ -94,6 +96,25 @@ func (tx *Tx) CheckAgent(id AgentID) error {
 		return err
 	}
 	return malformed
+}
+
+// namesAgent tells whether the agent has a record, a key to act for it, or a place in a
+// channel. Whatever writes these checks the id before, so that a malformed id has them only
+// since before ids were checked.
+func namesAgent(match func(Pattern) iter.Seq2[Statement, error], id AgentID) (bool, error) {
+	patterns := []Pattern{
+		{Subject: agentTerm(id), Graph: agentsGraph},
+		{Predicate: IRI(OwnVocabulary + "keyActFor"), Object: String(string(id)), Graph: SystemGraph},
+	}
+	for _, property := range [...]string{"channelOwner", "channelModerator", "channelMember", "channelObserver"} {
+		patterns = append(patterns, Pattern{Predicate: IRI(OwnVocabulary + property), Object: agentTerm(id)})
+	}
+	for _, p := range patterns {
+		for _, err := range match(p) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // agentsGraph holds the records of agents (package agents).

@@ -63,10 +63,20 @@ func TestAgentsThatAreThereStay(t *testing.T) {
 	defer store.Close()
 	ctx := context.Background()
 	const recorded, source, stranger = kg.AgentID("agent://team/recorded"), kg.AgentID("agent://team/source"), kg.AgentID("agent://team/stranger")
+	const member, actedFor, role = kg.AgentID("agent://team/member"), kg.AgentID("agent://team/acted-for"), kg.AgentID("role:admin")
 	_, err = store.Update(ctx, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 		class := kg.Quad{Subject: kg.IRI(string(recorded)), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI(kg.OwnVocabulary + "Agent"), Graph: kg.IRI(kg.OwnGraphPrefix + "agents")}
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: class}); err != nil {
 			return err
+		}
+		for _, q := range []kg.Quad{
+			{Subject: kg.IRI("urn:koine:key:x"), Predicate: kg.IRI(kg.OwnVocabulary + "keyActFor"), Object: kg.String(string(actedFor)), Graph: kg.SystemGraph},
+			{Subject: kg.IRI("urn:g"), Predicate: kg.IRI(kg.OwnVocabulary + "graphReader"), Object: kg.String(string(role)), Graph: kg.SystemGraph},
+			{Subject: kg.IRI("urn:c"), Predicate: kg.IRI(kg.OwnVocabulary + "channelMember"), Object: kg.IRI(string(member)), Graph: kg.IRI(kg.OwnGraphPrefix + "channel:c")},
+		} {
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
 		}
 		// Something said about a name makes nobody of it.
 		for _, patch := range []kg.Patch{
@@ -82,7 +92,7 @@ func TestAgentsThatAreThereStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, ok := range map[kg.AgentID]bool{recorded: true, source: true, stranger: false, "agent://dora": true} {
+	for id, ok := range map[kg.AgentID]bool{recorded: true, source: true, member: true, actedFor: true, role: false, stranger: false, "agent://dora": true} {
 		if err := store.CheckAgent(ctx, id); (err == nil) != ok {
 			t.Errorf("%s: %v, want it taken: %v", id, err, ok)
 		}

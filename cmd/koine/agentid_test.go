@@ -42,6 +42,7 @@ func TestAgentIDsAtEveryDoor(t *testing.T) {
 		},
 		"createChannel": graphQL(`createChannel(input: {members: [{principalId: `, `}]}) { id }`),
 		"addMember":     graphQL(`addChannelMember(input: {channelId: "`+channel[1]+`", principalId: `, `}) { __typename }`),
+		"publish to":    graphQL(`publishMessage(input: {to: `, `, parts: [{text: "x"}]}) { __typename }`),
 		"policy":        graphQL(`createGraph(input: {readers: [`, `]}) { revision }`),
 		"sourceAgentId": graphQL(`applyPatches(input: {patches: [`+patch+`}}], sourceAgentId: `, `}) { success }`),
 		"provenance":    graphQL(`applyPatches(input: {patches: [`+patch+`, provenance: {sourceAgentId: `, `}}}]}) { success }`),
