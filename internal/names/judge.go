@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"koine/internal/nearest"
 	"koine/internal/operation"
@@ -51,6 +52,9 @@ type Judging struct {
 	// standing is what names are looked for in that the store may have already; nil until
 	// there is one.
 	standing *kg.Snapshot
+	// proposed tells that the update has waited for review: its names are in the store by
+	// its proposal already, and what only waits is not counted.
+	proposed bool
 }
 
 // Begin begins to judge an update of the principal's.
@@ -132,10 +136,12 @@ func iriOf(t kg.Term) string {
 }
 
 // stands tells whether the store has the name already, as far as the caller may know:
-// administrators may know all of it, others what occurs in the statements that they read.
+// administrators may know all of it, others what occurs in the statements that they read,
+// and so do both for what was proposed.
 func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
 	if g.standing == nil {
-		s, err := g.judge.view(g.ctx, g.principal)
+		view := kg.View{Principal: g.principal, AllGraphs: !g.proposed, Now: time.Now()}
+		s, err := g.judge.store.View(g.ctx, view)
 		if err != nil {
 			return false, err
 		}
@@ -145,7 +151,7 @@ func (g *Judging) stands(t kg.Term, iri string) (bool, error) {
 	if t.IsLiteral() && g.principal.IsAdmin() {
 		return s.HasDatatype(iri)
 	}
-	if _, known, err := s.ID(t); err != nil || !known || g.principal.IsAdmin() {
+	if _, known, err := s.ID(t); err != nil || !known || g.principal.IsAdmin() && !g.proposed {
 		return known, err
 	}
 	for _, what := range [...]string{"subject", "predicate", "object", "graph"} {
@@ -177,6 +183,9 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	var candidates []string
 	if !strings.HasPrefix(rest, "//") {
 		for _, p := range store.Prefixes().All() {
+			if p.Name == scheme { // registered since the name was written
+				return []string{clip(p.Namespace + rest)}
+			}
 			candidates = append(candidates, p.Name)
 		}
 	}
@@ -204,14 +213,19 @@ func (j *Judge) Term(ctx context.Context, p kg.Principal, t kg.Term, field strin
 	return g.name(t, field)
 }
 
-// Patches judges patches that are about to be applied as they are. Field is the index of
-// the patch with the part.
+// Patches judges the patches of a proposal that is about to be applied. That a proposal
+// brings a name does not make it known. Field is the index of the patch with the part.
 func (j *Judge) Patches(ctx context.Context, p kg.Principal, patches []kg.Patch) error {
 	g := j.Begin(ctx, p)
+	g.proposed = true
 	defer g.Close()
 	for i := range patches {
 		if err := g.Check(&patches[i], i, ""); err != nil {
-			return kg.AsError(err).At(fmt.Sprintf("[%d]", i))
+			e := kg.AsError(err).At(fmt.Sprintf("[%d]", i))
+			if e.Code == kg.CodeUnknownPrefix { // its names are what was proposed: a prefix of now changes none
+				e.Hint = "Reject the proposal and have it made again with whole IRIs, or, where it is no prefix, have an administrator allow the scheme (koine scheme add)."
+			}
+			return e
 		}
 	}
 	return nil

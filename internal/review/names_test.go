@@ -1,0 +1,66 @@
+package review_test
+
+import (
+	"strings"
+	"testing"
+
+	"koine/internal/names"
+	"koine/internal/review"
+	"koine/kg"
+)
+
+// A proposal that was held while unknown names were let through is judged by the rules in
+// force when it is approved: it is refused like any other update, waits on, and is applied
+// as it is when the scheme is allowed. That it waits makes its names no known ones, and a
+// prefix that is registered meanwhile changes none of them.
+func TestNamesAreJudgedAtApproval(t *testing.T) {
+	unknown := []kg.Patch{
+		{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: pay, Object: kg.String("more")}},
+		{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: kg.IRI("exx:knows"), Object: kg.Typed("1", "exx:type")}},
+	}
+	for _, author := range []kg.Principal{ann, admin} {
+		w := newWorld(t, review.Options{})
+		propose := func(patches ...kg.Patch) string {
+			t.Helper()
+			r, err := w.update(kg.Meta{Principal: author}, patches...)
+			if err != nil || r.Verdict.Outcome != kg.Held {
+				t.Fatalf("not held: %+v, %v", r, err)
+			}
+			return r.ProposalID
+		}
+		id := propose(unknown...)
+		datatype := propose(unknown[0], kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:ann"), Predicate: note, Object: kg.Typed("1", "exx:type")}})
+		w.restart()
+		w.service.Judge(names.NewJudge(w.store, names.Strict).Patches)
+		refused := map[string]string{id: "[1].predicate", datatype: "[1].object.type"}
+		if author.IsAdmin() { // who may know every datatype that the dictionary has
+			delete(refused, datatype)
+		}
+		for id, field := range refused {
+			_, err := w.decide(bob, id, review.Approve)
+			if e := kg.AsError(err); err == nil || e.Code != kg.CodeUnknownPrefix || e.Field != field || !strings.Contains(e.Hint, "scheme add") {
+				t.Errorf("%s: approved under strict: %+v, want UNKNOWN_PREFIX at %s", author.ID, err, field)
+			}
+			if p := w.get(id); p.Status != review.Pending || len(p.Reviews) != 0 {
+				t.Errorf("%s: the refusal left %+v", author.ID, p)
+			}
+		}
+		w.want("not applied", w.objects(kg.View{Principal: admin, Graphs: []kg.Term{kg.DefaultGraph}}, pay))
+		if _, err := names.Register(t.Context(), w.store, kg.Meta{}, map[string]string{"exx": "https://example.org/"}, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.decide(bob, id, review.Approve); kg.CodeOf(err) != kg.CodeUnknownPrefix || !strings.Contains(err.Error(), "did you mean https://example.org/knows?") {
+			t.Errorf("%s: approved with the prefix registered: %v", author.ID, err)
+		}
+		if _, err := names.Remove(t.Context(), w.store, kg.Meta{}, "exx"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := names.AllowSchemes(t.Context(), w.store, kg.Meta{}, "exx"); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := w.decide(bob, id, review.Approve); err != nil || p.Status != review.Applied {
+			t.Errorf("%s: approved with the scheme allowed: %+v, %v", author.ID, p, err)
+		}
+		w.want("as it was proposed", w.objects(kg.View{Principal: admin}, kg.IRI("exx:knows")), "1")
+	}
+}
