@@ -43,8 +43,9 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 	}
 	defer snapshot.Close()
 	from = snapshot.Position()
-	var ended []kg.Statement // by builds that left propSet, or before it was written down
-	defer func() { s.endAll(ctx, ended) }()
+	// Those that have ended, by builds that left propSet, or before it was written down.
+	ended := batch{flush: func(list []kg.Statement) { s.endAll(ctx, list) }}
+	defer ended.end()
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
 		if err != nil {
 			return from, err
@@ -54,7 +55,7 @@ func (s *Service) takeUp(ctx context.Context) (from kg.Position, err error) {
 			return from, err
 		}
 		if done {
-			ended = append(ended, st)
+			ended.add(st)
 		}
 		if h == nil {
 			continue

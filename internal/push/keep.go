@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"slices"
 
 	"koine/internal/records"
 	"koine/kg"
@@ -79,33 +78,50 @@ func (k *kept) write(tx *kg.Tx) error {
 	return records.Write(tx, graph, subject, now)
 }
 
-// maxEnded bounds the configurations that one commit ends.
+// maxEnded bounds the configurations that one commit ends, and those that wait for it.
 const maxEnded = 1000
+
+// batch collects statements, and flushes at most maxEnded at a time.
+type batch struct {
+	list  []kg.Statement
+	flush func([]kg.Statement)
+}
+
+func (b *batch) add(st kg.Statement) {
+	if b.list = append(b.list, st); len(b.list) == maxEnded {
+		b.end()
+	}
+}
+
+// end flushes what is left.
+func (b *batch) end() {
+	if len(b.list) > 0 {
+		b.flush(b.list)
+	}
+	b.list = b.list[:0]
+}
 
 // endAll writes down that nothing comes any more of configurations, which are said by the
 // statements that they were set by. Until it can, a start reads them again.
 func (s *Service) endAll(ctx context.Context, list []kg.Statement) {
-	for part := range slices.Chunk(list, maxEnded) {
-		err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
-			for _, set := range part {
-				r, err := records.Read(tx.MatchOwn, set.Graph, set.Subject)
-				if err != nil {
-					return err
-				}
-				if r.Text(propSet) != set.Object.Value() {
-					continue // set anew
-				}
-				now := records.Record{}
-				end(now)
-				if err := records.Write(tx, set.Graph, set.Subject, now); err != nil {
-					return err
-				}
+	err := s.update(ctx, own(), "push/position", func(tx *kg.Tx) error {
+		for _, set := range list {
+			r, err := records.Read(tx.MatchOwn, set.Graph, set.Subject)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			s.options.Logger.Warn("push notification configurations of ended tasks are read again by the next start", "error", err)
-			return
+			if r.Text(propSet) != set.Object.Value() {
+				continue // set anew
+			}
+			now := records.Record{}
+			end(now)
+			if err := records.Write(tx, set.Graph, set.Subject, now); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		s.options.Logger.Warn("push notification configurations of ended tasks are read again by the next start", "error", err)
 	}
 }

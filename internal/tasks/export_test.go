@@ -39,3 +39,6 @@ var BytesProperty = records.Property(propBytes)
 
 // FailAbandoned is one round of failing the tasks of agents that left.
 func (s *Service) FailAbandoned(ctx context.Context) error { return s.failAbandoned(ctx) }
+
+// NoteDeparted is what a start notes of agents that left.
+func (s *Service) NoteDeparted(ctx context.Context) error { return s.noteDeparted(ctx) }

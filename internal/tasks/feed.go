@@ -33,7 +33,11 @@ type Feed struct {
 	dispatch *dispatch
 	after    kg.Revision // what is up to here is in the box, or was before
 	woken    chan struct{}
-	missed   []Happening // tasks that changed before the feed began
+	// missed are the tasks that changed before the feed began, and more tells that there are
+	// others. They are read as they are told: a thousand may have more artifacts than fit
+	// into memory.
+	missed []note
+	more   bool
 
 	mu    sync.Mutex // guards what follows
 	queue []note
@@ -92,36 +96,35 @@ func (s *Service) ConcerningFrom(ctx context.Context, by caller.Caller, after kg
 		return nil, err
 	}
 	f.after = f.box.from.Revision
-	if f.missed, err = s.missed(ctx, by, after, f.box.from); err != nil {
+	if f.missed, f.more, err = s.missed(ctx, by, after, f.box.from); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// missed is how the tasks of the agent are, as of a position, that changed behind another one.
-func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.Position) ([]Happening, error) {
+// missed lists the tasks of the agent that changed behind a position, up to another one, in
+// the order of the log, and tells whether older ones are left out.
+func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.Position) (out []note, more bool, err error) {
 	if after.Revision >= upTo.Revision {
-		return nil, nil
+		return nil, false, nil
 	}
 	snapshot, err := s.viewAt(ctx, by, upTo.Revision)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer snapshot.Close()
-	var out []Happening
-	q := Query{Created: true, Handled: true, First: MaxPage, Reading: Reading{Artifacts: true}}
-	looked := 0
-	for more := false; ; {
+	q := Query{Created: true, Handled: true, First: MaxPage}
+	for looked := 0; ; {
 		page, err := s.list(snapshot, by, q)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for i := range page.Tasks {
 			t := &page.Tasks[i]
 			changed, err := lastChange(snapshot, t.Graph(), t.ID)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if changed <= after.Revision {
 				page.Next = ""
@@ -133,20 +136,13 @@ func (s *Service) missed(ctx context.Context, by caller.Caller, after, upTo kg.P
 				break
 			}
 			if t.Version > 1 { // who made it was told
-				out = append(out, Happening{Task: t, Position: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
+				out = append(out, note{task: t.ID, at: kg.Position{Epoch: upTo.Epoch, Revision: changed, Index: kg.EndOfCommit}})
 			}
 		}
-		if q.After = page.Next; q.After != "" {
-			continue
+		if q.After = page.Next; q.After == "" {
+			slices.Reverse(out)
+			return out, more, nil
 		}
-		slices.Reverse(out) // in the order of the log
-		if more {
-			for i := range out {
-				out[i].Position = kg.Position{} // older ones are not told of
-			}
-			out = append(out, Happening{More: true, Position: upTo})
-		}
-		return out, nil
 	}
 }
 
@@ -203,11 +199,22 @@ func (f *Feed) next() ([]note, error) {
 func (f *Feed) Happenings() iter.Seq2[Happening, error] {
 	return func(yield func(Happening, error) bool) {
 		for i := range f.missed {
-			if !yield(f.missed[i], nil) {
+			n := &f.missed[i]
+			t, err := f.taskAt(n.task, f.after)
+			if kg.CodeOf(err) == kg.CodeTaskNotFound {
+				continue
+			}
+			h := Happening{Task: t, Position: n.at}
+			if f.more {
+				h.Position = kg.Position{} // older ones are not told of
+			}
+			if !yield(h, err) || err != nil {
 				return
 			}
 		}
-		f.missed = nil
+		if f.missed = nil; f.more && !yield(Happening{More: true, Position: f.box.from}, nil) {
+			return
+		}
 		letter := func(l Letter, err error) bool { return yield(Happening{Letter: &l}, err) }
 		for i, subject := range f.box.waiting {
 			if !f.box.tell(subject, f.box.from, letter) {
@@ -256,16 +263,16 @@ func (f *Feed) happened(n *note, yield func(Happening, error) bool) bool {
 		f.box.service.told.upTo(f.agent, n.at.Revision)
 		return true
 	}
-	t, err := f.taskAt(n)
+	t, err := f.taskAt(n.task, n.at.Revision)
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		return true
 	}
 	return yield(Happening{Task: t, Events: n.events, Position: n.at}, err) && err == nil
 }
 
-// taskAt is the task of a note as its commit left it.
-func (f *Feed) taskAt(n *note) (*Task, error) {
-	snapshot, err := f.box.service.viewAt(f.box.ctx, f.box.by, n.at.Revision)
+// taskAt is a task as a commit left it, with its artifacts.
+func (f *Feed) taskAt(id TaskID, at kg.Revision) (*Task, error) {
+	snapshot, err := f.box.service.viewAt(f.box.ctx, f.box.by, at)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
 		return nil, kg.Errorf(kg.CodeResync, "what is to be read is not kept any more")
 	}
@@ -273,5 +280,5 @@ func (f *Feed) taskAt(n *note) (*Task, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readTask(snapshot, n.task, Reading{Artifacts: true})
+	return readTask(snapshot, id, Reading{Artifacts: true})
 }

@@ -3,7 +3,9 @@ package tasks_test
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"koine/internal/tasks"
@@ -119,4 +121,39 @@ func pull(f *tasks.Feed) (next func() (tasks.Happening, error), stop func()) {
 		}
 		return h, err
 	}, stop
+}
+
+// What was missed is read as it is told: a feed does not hold the artifacts of all tasks
+// that changed before it began.
+func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	after := b.store.Head()
+	const count, size = 64, 250 << 10
+	for range count {
+		b.report(b.send(ann, tasks.Sending{}).ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("x", size))}})
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	f, err := b.ConcerningFrom(t.Context(), as(ann), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if held := heap() - before; held > count*size/4 {
+		t.Errorf("the feed holds %d bytes of %d", held, count*size)
+	}
+	told := 0
+	for h, err := range f.Happenings() {
+		if err != nil || h.Task == nil || len(h.Task.Artifacts) != 1 || len(h.Task.Artifacts[0].Parts) != 1 {
+			t.Fatalf("told %+v, %v", h, err)
+		}
+		if told++; told == count {
+			break
+		}
+	}
 }
