@@ -10,6 +10,10 @@ import (
 // alike: http for https, or another year.
 const maxNamespaceSlips = 6
 
+// maxShortBytes is how long a name is that two slips make another one, unless it begins
+// alike.
+const maxShortBytes = 4
+
 // IRIs are up to most of the candidates that the IRI may be a slip of, the
 // nearest first. What stands behind the last # or / decides; an IRI that ends in
 // the same name also counts from another namespace, if that is like this one.
@@ -57,9 +61,10 @@ func Names(name string, names []string, most int) []string {
 	return found[:min(most, len(found))]
 }
 
-// slips counts what is wrong with a name; false when it is another one. More is
-// forgiven than by Name, which offers a single one: two letters changed places
-// in a short name.
+// slips counts what is wrong with a name; false when it is another one. One slip is
+// forgiven in up to three letters of the shorter name, and two in more; in four letters
+// only where both begin alike: livs may be likes, but ipfs is not rdfs. That is more than
+// Name forgives, which offers a single one.
 func slips(name, meant string) (n int, near bool) {
 	if strings.EqualFold(name, meant) {
 		return 0, true
@@ -67,8 +72,13 @@ func slips(name, meant string) (n int, near bool) {
 	if len(name) > maxGuessedBytes || len(meant) > maxGuessedBytes+maxSlips {
 		return 0, false
 	}
-	n = distance(strings.ToLower(name), strings.ToLower(meant))
-	return n, n <= min(maxSlips, (len(name)+2)/3) && n < len(name) // some letter is the same
+	name, meant = strings.ToLower(name), strings.ToLower(meant)
+	n = distance(name, meant)
+	shorter := min(len(name), len(meant))
+	if n > min(maxSlips, (shorter+2)/3) || n >= len(name) { // no letter is the same
+		return n, false
+	}
+	return n, n == 1 || shorter > maxShortBytes || name[0] == meant[0]
 }
 
 // split parts an IRI into its namespace and its local name.

@@ -35,3 +35,30 @@ func TestIRIs(t *testing.T) {
 		t.Errorf("got %v, want one", got)
 	}
 }
+
+func TestNames(t *testing.T) {
+	prefixes := []string{"ex", "lab", "foaf", "rdf", "rdfs", "schema", "address"}
+	for _, row := range []struct {
+		name string
+		want []string
+	}{
+		{"lba", []string{"lab"}}, // neighbours changed places: one slip
+		{"fofa", []string{"foaf"}},
+		{"xe", []string{"ex"}},
+		{"exx", []string{"ex"}},
+		{"ipfs", nil}, // half of its letters are others
+		{"rfd", []string{"rdf"}},
+		{"rdsf", []string{"rdf", "rdfs"}},
+		{"shcmea", []string{"schema"}},
+		{"adres", []string{"address"}},
+		{"label", nil}, // two letters more than lab has
+		{"fxxf", []string{"foaf"}}, // two slips, but it begins alike
+		{"doi", nil},
+		{"e", nil},
+		{"q", nil},
+	} {
+		if got := nearest.Names(row.name, prefixes, 3); !slices.Equal(got, row.want) {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+		}
+	}
+}

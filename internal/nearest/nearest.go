@@ -6,7 +6,7 @@ import "strings"
 // Bounds of a guess at what a name was to be.
 const (
 	maxGuessedBytes = 40 // longer names are no slip
-	maxSlips        = 2  // letters too many, too few or wrong
+	maxSlips        = 2  // letters too many, too few or wrong, or neighbours that changed places
 )
 
 // Name is the name that the given one may be a slip of, "" for none: the
@@ -27,22 +27,25 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// distance is the number of bytes to add, drop or change (Levenshtein).
+// distance is the number of bytes to add, drop or change, where two neighbours that
+// changed places are one slip (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

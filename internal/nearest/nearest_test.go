@@ -8,9 +8,9 @@ import (
 )
 
 func TestName(t *testing.T) {
-	names := []string{"foaf", "schema", "dcterms", strings.Repeat("m", 40)}
+	names := []string{"lab", "foaf", "schema", "dcterms", strings.Repeat("m", 40)}
 	for _, row := range []struct{ name, want string }{
-		{"foaf", "foaf"}, {"FOAF", "foaf"}, {"foa", "foaf"}, {"foaff", "foaf"}, {"faof", ""}, // two slips are too many for four letters
+		{"foaf", "foaf"}, {"FOAF", "foaf"}, {"foa", "foaf"}, {"foaff", "foaf"}, {"faof", "foaf"}, {"fxxf", ""}, {"lba", "lab"}, {"abl", ""},
 		{"shema", "schema"}, {"schmea", "schema"}, {"sxhxmx", ""},
 		{"x", ""}, {"", ""},
 		{strings.Repeat("m", 39), strings.Repeat("m", 40)}, {strings.Repeat("m", 41), ""},
