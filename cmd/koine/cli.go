@@ -75,7 +75,7 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return complain(t.under(loggingOf(args), false), usageError{err}, parsed(err))
+		return complain(t.under(loggingOf(args), false), plainUsage(err), parsed(err))
 	}
 	options := command.Model.Target.Addr().Interface().(*cli)
 	log := options.Log.logger(t.err)

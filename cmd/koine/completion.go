@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -107,7 +108,8 @@ func splitLine(line string) []string {
 // stand behind the program's name.
 func completions(node *kong.Node, words []string) []completion {
 	before, last := words[:len(words)-1], words[len(words)-1]
-	var open *kong.Flag // its value comes next
+	program, helping := node, false // the words behind help are commands
+	var open *kong.Flag             // its value comes next
 	arguments, flagsEnd := 0, false
 	for _, word := range before {
 		switch {
@@ -122,10 +124,14 @@ func completions(node *kong.Node, words []string) []completion {
 				open = f
 			}
 		default:
-			if child := childOf(node, word); child != nil && arguments == 0 {
-				node = child
-			} else {
+			child := childOf(node, word)
+			switch {
+			case child == nil || arguments > 0:
 				arguments++
+			case node == program && child.Name == helpCommandName && !helping:
+				helping = true
+			default:
+				node = child
 			}
 		}
 	}
@@ -148,7 +154,7 @@ func completions(node *kong.Node, words []string) []completion {
 				}
 			}
 		}
-		if arguments < len(node.Positional) {
+		if arguments < len(node.Positional) && !helping {
 			list = append(list, valuesOf(node.Positional[arguments], "")...)
 		}
 	}
@@ -184,13 +190,11 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 
 func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
-// valuesOf lists the values that a flag or an argument is restricted to.
+// valuesOf lists the values that a flag or an argument is restricted to: those of the tag
+// enum, or of completes where the command itself checks them.
 func valuesOf(v *kong.Value, prefix string) (list []completion) {
-	if v.Enum == "" {
-		return nil
-	}
-	for _, value := range v.EnumSlice() {
-		if value != "" {
+	for value := range strings.SplitSeq(cmp.Or(v.Enum, v.Tag.Get("completes")), ",") {
+		if value = strings.TrimSpace(value); value != "" {
 			list = append(list, completion{prefix + value, ""})
 		}
 	}

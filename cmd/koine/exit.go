@@ -3,8 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"koine/client"
 	"koine/internal/rdf"
@@ -29,6 +34,29 @@ const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or 
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// notOneOf is the mistake of a value that is none of the allowed ones.
+func notOneOf(flag, value string, allowed ...string) error {
+	last := len(allowed) - 1
+	return usageError{fmt.Errorf("%s: %q is not one of %s and %s", flag, value, strings.Join(allowed[:last], ", "), allowed[last])}
+}
+
+// notInEnum is what the parser says of such a value.
+var notInEnum = regexp.MustCompile(`^(.*) must be one of ("[^"]*"(?:,"[^"]*")*) but got (".*")$`)
+
+// plainUsage is a mistake that the parser found, in words.
+func plainUsage(err error) error {
+	found := notInEnum.FindStringSubmatch(err.Error())
+	if found == nil {
+		return usageError{err}
+	}
+	value, unquoting := strconv.Unquote(found[3])
+	if unquoting != nil {
+		return usageError{err}
+	}
+	allowed := slices.DeleteFunc(strings.Split(strings.ReplaceAll(found[2], `"`, ""), ","), func(one string) bool { return one == "" })
+	return notOneOf(found[1], value, allowed...)
+}
 
 // exitError gives an error an exit code of its own.
 type exitError struct {

@@ -26,7 +26,7 @@ type exportCommand struct {
 	target
 	prefixFlags
 	Output       string  `short:"o" help:"Write to this file, compressed if its name ends with .gz, instead of to standard output." placeholder:"FILE" type:"path"`
-	Format       string  `help:"nquads, ntriples, trig, turtle or jsonld. Otherwise the output's name tells, or it is nquads." placeholder:"FORMAT"`
+	Format       string  `help:"nquads, ntriples, trig, turtle or jsonld. Otherwise the output's name tells, or it is nquads." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
 	Graph        string  `help:"Only this graph; default is the one without a name." placeholder:"IRI"`
 	At           string  `help:"As of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
 	MinCertainty float64 `help:"Only statements asserted with at least this certainty." placeholder:"0…1"`
@@ -86,7 +86,7 @@ func (c *exportCommand) format() (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
 		if !ok {
-			return 0, usageError{fmt.Errorf("--format: there is no format %q", c.Format)}
+			return 0, notOneOf("--format", c.Format, formatNames()...)
 		}
 		return f, nil
 	}
@@ -94,6 +94,14 @@ func (c *exportCommand) format() (rdf.Format, error) {
 		return f, nil
 	}
 	return rdf.NQuads, nil
+}
+
+// formatNames are the names of the formats of RDF.
+func formatNames() (list []string) {
+	for _, f := range rdf.Formats {
+		list = append(list, f.String())
+	}
+	return list
 }
 
 func (c *exportCommand) toFile(write func(io.Writer) error) (err error) {

@@ -1,5 +1,8 @@
 package main
 
+// helpCommandName is how helpCommand is called.
+const helpCommandName = "help"
+
 // helpCommand shows the help of a command: koine help load is koine load --help.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command, such as: channel publish."`
@@ -12,5 +15,5 @@ func (c *helpCommand) Run(t terminal) error {
 		return err
 	}
 	_, err = parser.Parse(append(c.Command, "--help"))
-	return usageError{err}
+	return plainUsage(err)
 }

@@ -20,7 +20,7 @@ import (
 
 // identityFlags say by what the server knows its callers.
 type identityFlags struct {
-	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW"`
+	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW" completes:"open,keys,jwt"`
 
 	JWKS           string            `help:"The key set that tokens are signed with: a URL, or a file." placeholder:"URL|FILE" name:"jwks"`
 	JWTIssuer      string            `help:"The issuer of the tokens." placeholder:"ISS" name:"jwt-issuer"`

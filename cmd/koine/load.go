@@ -27,7 +27,7 @@ type loadCommand struct {
 	prefixFlags
 	reserveFlag
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
-	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT"`
+	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
 	Why             string `help:"The reason, kept in the history; {file} is the file's name." default:"Load of {file}" placeholder:"TEXT"`
@@ -225,7 +225,7 @@ func (c *loadCommand) format(path string) (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
 		if !ok {
-			return 0, usageError{fmt.Errorf("--format: there is no format %q", c.Format)}
+			return 0, notOneOf("--format", c.Format, formatNames()...)
 		}
 		return f, nil
 	}

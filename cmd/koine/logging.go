@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,12 +14,23 @@ const formatJSON = "json"
 
 // logging says how the program logs.
 type logging struct {
-	Format string     `help:"How log lines are written: text or json. With json nothing but JSON is on standard error, one object a line." enum:"text,json" default:"text"`
-	Level  slog.Level `help:"The least level that is logged: debug, info, warn or error." default:"info"`
+	Format string   `help:"How log lines are written: text or json. With json nothing but JSON is on standard error, one object a line." enum:"text,json" default:"text"`
+	Level  logLevel `help:"The least level that is logged: debug, info, warn or error." default:"info" completes:"debug,info,warn,error"`
+}
+
+// logLevel is a level by its name.
+type logLevel slog.Level
+
+// UnmarshalText takes what slog.Level takes.
+func (l *logLevel) UnmarshalText(text []byte) error {
+	if (*slog.Level)(l).UnmarshalText(text) != nil {
+		return fmt.Errorf("%q is not one of debug, info, warn and error", text)
+	}
+	return nil
 }
 
 func (l logging) logger(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: l.Level}
+	options := &slog.HandlerOptions{Level: slog.Level(l.Level)}
 	if l.Format == formatJSON {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

@@ -8,8 +8,8 @@ import (
 
 // policyFlags are what everybody may do with graphs that have no policy.
 type policyFlags struct {
-	DefaultGraph string `help:"What everybody who is let in may do with the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE"`
-	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE"`
+	DefaultGraph string `help:"What everybody who is let in may do with the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE" completes:"read-write,read-only,private"`
+	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE" completes:"private,read-only,read-write"`
 }
 
 // policies makes them; made is how many graphs one principal may create.

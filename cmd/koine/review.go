@@ -51,7 +51,7 @@ func parseProposal(raw json.RawMessage) (p proposalInfo, err error) {
 
 type listProposals struct {
 	onServer
-	Status string `help:"Only those with this status: pending, approved, rejected, withdrawn, expired." placeholder:"STATUS"`
+	Status string `help:"Only those with this status: pending, applied, rejected, withdrawn, expired or conflicted." placeholder:"STATUS" completes:"pending,applied,rejected,withdrawn,expired,conflicted"`
 	Author string `help:"Only those of this agent." placeholder:"AGENT"`
 	Limit  int    `help:"How many at most, the newest first." default:"100" placeholder:"N"`
 	outputFlags
@@ -61,6 +61,9 @@ type listProposals struct {
 func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if c.Limit < 1 {
 		return usageError{errors.New("--limit is at least 1")}
+	}
+	if statuses := []string{"pending", "applied", "rejected", "withdrawn", "expired", "conflicted"}; c.Status != "" && !slices.Contains(statuses, strings.ToLower(c.Status)) {
+		return notOneOf("--status", c.Status, statuses...)
 	}
 	server, err := c.open(ctx)
 	if err != nil {

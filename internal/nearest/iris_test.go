@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		{"rdsf", []string{"rdf", "rdfs"}},
 		{"shcmea", []string{"schema"}},
 		{"adres", []string{"address"}},
-		{"label", nil}, // two letters more than lab has
+		{"label", nil},             // two letters more than lab has
 		{"fxxf", []string{"foaf"}}, // two slips, but it begins alike
 		{"doi", nil},
 		{"e", nil},
