@@ -22,13 +22,13 @@ const (
 	exitFailure     = 1   // something went wrong that none of the others says
 	exitUsage       = 2   // the command line or the configuration; no store in the directory, no such file
 	exitRefused     = 3   // what was asked for: a bad line in a file, an invalid query, a refused update
-	exitDamaged     = 4   // the store or a backup: a check found faults, the log is damaged
+	exitDamaged     = 4   // the store or a backup: a check found faults, the log is damaged, its format is unknown
 	exitUnreachable = 5   // the server does not answer, the data directory is in use
 	exitUnanswered  = 6   // nobody responded to a request in time
 	exitInterrupted = 130 // ended by a signal
 )
 
-const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store or a backup is damaged, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
+const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store or a backup is damaged or of a newer version, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }

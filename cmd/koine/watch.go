@@ -61,8 +61,8 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 	}
 	position, seen := "", 0
 	subscription := c.subscription()
-	if !c.JSON {
-		subscription.Query, c.shown = withShown(subscription.Query)
+	if err := c.addShown(ctx, server, &subscription); err != nil {
+		return err
 	}
 	if err := c.begin(ctx, t, server); err != nil {
 		return err

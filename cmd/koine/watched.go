@@ -66,6 +66,23 @@ func withShown(text string) (asked string, shown *shownFields) {
 	return b.String(), shown
 }
 
+// addShown has a subscription select what is shown of it. A server that executes trusted
+// documents only does not take it: there the statements are shown, as of others.
+func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *client.Subscription) error {
+	asked, shown := withShown(s.Query)
+	if c.JSON || shown == nil {
+		return nil
+	}
+	switch err := server.GraphQL(ctx, `{ __typename }`, nil, nil); {
+	case errors.As(err, new(*client.Error)):
+		return nil
+	case err != nil:
+		return err
+	}
+	s.Query, c.shown = asked, shown
+	return nil
+}
+
 // shownEvent is what shownFields select. Of an event without them it is empty: of a
 // commit, the rows come with the last of its statements.
 type shownEvent struct {
