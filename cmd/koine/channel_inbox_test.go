@@ -27,7 +27,7 @@ func TestInboxIsReadPageByPage(t *testing.T) {
 		return fmt.Sprintf(`{"data": {"inbox": {"nodes": [%s], "position": %q, "hasNextPage": %t}}}`, strings.Join(nodes, ","), position, more)
 	}
 	line := func(n int) string {
-		return fmt.Sprintf("c  %d  2026-01-31 10:00:00  agent://a  retracts 1  (expired)\n", n)
+		return fmt.Sprintf("c  %d  2026-01-31 10:00:00Z  agent://a  retracts 1  (expired)\n", n)
 	}
 	for name, c := range map[string]struct {
 		count   string

@@ -17,9 +17,9 @@ func TestInvitationsArePagedThrough(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--json": `{"id":"a","name":"lab\nb","visibility":"public","scopeId":"s","invitedBy":"agent://ann","invitedAt":1769857200000}` + "\n" +
 			`{"id":"b","name":"lab\nb","visibility":"public","scopeId":"s","invitedBy":"agent://ann","invitedAt":1769857200000}` + "\n",
-		"--invited": "ID  VISIBILITY  STATUS  INVITED              BY           NAME\n" +
-			"a   public      open    2026-01-31 11:00:00  agent://ann  lab�b\n" +
-			"b   public      open    2026-01-31 11:00:00  agent://ann  lab�b\n",
+		"--invited": "ID  VISIBILITY  STATUS  INVITED               BY           NAME\n" +
+			"a   public      open    2026-01-31 11:00:00Z  agent://ann  lab�b\n" +
+			"b   public      open    2026-01-31 11:00:00Z  agent://ann  lab�b\n",
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, page(true, node("a")), page(true, ""), page(false, node("b")))

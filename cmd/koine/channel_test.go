@@ -15,9 +15,9 @@ func TestChannelTableKeepsItsLines(t *testing.T) {
 		{ID: "c", Visibility: "private", Name: "attic", ClosedAt: 1, ClosedReason: "All\r\nis said"},
 	}).write(terminal{out: &out})
 	want := "" +
-		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME                WHY CLOSED\n" +
-		"a   public      open    -        1970-01-01 00:00:00  lab�b�public��[31m\n" +
-		"c   private     closed  -        1970-01-01 00:00:00  attic               All��is said\n"
+		"ID  VISIBILITY  STATUS  MEMBERS  MADE                  NAME                WHY CLOSED\n" +
+		"a   public      open    -        1970-01-01 00:00:00Z  lab�b�public��[31m\n" +
+		"c   private     closed  -        1970-01-01 00:00:00Z  attic               All��is said\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s, want\n%s", err, out.String(), want)
 	}
@@ -28,8 +28,8 @@ func TestChannelTableWithoutReasons(t *testing.T) {
 	var out strings.Builder
 	err := channelTable([]*client.Channel{{ID: "a", Visibility: "public", Name: "lab", ClosedAt: 1}}).write(terminal{out: &out})
 	want := "" +
-		"ID  VISIBILITY  STATUS  MEMBERS  MADE                 NAME\n" +
-		"a   public      closed  -        1970-01-01 00:00:00  lab\n"
+		"ID  VISIBILITY  STATUS  MEMBERS  MADE                  NAME\n" +
+		"a   public      closed  -        1970-01-01 00:00:00Z  lab\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s, want\n%s", err, out.String(), want)
 	}

@@ -39,7 +39,7 @@ func TestVariablesMeanOneThing(t *testing.T) {
 		}
 	}
 	walkFlags(parser.Model.Node, every)
-	want := []string{"KOINE_AS", "KOINE_CACERT", "KOINE_DATA", "KOINE_KEY", "KOINE_PREFIX", "KOINE_URL"}
+	want := []string{"KOINE_AS", "KOINE_CACERT", "KOINE_DATA", "KOINE_KEY", "KOINE_PREFIX", "KOINE_RESERVE_MIB", "KOINE_URL"}
 	if got := slices.Sorted(maps.Keys(shared)); !slices.Equal(got, want) {
 		t.Errorf("commands beside serve read %q, want %q", got, want)
 	}
