@@ -16,6 +16,7 @@ await take(async () => {
   for (const tab of tabs.filter((t) => t.operation === 'subscription')) await follow(tab, counterpart(tab, tabs), agent, { channelId });
   for (const tab of tabs.filter((t) => t.operation === 'mutation')) await run(tab, tab.title === 'Publish'); // which says nothing new
   await tabBar();
+  await narrow();
   await keptHeaders();
   await ownTabs();
   await licences();
@@ -145,6 +146,36 @@ async function tabBar() {
   await page.setViewportSize({ width: 1280, height: 800 });
   await inSight(active);
   console.log('tabs: in sight when they are chosen or opened');
+}
+
+/** In a narrow window the panes are below each other, of its whole width, and nothing is beside it. */
+async function narrow() {
+  const layout = () =>
+    page.evaluate(() => {
+      const box = (name) => document.querySelector(name).getBoundingClientRect().toJSON();
+      return { wide: document.documentElement.scrollWidth, editors: box('.graphiql-editors'), tools: box('.graphiql-editor-tools'), response: box('.graphiql-response'), sessions: box('.graphiql-sessions'), docs: document.querySelector('.graphiql-plugin') && box('.graphiql-plugin') };
+    });
+  for (const width of [420, 700, 701, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const docs of [false, true]) {
+      if (docs) await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      const got = await layout();
+      const fault = (what) => new Error(`at ${width} px${docs ? ' with the documentation' : ''}: ${what}: ${JSON.stringify(got)}`);
+      if (got.wide > width) throw fault('the page is wider than the window');
+      const stacked = got.response.top >= got.editors.bottom;
+      if (stacked !== width <= 700) throw fault(stacked ? 'the panes are stacked' : 'the panes are not stacked');
+      for (const pane of [got.editors, got.response, ...(docs ? [got.docs] : [])]) {
+        if (pane.right > width || pane.width < 150 || pane.height < 100) throw fault('a pane has no room');
+        if (stacked && pane.width < width - 100) throw fault('a pane has not the whole width');
+      }
+      if (got.tools.bottom > got.editors.bottom) throw fault('the variables and headers have no room');
+      if (docs && stacked && got.sessions.top < got.docs.bottom) throw fault('the documentation is not stacked');
+      await screenshot(`panes-${width}${docs ? '-docs' : ''}`);
+      if (docs) await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  console.log('panes: below each other in a narrow window');
 }
 
 /** Headers are kept where that was chosen, and the choice is shown as it is. */
