@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 // along, and what it is good for goes on where it is erased, because the next start notes
 // it again.
 func TestDeparturesAreKept(t *testing.T) {
-	now := time.Now()
+	var later atomic.Int64 // how much the clock is ahead
+	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	gone := func(kg.AgentID) bool { return false }
-	b := open(t, tasks.Options{LeaveGrace: time.Hour, Clock: func() time.Time { return now }, Registered: gone}, nil)
+	b := open(t, tasks.Options{LeaveGrace: time.Hour, Clock: clock, Registered: gone}, nil)
 	task := b.send(ann, tasks.Sending{})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
 	if _, err := b.store.Update(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error { return tasks.Left(tx, bot) }); err != nil {
@@ -54,7 +56,7 @@ func TestDeparturesAreKept(t *testing.T) {
 		if got := b.get(as(ann), task.ID); got.Status.State != tasks.Working {
 			t.Errorf("%s: within the grace it is %s", where, got.Status.State)
 		}
-		now = now.Add(2 * time.Hour)
+		later.Store(int64(2 * time.Hour))
 		if err := b.FailAbandoned(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,7 @@ func TestDeparturesAreKept(t *testing.T) {
 			t.Errorf("%s: behind the grace it is %s, %+v", where, got.Status.State, got.Failure)
 		}
 		wantNoted(where+", failed", 0)
-		now = time.Now()
+		later.Store(0)
 	}
 	wantNoted("noted", 1)
 	var backup bytes.Buffer
@@ -90,9 +92,18 @@ func TestDeparturesAreKept(t *testing.T) {
 	b.start()
 	wantNoted("erased", 0)
 	b.stop()
-	b.o.Unregistered = func() []kg.AgentID { return []kg.AgentID{bot} }
+	asked, left := make(chan struct{}), []kg.AgentID(nil)
+	b.o.Unregistered = func() []kg.AgentID {
+		agents := left
+		if agents == nil { // by the start, at any time
+			close(asked)
+		}
+		return agents
+	}
 	b.start()
-	if err := b.NoteDeparted(t.Context()); err != nil { // or the start has already
+	<-asked
+	left = []kg.AgentID{bot}
+	if err := b.NoteDeparted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantNoted("noted again", 1)
