@@ -123,13 +123,13 @@ func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err erro
 	if e.Metadata.Snapshot {
 		sign, op = "=", "snapshot"
 	}
-	for _, row := range event.KoineAdded {
-		if err := c.printRow(t, e, sign, op, event.KoineColumns, row.Values); err != nil {
+	for _, row := range event.KoineRemoved {
+		if err := c.printRow(t, e, "-", "remove", event.KoineColumns, row.Values); err != nil {
 			return false, err
 		}
 	}
-	for _, row := range event.KoineRemoved {
-		if err := c.printRow(t, e, "-", "remove", event.KoineColumns, row.Values); err != nil {
+	for _, row := range event.KoineAdded {
+		if err := c.printRow(t, e, sign, op, event.KoineColumns, row.Values); err != nil {
 			return false, err
 		}
 	}
