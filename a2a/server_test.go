@@ -121,7 +121,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	s.Config.ConnContext = sse.ConnContext
 	s.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.streams.Shutdown(ctx); err != nil {
 			t.Error(err)

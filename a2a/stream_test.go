@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // tokens are what differs from run to run in the bytes of a block.
 var tokens = regexp.MustCompile(`id: [A-Za-z0-9_-]{20,}`)

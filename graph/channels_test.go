@@ -13,6 +13,7 @@ import (
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/internal/review"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -31,6 +32,9 @@ func newConversing(t testing.TB, limits graph.Limits) *conversing {
 
 func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *conversing {
 	t.Helper()
+	if limits.Duration == 0 {
+		limits.Duration = slowtest.Slack(graph.DefaultDuration)
+	}
 	var reviews *review.Service
 	o.TakeBack = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.TakeBack(tx, proposal, why) }
 	service := channels.New(o)

@@ -11,6 +11,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -59,6 +60,9 @@ type bench struct {
 
 func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options)) *bench {
 	t.Helper()
+	if options.Limits.Duration == 0 {
+		options.Limits.Duration = slowtest.Slack(graph.DefaultDuration)
+	}
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	log := &logBuffer{}
 	o := kg.Options{Clock: c.tick, Logger: slog.New(slog.DiscardHandler)}

@@ -61,7 +61,7 @@ func TestStreamsOfStatementsFollowMembership(t *testing.T) {
 		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 		listeners := map[string]*tail{}
 		for _, who := range []string{"bob", "cy", "eve"} {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			sub, err := c.engine.Subscribe(ctx, operation.Request{Query: query, Principal: kg.Principal{ID: kg.CanonicalAgent(who), Method: "key"}})
 			if err != nil {
 				cancel()

@@ -114,7 +114,7 @@ func TestNoPresence(t *testing.T) {
 // by everybody who is let in.
 func TestPresenceAsStatements(t *testing.T) {
 	b, _ := newPresent(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	sub, err := b.engine.Subscribe(ctx, operation.Request{Principal: nobody, Query: `subscription { statementChanged(where: {predicate: {eq: "urn:koine:vocab:presence"}}, view: {graphs: ["urn:koine:graph:journal:presence"]}) {
 		... on StatementChange { op statement { subject { iri } object { ... on Literal { value } } } previous { object { ... on Literal { value } } } } } }`})
 	if err != nil {

@@ -25,7 +25,7 @@ type tail struct {
 
 func (b *bench) follow(t *testing.T, query, variables string, resume operation.Resume) *tail {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	req := b.request(query, variables)
 	req.Resume = resume
 	sub, err := b.engine.Subscribe(ctx, req)

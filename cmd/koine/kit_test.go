@@ -282,7 +282,7 @@ func TestCompatibilityKit(t *testing.T) {
 				if err := json.Unmarshal(d.body, &event); err != nil || d.authorization != "Bearer tck-test-token" || len(event) != 1 || event["statusUpdate"] == nil {
 					k.Errorf("%v, %s, %s", err, d.authorization, d.body)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				k.Error("nothing came")
 			}
 		},

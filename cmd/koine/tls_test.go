@@ -75,7 +75,7 @@ func TestServeTLS(t *testing.T) {
 	}
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	for deadline := time.After(20 * time.Second); shown() != 2; {
+	for deadline := time.After(time.Minute); shown() != 2; {
 		select {
 		case <-look.C:
 		case <-deadline:

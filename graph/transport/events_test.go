@@ -29,7 +29,7 @@ type wire struct {
 
 func (b *bench) stream(t *testing.T, url, operation string, header map[string]string) *wire {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", strings.NewReader(query(operation)))
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func (s *single) run(status int, id, query string) string {
 // open opens the reserved stream.
 func (s *single) open() *wire {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	s.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, "GET", s.server.URL+"/graphql?token="+s.token, nil)
 	if err != nil {

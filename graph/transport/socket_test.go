@@ -33,7 +33,7 @@ type peer struct {
 
 func (b *bench) dial(t testing.TB, server *httptest.Server, subprotocols ...string) *peer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	if subprotocols == nil {
 		subprotocols = []string{"graphql-transport-ws"}

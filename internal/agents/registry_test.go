@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var admin = kg.Meta{Principal: kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}}
 

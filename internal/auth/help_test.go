@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // bench is a store with everything that knows callers.
 type bench struct {

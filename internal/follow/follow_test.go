@@ -39,7 +39,7 @@ func add(t *testing.T, s *kg.Store, subject string) kg.Receipt {
 
 func start(t *testing.T, s *kg.Store, filter kg.Filter, from operation.Resume) *follow.Following {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	f, err := follow.Start(ctx, s, follow.Statements{Filter: filter}, from)
 	if err != nil {

@@ -115,7 +115,7 @@ func wanted(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Posit
 // told follows the surroundings until n changes were told. Each event must be
 // of one commit, and its position behind it.
 func told(t *testing.T, s *kgtest.Store, at follow.Surroundings, from kg.Position, n int) (events []kg.Event, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f, err := follow.Start(ctx, s.Store, &at, operation.Resume{Start: operation.After, After: from})
 	if err != nil {
@@ -243,7 +243,7 @@ func TestSurroundingsGrowAndShrink(t *testing.T) {
 
 func startOn(t *testing.T, s *kgtest.Store, subject follow.Subject) *follow.Following {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	f, err := follow.Start(ctx, s.Store, subject, operation.Resume{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // store stands for the one thing that the server asks it.
 type store struct {

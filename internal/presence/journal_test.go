@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // served is a store with policies and a tracker.
 type served struct {

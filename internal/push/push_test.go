@@ -20,7 +20,7 @@ import (
 	"koine/kg"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var (
 	alice = caller.Caller{Principal: kg.Principal{ID: "agent://alice", Method: "key"}}

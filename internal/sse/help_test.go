@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // handler answers a request on a server with a stream of events. ended, if not
 // nil, gets what Serve returned.

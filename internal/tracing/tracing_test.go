@@ -86,7 +86,7 @@ func start(t *testing.T, o tracing.Options) *tracing.Tracing {
 
 func closeTracing(t *testing.T, tr *tracing.Tracing) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := tr.Close(ctx); err != nil {
 		t.Error(err)

@@ -30,7 +30,7 @@ import (
 	"koine/kg"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // The keys of the tests. Making them takes long, so they are made once.
 var (
