@@ -11,6 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
+
+	"koine/internal/slowtest"
 )
 
 // frames is a block of what sockets send (>) and hear (<), each line with whose it is.
@@ -50,7 +52,7 @@ var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[
 // talk sends what is sent, with the ids that were heard in place of those shown, and
 // gives all lines as they were.
 func talk(t *testing.T, url, lines string) string {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute))
 	defer cancel()
 	sockets := map[string]*websocket.Conn{}
 	for _, agent := range []string{"dora", "bot"} {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"koine/internal/slowtest"
 )
 
 // anyMade is an id or a position that the server makes: in an operation it is that of
@@ -88,7 +90,7 @@ func askGuide(t *testing.T, url, query string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // of an event that never comes
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute)) // of an event that never comes
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", bytes.NewReader(body))
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // The official JavaScript clients of A2A 1.0 and 0.3 do what there is to do,
@@ -34,7 +36,7 @@ func runClient(t *testing.T, version, script string, args ...string) {
 		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
 	}
 	_, url := startServer(t, args...)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute))
 	defer cancel()
 	command := exec.CommandContext(ctx, "node", script, url, version)
 	command.Dir = clients

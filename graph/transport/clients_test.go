@@ -20,6 +20,7 @@ import (
 
 	"koine/graph"
 	"koine/graph/transport"
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -42,7 +43,7 @@ func nodeIn(t *testing.T, dir string, arguments ...string) []string {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute))
 	defer cancel()
 	command := exec.CommandContext(ctx, "node", arguments...)
 	command.Dir = dir

@@ -9,6 +9,7 @@ import (
 	"koine/internal/belief"
 	"koine/internal/rdf"
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -24,7 +25,7 @@ func ex(name string) kg.Term { return kg.IRI("http://example.org/" + name) }
 
 // within bounds a call that could wait for ever.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), slowtest.Slack(2*time.Minute))
 	t.Cleanup(cancel)
 	return ctx
 }
