@@ -3,8 +3,10 @@ package kg_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +17,12 @@ import (
 	"koine/kg"
 )
 
-// smallVolume mounts a tmpfs. Where the process may not, the test says so on standard
-// error, whatever go test shows, and is skipped.
+// smallVolume mounts a tmpfs of this size. It skips the test if the process may not mount.
 func smallVolume(t *testing.T, mib int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
-		fmt.Fprintf(os.Stderr, "NOT TESTED: %s: this process may not mount a volume: %v\n", t.Name(), err)
-		t.Skip("may not mount a volume")
+		t.Skipf("NOT TESTED: this process may not mount a volume: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
@@ -233,4 +233,32 @@ func TestReplayWithoutRoom(t *testing.T) {
 		t.Errorf("after a restart with room: %d statements are read, want %d", got, want)
 	}
 	mustCheck(t, s)
+}
+
+// On a volume that is smaller than a store no store is made, and none is left.
+func TestStoreOnSmallVolume(t *testing.T) {
+	mount := smallVolume(t, 40)
+	before := namesIn(t, mount)
+	dir := filepath.Join(mount, "data")
+	for _, fill := range []func() error{
+		func() error {
+			s, err := kg.Open(dir, kg.Options{})
+			if err == nil {
+				mustClose(t, s)
+			}
+			return err
+		},
+		func() error {
+			_, err := kg.Restore(within(t), dir, []io.Reader{strings.NewReader("")}, kg.RestoreOptions{})
+			return err
+		},
+	} {
+		err := fill()
+		if kg.CodeOf(err) != kg.CodeDiskFull || !strings.Contains(err.Error(), "at least 65 MiB of free space, and 39 MiB are free") {
+			t.Errorf("%v, want DISK_FULL with the room that is needed", err)
+		}
+		if after := namesIn(t, mount); !slices.Equal(before, after) {
+			t.Errorf("there is %q now, and was %q", after, before)
+		}
+	}
 }

@@ -1,8 +1,6 @@
 package kg_test
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,41 +88,4 @@ func TestFailureKeepsStore(t *testing.T) {
 		}
 	}
 	mustCheck(t, openStore(t, dir, smallOptions()))
-}
-
-// On a volume that is smaller than a store no store is made, and none is left.
-func TestStoreOnSmallVolume(t *testing.T) {
-	mount := t.TempDir()
-	if err := unix.Mount("none", mount, "tmpfs", 0, "size=40m"); err != nil {
-		fmt.Fprintf(os.Stderr, "NOT TESTED: a first start on a small volume: this process may not mount one: %v\n", err)
-		t.Skip("may not mount a volume")
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(mount, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	before := namesIn(t, mount)
-	dir := filepath.Join(mount, "data")
-	for _, fill := range []func() error{
-		func() error {
-			s, err := kg.Open(dir, kg.Options{})
-			if err == nil {
-				mustClose(t, s)
-			}
-			return err
-		},
-		func() error {
-			_, err := kg.Restore(within(t), dir, []io.Reader{strings.NewReader("")}, kg.RestoreOptions{})
-			return err
-		},
-	} {
-		err := fill()
-		if kg.CodeOf(err) != kg.CodeDiskFull || !strings.Contains(err.Error(), "at least 65 MiB of free space, and 39 MiB are free") {
-			t.Errorf("%v, want DISK_FULL with the room that is needed", err)
-		}
-		if after := namesIn(t, mount); !slices.Equal(before, after) {
-			t.Errorf("there is %q now, and was %q", after, before)
-		}
-	}
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"koine/internal/slowtest"
 )
 
 // startServer runs the program with a data directory of its own.
@@ -91,7 +89,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 			if !errors.As(err, &exit) || exit.Exited() {
 				t.Errorf("the server ended with %v, want it to end by the signal", err)
 			}
-			if took := time.Since(began); took > slowtest.Slack(10*time.Second) {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			return

@@ -1,18 +1,16 @@
-// Package slowtest is for tests that the race detector slows down.
+// Package slowtest helps tests that the race detector slows down.
 //
-// Those that take minutes with it are kept out of runs with it by WithoutRace. The tests
-// part of .ci/run runs them without: it finds them by their first line, which calls it.
-// Those that measure a time ask Slack for what it may be.
+// WithoutRace skips a test that takes minutes with the race detector. The tests part of
+// .ci/run runs it without: it finds the test by its first line, which calls WithoutRace.
+// Slack gives the time that a test may take for something.
 package slowtest
 
 import (
-	"fmt"
-	"os"
 	"testing"
 	"time"
 )
 
-// Slack is d, or ten times d with the race detector.
+// Slack returns d, or ten times d with the race detector.
 func Slack(d time.Duration) time.Duration {
 	if raceDetector {
 		return 10 * d
@@ -20,12 +18,10 @@ func Slack(d time.Duration) time.Duration {
 	return d
 }
 
-// WithoutRace skips a test that runs with the race detector, and says so on standard
-// error, whatever go test shows.
+// WithoutRace skips the test if the race detector is on.
 func WithoutRace(t testing.TB) {
 	t.Helper()
 	if raceDetector {
-		fmt.Fprintf(os.Stderr, "NOT TESTED with the race detector: %s, which takes minutes with it: run it without\n", t.Name())
-		t.Skip("takes minutes with the race detector")
+		t.Skip("NOT TESTED: takes minutes with the race detector, run it without")
 	}
 }
