@@ -29,6 +29,7 @@ func serve(t testing.TB, o channels.Options, so kg.Options) *server {
 	open := func() (*kg.Store, error) { // with a service that knows nothing yet
 		s.Service = channels.New(o)
 		options := so
+		options.ReserveBytes = max(1, options.ReserveBytes)
 		options.Access, options.OnSystemChange = s.Guard(so.Access), s.Follow
 		return kg.Open(dir, options)
 	}

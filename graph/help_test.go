@@ -65,7 +65,7 @@ func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options
 	}
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	log := &logBuffer{}
-	o := kg.Options{Clock: c.tick, Logger: slog.New(slog.DiscardHandler)}
+	o := kg.Options{ReserveBytes: 1, Clock: c.tick, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range configure {
 		f(&o)
 	}

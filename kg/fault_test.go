@@ -51,6 +51,9 @@ func within(t testing.TB) context.Context {
 
 func openStore(t testing.TB, dir string, o kg.Options) *kg.Store {
 	t.Helper()
+	if o.ReserveBytes == 0 && o.FreeBytes == nil {
+		o.ReserveBytes = 1 // other tests may fill the volume
+	}
 	s, err := kg.Open(dir, o)
 	if err != nil {
 		t.Fatalf("Open: %v", err)

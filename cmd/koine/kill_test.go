@@ -206,7 +206,7 @@ func (k *killings) all(do func(witness) error) error {
 // replay opens the store and shows its log to the witnesses.
 func (k *killings) replay() {
 	k.t.Helper()
-	s, err := kg.Open(k.dir, kg.Options{})
+	s, err := kg.Open(k.dir, kg.Options{ReserveBytes: 1})
 	if err != nil {
 		k.t.Fatal(err)
 	}

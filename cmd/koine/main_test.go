@@ -12,6 +12,11 @@ import (
 
 // The scripts run the program as it is, in processes of its own.
 func TestMain(m *testing.M) {
+	if _, set := os.LookupEnv("KOINE_RESERVE_MIB"); !set { // by the test whose child this is
+		if err := os.Setenv("KOINE_RESERVE_MIB", "0"); err != nil { // other tests may fill the volume
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){"koine": main})
 }
 
@@ -43,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"private":   private,
 		},
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("KOINE_RESERVE_MIB", "0")
 			env.Setenv("MOVIES", mustAbs("../../internal/rdf/testdata/movies-excerpt.nq.gz"))
 			env.Values[serversKey{}] = &servers{}
 			env.Defer(env.Values[serversKey{}].(*servers).killAll)

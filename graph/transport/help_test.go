@@ -34,7 +34,7 @@ type bench struct {
 func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options)) *bench {
 	t.Helper()
 	log := &logBuffer{}
-	o := kg.Options{Logger: slog.New(slog.DiscardHandler)}
+	o := kg.Options{ReserveBytes: 1, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range configure {
 		f(&o)
 	}

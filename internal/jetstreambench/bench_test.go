@@ -42,7 +42,7 @@ func BenchmarkDurable(b *testing.B) {
 }
 
 func koine(b *testing.B, writers, n int) time.Duration {
-	s, err := kg.Open(b.TempDir(), kg.Options{})
+	s, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func films(b *testing.B) *kg.Snapshot {
 	if err != nil {
 		b.Fatal(err)
 	}
-	store, err := kg.Open(b.TempDir(), kg.Options{Logger: slog.New(slog.DiscardHandler)})
+	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

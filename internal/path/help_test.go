@@ -40,7 +40,7 @@ func quad(s, p, o kg.Term) kg.Quad {
 // snapshotOf is a store's newest revision with these statements.
 func snapshotOf(t testing.TB, quads ...kg.Quad) *kg.Snapshot {
 	t.Helper()
-	store, err := kg.Open(t.TempDir(), kg.Options{Logger: slog.New(slog.DiscardHandler)})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

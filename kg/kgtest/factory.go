@@ -47,6 +47,9 @@ func NewStore(t testing.TB, s *kg.Store, open func() (*kg.Store, error)) *Store 
 // Disk makes stores in a directory of the test.
 func Disk(t testing.TB, o kg.Options) *Store {
 	t.Helper()
+	if o.ReserveBytes == 0 && o.FreeBytes == nil {
+		o.ReserveBytes = 1 // other tests may fill the volume
+	}
 	dir := filepath.Join(t.TempDir(), "data")
 	open := func() (*kg.Store, error) { return kg.Open(dir, o) }
 	s, err := open()
