@@ -224,7 +224,10 @@ func (t *Throttle) Do() error {
 // pass the error status of work done.
 func (t *Throttle) Done(err error) {
 	if err != nil {
-		t.errCh <- err
+		select {
+		case t.errCh <- err:
+		default: // others wait there already, and nobody may read them before Finish
+		}
 	}
 	select {
 	case <-t.ch:
