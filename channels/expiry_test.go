@@ -105,17 +105,17 @@ func TestExpiry(t *testing.T) {
 	eventually(t, "the content goes", func() bool { n, _ := s.contents(t); return n == 3 })
 	want("afterwards")
 	_, now := s.contents(t)
-	// One commit, unless the log was not followed to its end when the time came.
+	if now != head+1 {
+		t.Errorf("it took %d commits", now-head)
+	}
+	c, err := s.store.Commit(within(t), kg.SystemPrincipal(), now)
+	if err != nil || c.Actor != kg.System || c.Justification == "" {
+		t.Fatalf("%+v, %v", c, err)
+	}
 	marks := 0
-	for r := head + 1; r <= now; r++ {
-		c, err := s.store.Commit(within(t), kg.SystemPrincipal(), r)
-		if err != nil || c.Actor != kg.System || c.Justification == "" {
-			t.Fatalf("%+v, %v", c, err)
-		}
-		for _, ch := range c.Changes {
-			if at, _ := ch.Quad.Object.DateTimeValue(); ch.Op == kg.Add && ch.Quad.Predicate == kg.IRI(kg.OwnVocabulary+"expiredAt") && at.Equal(due) {
-				marks++
-			}
+	for _, ch := range c.Changes {
+		if at, _ := ch.Quad.Object.DateTimeValue(); ch.Op == kg.Add && ch.Quad.Predicate == kg.IRI(kg.OwnVocabulary+"expiredAt") && at.Equal(due) {
+			marks++
 		}
 	}
 	if marks != 22 {

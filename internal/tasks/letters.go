@@ -242,8 +242,9 @@ type Telling struct {
 	agent   kg.AgentID
 	notice  Notice
 	// reported tells that the agent reported on the task meanwhile, and named no letter;
-	// guarded by service.told.mu.
-	reported bool
+	// taken that the call has ended and the agent took the letter. The later of the two
+	// acknowledges the letter. Both are guarded by service.told.mu.
+	reported, taken bool
 }
 
 // Tell begins to tell an agent of a letter by a call. Done is to be called at its end.
@@ -265,12 +266,18 @@ func (c *Telling) Done(ctx context.Context, taken bool) error {
 	if taken && c.notice.Since > of.upTo && len(of.ahead) < MaxToldAhead {
 		of.ahead[c.notice.Since] = true
 	}
+	c.taken = taken
 	reported := c.reported
 	s.told.mu.Unlock()
 	if !taken || !reported {
 		return nil
 	}
-	err := s.Acknowledge(ctx, own(), LetterID(c.notice.Task, c.notice.Number))
+	return c.acknowledge(ctx)
+}
+
+// acknowledge takes the letter out of the mailbox.
+func (c *Telling) acknowledge(ctx context.Context) error {
+	err := c.service.Acknowledge(ctx, own(), LetterID(c.notice.Task, c.notice.Number))
 	if kg.CodeOf(err) == kg.CodeTaskNotFound { // deleted
 		err = nil
 	}
@@ -304,14 +311,25 @@ func (r *Report) acknowledge(s *Service, e *edit, calls *[]*Telling) error {
 	})
 }
 
-// noteReported says that letters that are being told may be what was reported on.
-func (s *Service) noteReported(calls []*Telling) {
+// noteReported notes that letters that were being told may be what was reported on. It
+// acknowledges those whose calls ended while the report was committed. A letter for which
+// that fails is told again.
+func (s *Service) noteReported(ctx context.Context, calls []*Telling) {
 	if len(calls) == 0 {
 		return
 	}
+	var ended []*Telling
 	s.told.mu.Lock()
-	defer s.told.mu.Unlock()
 	for _, c := range calls {
+		if c.taken && !c.reported {
+			ended = append(ended, c)
+		}
 		c.reported = true
+	}
+	s.told.mu.Unlock()
+	for _, c := range ended {
+		if err := c.acknowledge(context.WithoutCancel(ctx)); err != nil {
+			s.options.Logger.Warn("a letter that was reported on is not acknowledged", "agent", c.agent, "letter", LetterID(c.notice.Task, c.notice.Number), "error", err)
+		}
 	}
 }

@@ -185,6 +185,31 @@ func TestReportsDuringACall(t *testing.T) {
 	}
 }
 
+// A call may end while a report on its letter is committed.
+func TestCallsThatEndDuringAReport(t *testing.T) {
+	b := open(t, tasks.Options{}, nil)
+	for i := range 50 {
+		task := b.send(ann, tasks.Sending{Message: said("1")})
+		b.report(task.ID, tasks.Report{State: tasks.InputRequired})
+		b.more(task, "2")
+		list, _, err := b.Notices(t.Context(), bot)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v %v", list, err)
+		}
+		call := b.Tell(bot, list[0])
+		ended := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Duration(i) * 20 * time.Microsecond) // at all moments of the commit
+			ended <- call.Done(t.Context(), true)
+		}()
+		b.report(task.ID, tasks.Report{State: tasks.Completed})
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		b.wantWaiting("both have ended")
+	}
+}
+
 // Letters among messages of the agent's own, and of a store that an older build wrote, which
 // does not say from where on they wait.
 func TestLettersAmongMessages(t *testing.T) {

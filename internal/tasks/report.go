@@ -151,7 +151,7 @@ func (s *Service) report(ctx context.Context, by caller.Caller, id TaskID, r Rep
 	})
 	switch {
 	case err == nil:
-		s.noteReported(calls)
+		s.noteReported(ctx, calls)
 		if r.State.Ended() {
 			s.desk.stop(id)
 		}
@@ -180,7 +180,7 @@ func (s *Service) acknowledgeEnded(ctx context.Context, by caller.Caller, agent 
 		s.options.Logger.Debug("the letters of a task that has ended wait on", "task", id, "error", err)
 		return
 	}
-	s.noteReported(calls)
+	s.noteReported(ctx, calls)
 }
 
 // once is the idempotency key of a report, "" for one that may be made twice, with the hash
