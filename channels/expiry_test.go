@@ -92,6 +92,7 @@ func TestExpiry(t *testing.T) {
 	if before != 25 {
 		t.Fatalf("there are %d contents", before)
 	}
+	s.knowsDue(t, 24)
 	clock.step(time.Millisecond)
 	want("at once")
 	for m, err := range stream.Messages() {

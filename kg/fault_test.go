@@ -52,7 +52,7 @@ func within(t testing.TB) context.Context {
 func openStore(t testing.TB, dir string, o kg.Options) *kg.Store {
 	t.Helper()
 	if o.ReserveBytes == 0 && o.FreeBytes == nil {
-		o.ReserveBytes = 1 // other tests may fill the volume
+		o.ReserveBytes = 1 // updates must not fail because the machine has little free space
 	}
 	s, err := kg.Open(dir, o)
 	if err != nil {

@@ -31,7 +31,7 @@ var dawn = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func newBench(t *testing.T, refusals int) *bench {
 	b := &bench{t: t, now: dawn}
 	clock := func() time.Time { return b.now }
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Clock: clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	store, err := kg.Open(t.TempDir(), kg.Options{Clock: clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

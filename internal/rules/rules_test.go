@@ -401,7 +401,7 @@ func TestOpenWatchesSeeByTheNewRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: ruled{File: f}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	s, err := kg.Open(t.TempDir(), kg.Options{Access: ruled{File: f}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

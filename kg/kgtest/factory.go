@@ -48,7 +48,7 @@ func NewStore(t testing.TB, s *kg.Store, open func() (*kg.Store, error)) *Store 
 func Disk(t testing.TB, o kg.Options) *Store {
 	t.Helper()
 	if o.ReserveBytes == 0 && o.FreeBytes == nil {
-		o.ReserveBytes = 1 // other tests may fill the volume
+		o.ReserveBytes = 1 // updates must not fail because the machine has little free space
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	open := func() (*kg.Store, error) { return kg.Open(dir, o) }

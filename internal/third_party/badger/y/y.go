@@ -226,7 +226,7 @@ func (t *Throttle) Done(err error) {
 	if err != nil {
 		select {
 		case t.errCh <- err:
-		default: // others wait there already, and nobody may read them before Finish
+		default: // an earlier error is returned; Finish waits for Done, so Done must not wait
 		}
 	}
 	select {
