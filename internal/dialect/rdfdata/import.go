@@ -153,85 +153,19 @@ func (h *handler) load(r *http.Request, d *document, _ kg.Term) (report, error) 
 	return h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements), nil
 }
 
-// replace makes the graph hold the document's statements and no others, in one
-// commit.
+// replace makes the graph hold the document's statements and no others.
 func (h *handler) replace(r *http.Request, d *document, graph kg.Term) (report, error) {
-	if d.summary.Quads > kg.MaxPatches {
-		return report{}, kg.Errorf(kg.CodeLimitExceeded, "a graph is replaced in one commit, which has at most %d changes; the document has %d statements", kg.MaxPatches, d.summary.Quads)
-	}
 	in, err := d.spool.open()
 	if err != nil {
 		return report{}, err
 	}
-	wanted := map[kg.Quad]bool{}
-	var order []kg.Quad
-	for q, err := range rdf.Read(in, d.format, d.options) {
-		if err != nil {
-			return report{}, err
-		}
-		if q.Graph != graph {
-			return report{}, kg.Errorf(kg.CodeInvalid, "the document has statements in the graph %s, and PUT replaces %s", q.Graph, graph)
-		}
-		if !wanted[q] {
-			wanted[q] = true
-			order = append(order, q)
-		}
-	}
-	var removed uint64
-	receipt, err := h.Store.Update(r.Context(), meta(r, d.why), func(tx *kg.Tx) error {
-		removed = 0
-		gone, err := others(tx, graph, wanted)
-		if err != nil {
-			return err
-		}
-		for _, q := range gone {
-			if err := tx.Apply(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-				return err
-			}
-			removed++
-		}
-		for _, q := range order {
-			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	replaced, err := h.Store.ReplaceGraph(r.Context(), meta(r, d.why), graph, rdf.Read(in, d.format, d.options), kg.ReplaceOptions{})
 	if err != nil {
 		return report{}, err
 	}
-	if receipt.Verdict.Outcome == kg.Held && receipt.ProposalID != "" {
-		out := h.report(receipt.Revision, receipt.Position, 0, 0)
-		out.ProposalID = receipt.ProposalID
-		return out, nil
-	}
-	if v := receipt.Verdict; v.Outcome != kg.Accepted {
-		return report{}, kg.Errorf(kg.CodeConstraintViolation, "%s: %s", v.Reason, v.Details)
-	}
-	commits := uint64(0)
-	if receipt.Committed {
-		commits = 1
-	}
-	out := h.report(receipt.Revision, receipt.Position, commits, uint64(receipt.Affected)-removed)
-	out.Removed = removed
+	out := h.report(replaced.Revision, replaced.Position, replaced.Commits, replaced.Added)
+	out.Removed, out.ProposalID = replaced.Removed, replaced.ProposalID
 	return out, nil
-}
-
-// others are the graph's statements that are not wanted.
-func others(tx *kg.Tx, graph kg.Term, wanted map[kg.Quad]bool) (gone []kg.Quad, err error) {
-	for s, err := range tx.Match(kg.Pattern{Graph: graph}) {
-		if err != nil {
-			return nil, err
-		}
-		if wanted[s.Quad] {
-			continue
-		}
-		if len(gone) == kg.MaxPatches {
-			return nil, kg.Errorf(kg.CodeLimitExceeded, "the graph has too many statements to be replaced in one commit of %d changes", kg.MaxPatches)
-		}
-		gone = append(gone, s.Quad)
-	}
-	return gone, nil
 }
 
 func (h *handler) report(rev kg.Revision, p kg.Position, commits, statements uint64) report {

@@ -1,0 +1,146 @@
+package kg
+
+import (
+	"context"
+	"iter"
+)
+
+// ReplaceOptions configures Store.ReplaceGraph.
+type ReplaceOptions struct {
+	// Progress is called now and then with how many statements have been written.
+	// It must be fast and not call the store. May be nil.
+	Progress func(written uint64)
+}
+
+// ReplaceReport says what ReplaceGraph did.
+type ReplaceReport struct {
+	Read uint64 // quads that were taken in
+	// Added counts the statements that came or got the caller's assertion, Removed
+	// those that went. A statement that stays as it is counts for neither.
+	Added, Removed uint64
+	// Created tells that no statement stood in the graph before, as far as the
+	// caller sees.
+	Created bool
+	// Commits is how many were made; 0 when nothing changed.
+	Commits  uint64
+	Revision Revision // from which on the graph is as it was asked for
+	Position Position // behind it
+	// Verdict is Held where the replacement waits for review as ProposalID.
+	Verdict    Verdict
+	ProposalID string
+}
+
+// ReplaceGraph makes a graph hold exactly the quads, all of which must be of that
+// graph; an empty sequence empties it. A statement that stays keeps its assertions
+// and its history. Readers see all of it at once. An error of the sequence ends the
+// replacement and leaves the graph as it was.
+//
+// The graph and the quads are at most MaxPatches statements each.
+func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter.Seq2[Quad, error], o ReplaceOptions) (ReplaceReport, error) {
+	if graph.IsZero() {
+		graph = DefaultGraph
+	}
+	r := &replacement{s: s, meta: m, graph: graph, wanted: make(map[Quad]bool)}
+	for q, err := range quads {
+		if err == nil {
+			err = r.want(q)
+		}
+		if err != nil {
+			return ReplaceReport{}, err
+		}
+	}
+	return r.commit(ctx)
+}
+
+// replacement is a graph that is replaced in one ordinary commit.
+type replacement struct {
+	s     *Store
+	meta  Meta
+	graph Term
+
+	read   uint64
+	wanted map[Quad]bool
+	order  []Quad // of wanted, each once
+}
+
+// want takes in one quad of the new content.
+func (r *replacement) want(q Quad) error {
+	if q.Graph.IsZero() {
+		q.Graph = DefaultGraph
+	}
+	if q.Graph != r.graph {
+		return Errorf(CodeInvalid, "there are statements in the graph %s, and %s is replaced", q.Graph, r.graph).At("graph")
+	}
+	r.read++
+	if r.wanted[q] {
+		return nil
+	}
+	if len(r.order) == MaxPatches {
+		return Errorf(CodeLimitExceeded, "a graph is replaced in one commit, which has at most %d changes", MaxPatches)
+	}
+	r.wanted[q] = true
+	r.order = append(r.order, q)
+	return nil
+}
+
+// commit removes what is not wanted and adds what is.
+func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
+	report := ReplaceReport{Read: r.read}
+	receipt, err := r.s.Update(ctx, r.meta, func(tx *Tx) error {
+		report.Removed = 0
+		gone, stood, err := r.unwanted(tx)
+		if err != nil {
+			return err
+		}
+		report.Created = !stood
+		for _, q := range gone {
+			if err := tx.Apply(Patch{Op: Remove, Quad: q}); err != nil {
+				return err
+			}
+			report.Removed++
+		}
+		for _, q := range r.order {
+			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return ReplaceReport{}, err
+	}
+	report.Revision, report.Position = receipt.Revision, receipt.Position
+	report.Verdict, report.ProposalID = receipt.Verdict, receipt.ProposalID
+	switch {
+	case receipt.Verdict.Outcome != Accepted:
+		report.Removed = 0
+		if receipt.ProposalID == "" {
+			return ReplaceReport{}, errRejected(receipt.Verdict)
+		}
+	default:
+		report.Added = uint64(receipt.Affected) - report.Removed
+		if receipt.Committed {
+			report.Commits = 1
+		}
+	}
+	return report, nil
+}
+
+// unwanted are the graph's statements that are not wanted; stood tells whether there
+// was any statement.
+func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
+	for s, err := range tx.Match(Pattern{Graph: r.graph}) {
+		if err != nil {
+			return nil, false, err
+		}
+		stood = true
+		if r.wanted[s.Quad] {
+			continue
+		}
+		if len(gone) == MaxPatches {
+			return nil, false, Errorf(CodeLimitExceeded, "the graph has too many statements to be replaced in one commit of %d changes", MaxPatches)
+		}
+		gone = append(gone, s.Quad)
+	}
+	return gone, stood, nil
+}
