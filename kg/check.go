@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"koine/kg/internal/extsort"
+	"koine/internal/extsort"
 	"koine/kg/internal/keys"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/extsort"
 	"koine/kg"
-	"koine/kg/internal/extsort"
 	"koine/kg/internal/wal/waltest"
 )
 

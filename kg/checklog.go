@@ -8,7 +8,7 @@ import (
 	"hash/maphash"
 	"math"
 
-	"koine/kg/internal/extsort"
+	"koine/internal/extsort"
 	"koine/kg/internal/keys"
 )
 

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"iter"
 
-	"koine/kg/internal/extsort"
+	"koine/internal/extsort"
 	"koine/kg/internal/keys"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"koine/kg/internal/extsort"
+	"koine/internal/extsort"
 )
 
 // A data directory holds

@@ -34,12 +34,14 @@ var law = []layer{
 		"the parts of the store each keep one promise; they must not know the whole that is made of them"},
 	{"koine/kg/kgtest", []string{"koine/kg"}, nil,
 		"the conformance suite sees the store as everybody does"},
-	{"koine/kg", []string{"koine/kg/internal/..."}, storage,
+	{"koine/kg", []string{"koine/kg/internal/...", "koine/internal/extsort"}, storage,
 		"the domain knows no protocol and no wire format: every voice is an adapter over it"},
 
 	{"koine/channels", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/records", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
+	{"koine/internal/extsort", []string{}, []string{},
+		"records are put in order the same way whatever they are"},
 	{"koine/internal/slowtest", []string{}, []string{},
 		"tests of all packages import it"},
 	{"koine/internal/benchguard", []string{}, []string{},

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"koine/kg/internal/extsort"
+	"koine/internal/extsort"
 )
 
 // random makes records of many lengths, some of them twice.
