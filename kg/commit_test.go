@@ -1,6 +1,7 @@
 package kg_test
 
 import (
+	"strings"
 	"testing"
 
 	"koine/kg"
@@ -124,6 +125,17 @@ func TestMotives(t *testing.T) {
 			}
 			told["asked for"] = append(told["asked for"], c)
 		}
+		snapshot, err := s.View(within(t), f.View)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range row.want {
+			got, err := snapshot.Justification(kg.Revision(i + 1))
+			if reason, _, _ := strings.Cut(want, " "); err != nil || got != reason {
+				t.Errorf("%s, by the snapshot: got %q, %v of revision %d, want %q", row.who, got, err, i+1, reason)
+			}
+		}
+		snapshot.Close()
 		for how, commits := range told {
 			for i, want := range row.want {
 				if len(commits) != 2 || motives(commits[i]) != want {

@@ -1,6 +1,9 @@
 package kg
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Op is what a patch asks for, and what a change is seen as.
 type Op uint8
@@ -43,6 +46,10 @@ type Patch struct {
 	// Validity is when what is said holds: see Assertion.Validity.
 	Validity   TimeSpan
 	Provenance []byte // JSON, or nil
+	// Time is when the assertion of an Add was recorded, for one that comes from
+	// another store; zero means the commit's time. Only an administrator sets it, for
+	// any source but koine itself. An update with such a patch is not held for review.
+	Time time.Time
 
 	normal   bool      // Normalise has passed it
 	foreseen *foreseen // by Foresight.See, nil without
@@ -90,6 +97,9 @@ func (p *Patch) Normalise(source AgentID) error {
 	if err := p.Validity.normalise(); err != nil {
 		return err
 	}
+	if err := p.normaliseTime(); err != nil {
+		return err
+	}
 	if len(p.Provenance) > MaxProvenanceBytes {
 		return Errorf(CodeLimitExceeded, "provenance of %d bytes is longer than the %d that are stored", len(p.Provenance), MaxProvenanceBytes).At("provenance")
 	}
@@ -97,6 +107,24 @@ func (p *Patch) Normalise(source AgentID) error {
 		return Errorf(CodeInvalid, "provenance is not JSON").At("provenance")
 	}
 	p.normal = true
+	return nil
+}
+
+// normaliseTime brings the time of an assertion into the form in which it is stored.
+func (p *Patch) normaliseTime() error {
+	if p.Time.IsZero() {
+		return nil
+	}
+	if p.Op != Add {
+		return Errorf(CodeInvalid, "only an assertion that is added has a time of its own").At("time")
+	}
+	var err *Error
+	if p.Time, err = normalEnd(p.Time); err != nil {
+		return err.At("time")
+	}
+	if p.Time.IsZero() { // the first millisecond of the year 1 stands for none
+		return Errorf(CodeInvalid, "a time is in the years 1 to 9999").At("time")
+	}
 	return nil
 }
 

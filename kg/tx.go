@@ -150,9 +150,26 @@ func (tx *Tx) may(p *Patch) error {
 	if err := tx.mayWrite(p.Quad.Graph); err != nil {
 		return err
 	}
+	if !p.Time.IsZero() {
+		return tx.mayRestore(p)
+	}
 	if p.Op != Remove && p.Source != tx.meta.Actor && !by.MayActFor(p.Source) {
 		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
 	}
+	return nil
+}
+
+// mayRestore refuses an assertion with a time of its own to who is no administrator.
+// One may give it any source but koine itself.
+func (tx *Tx) mayRestore(p *Patch) error {
+	by := &tx.meta.Principal
+	if !by.IsAdmin() {
+		return Errorf(CodePermissionDenied, "only an administrator says when an assertion was recorded").At("time")
+	}
+	if p.Source == System && !by.trusted() {
+		return Errorf(CodeSourceForbidden, "you may not speak for %s", p.Source).At("source")
+	}
+	tx.own = true // a proposal does not keep the time
 	return nil
 }
 
@@ -213,8 +230,11 @@ func (tx *Tx) add(p *Patch, replaces []uint32) error {
 		Provenance: bytes.Clone(p.Provenance), // watchers read it when the caller has its own back
 		Time:       tx.time, Revision: tx.revision,
 	}
+	if !p.Time.IsZero() {
+		a.Time = p.Time
+	}
 	old, had := findSource(before.assertions, a.Source)
-	if had && old.same(a) {
+	if had && old.same(a) && (p.Time.IsZero() || old.Time.Equal(p.Time)) {
 		return tx.touch(ids, p.Quad.Graph)
 	}
 	if !had && len(before.assertions) >= MaxAssertions {
@@ -238,7 +258,7 @@ func (tx *Tx) after(before []Assertion, a *Assertion) []Assertion {
 	if len(before) > 0 || !a.plain() {
 		return withAssertion(before, *a)
 	}
-	if len(tx.alone) == 0 || tx.alone[0].Source != a.Source {
+	if len(tx.alone) == 0 || tx.alone[0].Source != a.Source || !tx.alone[0].Time.Equal(a.Time) {
 		tx.alone = []Assertion{*a}
 	}
 	return tx.alone
