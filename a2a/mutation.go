@@ -51,7 +51,7 @@ func (r *reader) statement(s *object, m *update.Mutation) {
 	r.object(&object, m)
 	object.done()
 
-	m.Quad.Graph = r.iri(s, "graph")
+	m.Quad.Graph = r.graph(s)
 	m.Certainty, m.HasCertainty = s.certainty("certainty")
 	m.Validity = kg.TimeSpan{From: s.time("validFrom"), Until: s.time("validTo")}
 	r.provenance(s, m)
@@ -130,6 +130,20 @@ func (r *reader) iri(o *object, name string) kg.Term {
 		r.failure.set(join(o.path, name), kg.AsError(err))
 	case t.Kind() != kg.KindIRI:
 		o.fail(name, "must be an IRI, not a blank node")
+	}
+	return t
+}
+
+// graph is the graph of a statement, an IRI or a blank node; the zero Term if it is
+// absent.
+func (r *reader) graph(s *object) kg.Term {
+	text, ok := s.text("graph")
+	if !ok {
+		return kg.Term{}
+	}
+	t, err := r.prefixes.Resource(text)
+	if err != nil {
+		r.failure.set(join(s.path, "graph"), kg.AsError(err))
 	}
 	return t
 }

@@ -25,7 +25,7 @@ const (
 // must be fast, safe for concurrent use, and answer from the newest policy.
 type Access interface {
 	// Allowed tells whether the principal has the right in the graph, which is
-	// DefaultGraph or an IRI.
+	// DefaultGraph, an IRI or a blank node.
 	Allowed(p Principal, graph Term, right Right) bool
 }
 

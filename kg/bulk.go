@@ -292,8 +292,8 @@ func (b *bulk) graph(t Term) (ID, error) {
 	if err := tx.mayWrite(t); err != nil {
 		return ID{}, err
 	}
-	if t.kind != KindIRI && t.kind != KindDefaultGraph {
-		return ID{}, Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
+	if !t.NamesGraph() {
+		return ID{}, Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 	}
 	id, err := b.id(t)
 	if err == nil {

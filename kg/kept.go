@@ -137,7 +137,8 @@ func numberOf(graph ID) (n uint64, ok bool) {
 	if graph == keys.DefaultGraph {
 		return 0, true
 	}
-	return graph.Number(), graph.Tag() == keys.TagIRI // none has the number 0
+	// None has the number 0, and an IRI and a blank node never share one.
+	return graph.Number(), graph.Tag() == keys.TagIRI || graph.Tag() == keys.TagBlank
 }
 
 // find is what is known of the graph; nothing once the version has moved on.

@@ -143,8 +143,8 @@ func (q Quad) valid() error {
 	switch {
 	case !q.Subject.IsResource():
 		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
-	case q.Graph.kind != KindIRI && q.Graph.kind != KindDefaultGraph:
-		return Errorf(CodeInvalid, "a graph is named by an IRI").At("graph")
+	case !q.Graph.NamesGraph():
+		return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 	}
 	if err := q.Subject.Valid(); err != nil {
 		return AsError(err).At("subject")

@@ -7,8 +7,8 @@ import "time"
 type AgentID string
 
 // Quad is what a statement says: subject, predicate, object, and the graph
-// that holds it. The graph is DefaultGraph or an IRI; a zero Graph in what is
-// handed in means DefaultGraph.
+// that holds it. The graph is DefaultGraph, an IRI or a blank node; a zero Graph
+// in what is handed in means DefaultGraph.
 type Quad struct {
 	Subject, Predicate, Object, Graph Term
 }

@@ -138,6 +138,10 @@ func (t Term) IsZero() bool { return t.kind == KindNone }
 // IsResource tells whether the term is an IRI or a blank node.
 func (t Term) IsResource() bool { return t.kind == KindIRI || t.kind == KindBlank }
 
+// NamesGraph tells whether the term can name a graph: it is DefaultGraph, an IRI or a
+// blank node (RDF 1.1 Concepts, section 4).
+func (t Term) NamesGraph() bool { return t.kind == KindDefaultGraph || t.IsResource() }
+
 // IsLiteral tells whether the term is a literal.
 func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 

@@ -120,16 +120,13 @@ func (t *target) local() kg.Principal {
 	return p
 }
 
-// graphNamed is the graph that --graph names: an IRI, a prefix:name, or
-// "default", as ?graph= of a server.
+// graphNamed is the graph that --graph names: an IRI, a prefix:name, a
+// blank node as _:label, or "default", as ?graph= of a server.
 func graphNamed(registry *kg.Prefixes, text string) (kg.Term, error) {
 	if strings.EqualFold(text, "default") {
 		return kg.DefaultGraph, nil
 	}
 	g, err := registry.Resource(text)
-	if err == nil && g.Kind() != kg.KindIRI {
-		err = errors.New("a graph is named by an IRI")
-	}
 	if err != nil {
 		return g, usageError{fmt.Errorf("--graph: %w", err)}
 	}

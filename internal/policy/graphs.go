@@ -82,7 +82,7 @@ func (g *Graphs) mayName(who *kg.Principal, graph kg.Term) error {
 	case graph == kg.DefaultGraph:
 		return kg.Errorf(kg.CodeInvalid, "the default graph is there already")
 	case graph.Kind() != kg.KindIRI:
-		return kg.Errorf(kg.CodeInvalid, "a graph is named by an IRI")
+		return kg.Errorf(kg.CodeInvalid, "a graph that is created is named by an IRI; one that is named by a blank node comes into being with its first statement")
 	case kg.IsOwnGraph(graph):
 		return errOwn()
 	case who.IsAdmin() || ownerByName(graph) == who.ID:

@@ -59,7 +59,7 @@ func TestPolicyDecides(t *testing.T) {
 
 // What the server is told holds where there is no policy.
 func TestDefaults(t *testing.T) {
-	other, own := iri("urn:other"), iri("agent://dora/notes")
+	other, own, blank := iri("urn:other"), iri("agent://dora/notes"), kg.Blank("other")
 	for _, row := range []struct {
 		options            policy.Options
 		who                kg.Principal
@@ -73,6 +73,10 @@ func TestDefaults(t *testing.T) {
 		{policy.Options{}, eve, other, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
 		{policy.Options{NewGraphs: policy.ReadOnly}, eve, other, "", kg.CodePermissionDenied, kg.CodePermissionDenied},
 		{policy.Options{NewGraphs: policy.ReadWrite}, eve, other, "", kg.CodeGraphNotFound, ""},
+		{policy.Options{}, eve, blank, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
+		{policy.Options{NewGraphs: policy.ReadOnly}, eve, blank, "", kg.CodePermissionDenied, kg.CodePermissionDenied},
+		{policy.Options{NewGraphs: policy.ReadWrite}, eve, blank, "", kg.CodeGraphNotFound, ""},
+		{policy.Options{}, admin, blank, "", "", ""},
 		{policy.Options{NewGraphs: policy.ReadWrite}, eve, own, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
 		{policy.Options{}, dora, own, "", "", ""},
 		{policy.Options{}, kg.Principal{ID: "agent://dor", Method: "key"}, own, "hidden", kg.CodeGraphNotFound, kg.CodeGraphNotFound},
@@ -95,6 +99,35 @@ func TestDefaults(t *testing.T) {
 		}
 		wantCode(t, name+" there", b.say(row.who, row.graph, "second"), row.there)
 	}
+}
+
+// A graph that is named by a blank node has a policy as any other: an administrator sets
+// it, it says who reads, and it says nothing of another graph with that label or name.
+func TestPolicyOfABlankGraph(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g, other := kg.Blank("g"), kg.Blank("g2")
+	b.must(b.say(local, g, "one"))
+	b.must(b.say(local, other, "two"))
+	ctx := context.Background()
+	_, _, err := b.graphs.Create(ctx, ask(admin), policy.Creation{Graph: g})
+	wantCode(t, "creating", err, kg.CodeInvalid)
+	_, _, err = b.graphs.Set(ctx, ask(eve), policy.Amendment{Graph: g, Public: yes()})
+	wantCode(t, "a stranger's policy", err, kg.CodeGraphNotFound)
+	_, _, err = b.graphs.Set(ctx, ask(admin), policy.Amendment{Graph: g, Readers: []policy.Grantee{"eve"}})
+	b.must(err)
+	if got := b.sees(eve, g); got != 1 {
+		t.Errorf("a reader sees %d statements, want 1", got)
+	}
+	if got := b.sees(eve, other); got != 0 {
+		t.Errorf("a reader of %s sees %d statements of %s", g, got, other)
+	}
+	wantCode(t, "a reader writes", b.say(eve, g, "three"), kg.CodePermissionDenied)
+	_, err = b.graphs.Delete(ctx, ask(admin), g)
+	b.must(err)
+	if got := b.sees(admin, g); got != 0 {
+		t.Errorf("%d statements of a deleted graph are seen", got)
+	}
+	wantCode(t, "a deleted graph", b.say(admin, g, "four"), kg.CodeGraphNotFound)
 }
 
 // A hidden graph answers as one that is not there, word for word, whatever is

@@ -11,7 +11,7 @@ import (
 
 // Policy says who may do what with a graph. Not to be changed by who gets it.
 type Policy struct {
-	Graph kg.Term // kg.DefaultGraph or an IRI
+	Graph kg.Term // kg.DefaultGraph, an IRI or a blank node
 	// Public lets everybody read.
 	Public bool
 	// Owners may do everything, writers read and write, readers read.

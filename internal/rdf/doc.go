@@ -12,8 +12,8 @@
 // label made of the document's tag and its own label (see DocumentTag), so
 // that two documents never share one by accident, and reading the same
 // document again gives the same ones. Relative IRIs need a base (Options.Base
-// or the document's own); a graph named by a blank node is refused, because a
-// kg graph is named by an IRI.
+// or the document's own). A graph that is named by a blank node keeps that name: the
+// node of the store.
 //
 // JSON-LD goes through github.com/geoknoesis/rdf-go. The other formats have
 // readers and writers of their own here: docs/decisions/rdf.md says which

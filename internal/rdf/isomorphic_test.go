@@ -63,7 +63,7 @@ func unique(quads []kg.Quad) []kg.Quad {
 func colours(quads []kg.Quad, from map[kg.Term]string, special ...kg.Term) map[kg.Term]string {
 	out := map[kg.Term]string{}
 	for _, q := range quads {
-		for _, t := range []kg.Term{q.Subject, q.Object} {
+		for _, t := range []kg.Term{q.Subject, q.Object, q.Graph} {
 			if t.Kind() == kg.KindBlank {
 				out[t] = from[t]
 			}
@@ -84,6 +84,9 @@ func refine(quads []kg.Quad, c map[kg.Term]string) map[kg.Term]string {
 			}
 			if q.Object.Kind() == kg.KindBlank {
 				about[q.Object] = append(about[q.Object], "o"+paint(q, c))
+			}
+			if q.Graph.Kind() == kg.KindBlank {
+				about[q.Graph] = append(about[q.Graph], "g"+paint(q, c))
 			}
 		}
 		next := map[kg.Term]string{}

@@ -68,9 +68,9 @@ func (p *lineParser) graphName(c byte) (kg.Term, error) {
 	case c == '<':
 		return p.iri()
 	case c == '_':
-		return kg.Term{}, invalid("a graph is named by an IRI, not by a blank node")
+		return p.blank()
 	}
-	return kg.Term{}, p.unexpected("a graph's IRI or the dot that ends a statement")
+	return kg.Term{}, p.unexpected("a graph's name or the dot that ends a statement")
 }
 
 func (p *lineParser) end() error {

@@ -73,8 +73,8 @@ func (o *Options) valid() error {
 	if !validTag(o.Tag) {
 		return invalid("%q cannot begin the labels of blank nodes", o.Tag)
 	}
-	if o.Graph != kg.DefaultGraph && o.Graph.Kind() != kg.KindIRI {
-		return invalid("a graph is named by an IRI, not by %s", o.Graph)
+	if !o.Graph.NamesGraph() {
+		return invalid("a graph is named by an IRI or a blank node, not by %s", o.Graph)
 	}
 	if o.Base != "" {
 		if _, err := kg.ParseIRI(o.Base); err != nil {

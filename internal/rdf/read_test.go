@@ -40,8 +40,9 @@ func TestWhatIsRefused(t *testing.T) {
 		{"escaped space in an IRI", rdf.NQuads, `<urn:a\u0020b> <urn:p> "" .`, 1, "holds the character", 0},
 		{"literal subject", rdf.NQuads, `"s" <urn:p> "" .`, 1, "a subject", 0},
 		{"blank predicate", rdf.NQuads, `<urn:s> _:p "" .`, 1, "a predicate", 0},
-		{"blank graph", rdf.NQuads, `<urn:s> <urn:p> "" _:g .`, 1, "named by an IRI", 0},
-		{"literal graph", rdf.NQuads, `<urn:s> <urn:p> "" "g" .`, 1, "a graph's IRI", 0},
+		{"literal graph", rdf.NQuads, `<urn:s> <urn:p> "" "g" .`, 1, "a graph's name", 0},
+		{"collection as a graph", rdf.TriG, "GRAPH (1) { <urn:s> a <urn:T> }", 1, "the name of a graph", 0},
+		{"filled brackets as a graph", rdf.TriG, "GRAPH [ a <urn:T> ] { <urn:s> a <urn:T> }", 1, "that name a graph are empty", 1},
 		{"graph in N-Triples", rdf.NTriples, `<urn:s> <urn:p> "" <urn:g> .`, 1, "dot", 0},
 		{"language tag", rdf.NQuads, `<urn:s> <urn:p> "x"@ .`, 1, "language tag", 0},
 		{"langString without one", rdf.NQuads, `<urn:s> <urn:p> "x"^^<` + kg.RDFLangString + `> .`, 1, "needs a language", 0},
@@ -144,8 +145,8 @@ func TestAGraphOfOnesOwn(t *testing.T) {
 			t.Errorf("%s: a named graph became %s", f, quads[1].Graph)
 		}
 	}
-	if _, err := read(nil, rdf.NQuads, rdf.Options{Graph: kg.Blank("g")}); kg.CodeOf(err) != kg.CodeInvalid {
-		t.Errorf("a blank node as the graph: %v", err)
+	if _, err := read(nil, rdf.NQuads, rdf.Options{Graph: kg.String("g")}); kg.CodeOf(err) != kg.CodeInvalid {
+		t.Errorf("a literal as the graph: %v", err)
 	}
 }
 

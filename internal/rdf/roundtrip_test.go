@@ -73,8 +73,9 @@ func TestWhatIsWrittenReadsBackTheSame(t *testing.T) {
 		for _, f := range rdf.Formats {
 			for _, sorted := range []bool{true, false} {
 				in := slices.Clone(quads)
-				if !f.HasGraphs() {
-					for i := range in {
+				for i := range in {
+					// The reader of JSON-LD does not take graphs that are named by blank nodes yet.
+					if !f.HasGraphs() || f == rdf.JSONLD && in[i].Graph.Kind() == kg.KindBlank {
 						in[i].Graph = kg.DefaultGraph
 					}
 				}
@@ -143,7 +144,7 @@ func randomQuads(r *rand.Rand, n int) []kg.Quad {
 		}
 		return resource()
 	}
-	graphs := []kg.Term{kg.DefaultGraph, kg.DefaultGraph, kg.IRI("http://x.example/g1"), kg.IRI("urn:g2")}
+	graphs := []kg.Term{kg.DefaultGraph, kg.DefaultGraph, kg.IRI("http://x.example/g1"), kg.IRI("urn:g2"), kg.Blank("g3"), kg.Blank("b0")}
 	var out []kg.Quad
 	for range n {
 		out = append(out, kg.Quad{Subject: resource(), Predicate: kg.IRI(pick(iris)), Object: object(), Graph: graphs[r.IntN(len(graphs))]})

@@ -86,7 +86,7 @@ func (t *turtleParser) statement() error {
 	}
 	t.src.space()
 	if t.graphs && t.src.peek() == '{' && !bracketed && !compound {
-		return t.namedGraph(subject)
+		return t.block(subject)
 	}
 	if err := t.rest(subject, bracketed); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (t *turtleParser) statement() error {
 
 func (t *turtleParser) namedBlock() error {
 	t.src.space()
-	name, err := t.resource("the IRI of a graph")
+	name, err := t.graphName()
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,19 @@ func (t *turtleParser) namedBlock() error {
 	if t.src.peek() != '{' {
 		return t.unexpected("the { of a graph")
 	}
-	return t.namedGraph(name)
+	return t.block(name)
 }
 
-func (t *turtleParser) namedGraph(name kg.Term) error {
-	if name.Kind() != kg.KindIRI {
-		return invalid("a graph is named by an IRI, not by a blank node")
+// graphName is an IRI or a blank node ([7g]), of which nothing is said in place.
+func (t *turtleParser) graphName() (kg.Term, error) {
+	if t.src.peek() != '[' {
+		return t.resource("the name of a graph")
 	}
-	return t.block(name)
+	name, filled, err := t.brackets(1)
+	if err == nil && filled {
+		err = invalid("the brackets that name a graph are empty")
+	}
+	return name, err
 }
 
 // block is the triples of one graph in braces (TriG grammar, [5g]).

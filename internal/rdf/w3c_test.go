@@ -15,19 +15,7 @@ import (
 
 // deviations are W3C tests that koine answers otherwise, on purpose.
 var deviations = map[string]string{
-	"nq-syntax-bnode-01":                noBlankGraph,
-	"nq-syntax-bnode-02":                noBlankGraph,
-	"nq-syntax-bnode-03":                noBlankGraph,
-	"nq-syntax-bnode-04":                noBlankGraph,
-	"nq-syntax-bnode-05":                noBlankGraph,
-	"nq-syntax-bnode-06":                noBlankGraph,
-	"anonymous_blank_node_graph":        noBlankGraph,
-	"labeled_blank_node_graph":          noBlankGraph,
-	"alternating_bnode_graphs":          noBlankGraph,
-	"trig-kw-graph-06":                  noBlankGraph,
-	"trig-kw-graph-07":                  noBlankGraph,
-	"trig-syntax-minimal-whitespace-01": noBlankGraph,
-	"test-38":                           "it spells a character as two surrogates, which are no characters; the suite's own manifest leaves it out",
+	"test-38": "it spells a character as two surrogates, which are no characters; the suite's own manifest leaves it out",
 }
 
 const noBlankGraph = "a graph is named by an IRI"

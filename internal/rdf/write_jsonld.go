@@ -22,7 +22,7 @@ type jsonldWriter struct {
 
 func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	j.buf.Reset()
-	if q.Graph.Kind() != kg.KindIRI {
+	if !q.Graph.IsResource() {
 		q.Graph = kg.DefaultGraph
 	}
 	key := q.Predicate.Value()
@@ -69,13 +69,13 @@ func (j *jsonldWriter) openGraph(graph kg.Term) {
 	if j.last.Graph == graph {
 		return
 	}
-	if j.last.Graph.Kind() == kg.KindIRI {
+	if j.last.Graph.IsResource() {
 		j.buf.WriteString("\n]}")
 	}
-	if graph.Kind() == kg.KindIRI {
+	if graph.IsResource() {
 		j.separate(&j.started)
 		j.buf.WriteString(`{"@id":`)
-		j.string(graph.Value())
+		j.string(graph.Name())
 		j.buf.WriteString(`,"@graph":`)
 		j.nodes = false
 	}
@@ -83,7 +83,7 @@ func (j *jsonldWriter) openGraph(graph kg.Term) {
 }
 
 func (j *jsonldWriter) openNode(subject kg.Term) {
-	if j.last.Graph.Kind() == kg.KindIRI {
+	if j.last.Graph.IsResource() {
 		j.separate(&j.nodes)
 	} else {
 		j.separate(&j.started)

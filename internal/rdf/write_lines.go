@@ -16,7 +16,7 @@ func (l *lineWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	b := appendTerm(l.line[:0], q.Subject)
 	b = appendTerm(append(b, ' '), q.Predicate)
 	b = appendTerm(append(b, ' '), q.Object)
-	if l.graphs && q.Graph.Kind() == kg.KindIRI {
+	if l.graphs && q.Graph.IsResource() {
 		b = appendTerm(append(b, ' '), q.Graph)
 	}
 	l.line = append(b, " .\n"...)

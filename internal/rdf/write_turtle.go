@@ -34,7 +34,7 @@ func (t *turtleWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	if !t.started {
 		b = t.header(b)
 	}
-	if !t.graphs || q.Graph.Kind() != kg.KindIRI {
+	if !t.graphs || !q.Graph.IsResource() {
 		q.Graph = kg.DefaultGraph
 	}
 	same := t.open && q.Graph == t.last.Graph && q.Subject == t.last.Subject
@@ -94,7 +94,7 @@ func (t *turtleWriter) dot(b []byte) []byte {
 }
 
 func (t *turtleWriter) brace(b []byte) []byte {
-	if t.last.Graph.Kind() == kg.KindIRI {
+	if t.last.Graph.IsResource() {
 		b = append(b, "}\n"...)
 	}
 	return b

@@ -116,8 +116,8 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return h.export(w, r)
 }
 
-// graph is the graph that ?graph= names: an IRI, a registered prefix:name, or
-// "default". named is false when the parameter is absent.
+// graph is the graph that ?graph= names: an IRI, a registered prefix:name, a
+// blank node as _:label, or "default". named is false when the parameter is absent.
 func (h *handler) graph(r *http.Request) (graph kg.Term, named bool, err error) {
 	values, ok := r.URL.Query()["graph"]
 	switch {
@@ -129,9 +129,6 @@ func (h *handler) graph(r *http.Request) (graph kg.Term, named bool, err error) 
 		return kg.DefaultGraph, true, nil
 	}
 	graph, err = h.Prefixes.Resource(values[0])
-	if err == nil && graph.Kind() != kg.KindIRI {
-		err = kg.Errorf(kg.CodeInvalid, "a graph is named by an IRI")
-	}
 	if err != nil {
 		return kg.Term{}, true, kg.AsError(err).At("graph")
 	}
