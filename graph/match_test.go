@@ -101,6 +101,105 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestMatchPathsCount proves that paths count as SPARQL 1.1 counts them, in rows,
+// groups and totals: as the triples do that say the same.
+func TestMatchPathsCount(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	// Two actors play two parts each in one film, one of them in another one too.
+	for part, who := range map[string]string{"p1": "mio", "p2": "mio", "p3": "kato", "p4": "kato", "p5": "sofi", "p6": "nonno"} {
+		b.update(add(iri("land"), iri("starring"), iri(part)), add(iri(part), iri("actor"), iri(who)))
+	}
+	b.update(add(iri("sea"), iri("starring"), iri("p7")), add(iri("p7"), iri("actor"), iri("mio")), add(iri("sea"), iri("voice"), iri("p7")))
+	for _, row := range []struct {
+		path, triples string
+		total         int
+		groups        string // by ?a
+	}{
+		{"ex:starring/ex:actor", `{s: "ex:land", p: "ex:starring", o: "?x"}, {s: "?x", p: "ex:actor", o: "?a"}`, 6, "kato 2 mio 2 nonno 1 sofi 1"},
+		{"(ex:starring|ex:voice)/ex:actor", "", 6, "kato 2 mio 2 nonno 1 sofi 1"},
+		{"ex:starring/ex:actor/^ex:actor", `{s: "ex:land", p: "ex:starring", o: "?x"}, {s: "?x", p: "ex:actor", o: "?y"}, {s: "?a", p: "ex:actor", o: "?y"}`, 12, "p1 2 p2 2 p7 2 p3 2 p4 2 p5 1 p6 1"},
+		{"ex:starring/ex:actor+", "", 6, "kato 2 mio 2 nonno 1 sofi 1"},
+		{"(ex:starring/ex:actor)+", "", 4, "kato 1 mio 1 nonno 1 sofi 1"},
+		{"(ex:starring/ex:actor)?", "", 5, "kato 1 land 1 mio 1 nonno 1 sofi 1"},
+		{"(ex:starring|ex:actor){2}", "", 6, "kato 2 mio 2 nonno 1 sofi 1"},
+		{"(ex:starring|ex:actor){2,3}", "", 4, "kato 1 mio 1 nonno 1 sofi 1"},
+		{"!(ex:voice)", "", 6, "p1 1 p2 1 p3 1 p4 1 p5 1 p6 1"},
+	} {
+		patterns := []string{`{s: "ex:land", p: "` + row.path + `", o: "?a"}`}
+		if row.triples != "" {
+			patterns = append(patterns, row.triples)
+		}
+		for _, p := range patterns {
+			var a struct {
+				Match struct {
+					Nodes      []struct{ Value string }
+					TotalCount int
+					Groups     []struct {
+						Key   string
+						Count int
+					}
+				}
+			}
+			b.data(`{ match(pattern: {triples: [`+p+`]}) { nodes { value(var: "a") } totalCount groups(by: [{var: "a"}]) { key(as: "a") count } } }`, "", &a)
+			var groups []string
+			for _, g := range a.Match.Groups {
+				groups = append(groups, fmt.Sprintf("%s %d", strings.TrimPrefix(g.Key, ex), g.Count))
+			}
+			want := slices.Collect(func(yield func(string) bool) {
+				f := strings.Fields(row.groups)
+				for i := 0; i < len(f); i += 2 {
+					yield(f[i] + " " + f[i+1])
+				}
+			})
+			slices.Sort(groups)
+			slices.Sort(want)
+			if len(a.Match.Nodes) != row.total || a.Match.TotalCount != row.total || !slices.Equal(groups, want) {
+				t.Errorf("%s: got %d rows, total %d, groups %v; want %d, %v", p, len(a.Match.Nodes), a.Match.TotalCount, groups, row.total, want)
+			}
+		}
+	}
+	var twice struct{ Match struct{ TotalCount int } }
+	b.data(`{ match(pattern: {triples: [{s: "ex:sea", p: "ex:starring|ex:voice", o: "?a"}]}) { totalCount } }`, "", &twice)
+	if twice.Match.TotalCount != 2 {
+		t.Errorf("two ways to one node are %d rows", twice.Match.TotalCount)
+	}
+}
+
+// TestMatchZeroLength proves that a path without a step leads from a term to itself,
+// and that what this shows does not depend on what the store knows and does not show.
+func TestMatchZeroLength(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.team()
+	for _, row := range []struct{ triples, want string }{
+		{`{s: "ex:unknown", p: "ex:knows*", o: "?a"}`, `["unknown"]`},
+		{`{s: "?a", p: "ex:knows?", o: "ex:unknown"}`, `["unknown"]`},
+		{`{s: "ex:unknown", p: "ex:knows*", o: "ex:unknown"}, {s: "ex:bob", p: "ex:lives", o: "?a"}`, `["rome"]`},
+		{`{s: "ex:secret", p: "ex:knows*", o: "?a"}`, `["secret"]`},
+		{`{s: "ex:unknown", p: "ex:knows*", o: "?a"}, {s: "?a", p: "ex:name", o: "?n"}`, ``},
+		{`{s: "ex:unknown", p: "ex:knows*", o: "?a", g: "ex:unknown"}`, ``},
+		{`{s: "ex:lives", p: "ex:knows*", o: "?a"}, {s: "ex:bob", p: "?a", o: "?b"}`, `["lives","rome"]`},
+		{`{s: "ex:bob", p: "?a", o: "ex:rome"}, {s: "?a", p: "ex:knows*", o: "?b"}`, ``},
+	} {
+		var a matchAnswer
+		b.data(`{ match(pattern: {triples: [`+row.triples+`]}) { columns nodes { values } totalCount } }`, "", &a)
+		if got := strings.Join(a.rows(t), " "); got != row.want {
+			t.Errorf("%s: got %s, want %s", row.triples, got, row.want)
+		}
+	}
+	var one struct {
+		Match struct {
+			Nodes []struct {
+				Entity struct{ Iri, Label string }
+				Value  string
+			}
+		}
+	}
+	b.data(`{ match(pattern: {triples: [{s: "ex:unknown", p: "ex:knows*", o: "?a"}]}, orderBy: [{var: "a"}], distinct: true) { nodes { entity(var: "a") { iri label out { totalCount } } value(var: "a") } } }`, "", &one)
+	if len(one.Match.Nodes) != 1 || one.Match.Nodes[0].Entity.Iri != ex+"unknown" || one.Match.Nodes[0].Value != ex+"unknown" {
+		t.Errorf("an entity that nobody knows: got %+v", one)
+	}
+}
+
 // TestMatchRows proves what the fields of a row show.
 func TestMatchRows(t *testing.T) {
 	b := newBench(t, graph.Options{})

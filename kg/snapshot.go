@@ -47,6 +47,8 @@ type Snapshot struct {
 	followed Revision
 	mu       sync.Mutex
 	sources  []AgentID // guarded by mu
+	// local holds the terms of the ids that LocalID gave, guarded by mu.
+	local map[ID]Term
 }
 
 // MaxSources bounds what Sources lists.
@@ -107,8 +109,13 @@ func (s *Snapshot) noteSources(list []Assertion) {
 // one does not mean that the view shows a statement with it.
 func (s *Snapshot) ID(t Term) (ID, bool, error) { return s.dict.id(t) }
 
-// Term is the term of an id that a scan gave.
-func (s *Snapshot) Term(id ID) (Term, error) { return s.dict.term(id) }
+// Term is the term of an id that a scan or LocalID gave.
+func (s *Snapshot) Term(id ID) (Term, error) {
+	if IsLocal(id) {
+		return s.localTerm(id)
+	}
+	return s.dict.term(id)
+}
 
 // Row is one statement of a scan, in ids.
 type Row struct {

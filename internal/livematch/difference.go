@@ -167,14 +167,50 @@ func (d *comparison) spend() error {
 
 // evaluate adds the rows under the binding to the set.
 func (d *comparison) evaluate(s *kg.Snapshot, b binding, into rows) error {
+	var failed error
 	err := d.each(s, b, func(r Row) bool {
-		into.add(r)
+		var key string
+		if key, failed = d.key(s, r); failed != nil {
+			return false
+		}
+		into[key] = r
 		return len(into) <= d.limits.Standing
 	})
+	if err == nil {
+		err = failed
+	}
 	if err == nil && len(into) > d.limits.Standing {
 		err = kg.Errorf(kg.CodeLimitExceeded, "more than %d rows would have to be compared", d.limits.Standing)
 	}
 	return err
+}
+
+// key is the same for a row of either snapshot. A path without a step leads to a
+// term that is in no statement, too; it is told by the id that it has afterwards,
+// as the commit may be what makes it one of the store.
+func (d *comparison) key(s *kg.Snapshot, r Row) (string, error) {
+	settled := r
+	for i, id := range r {
+		if !kg.IsLocal(id) {
+			continue
+		}
+		t, err := s.Term(id)
+		if err != nil {
+			return "", err
+		}
+		known, ok, err := d.after.ID(t)
+		if err == nil && !ok {
+			known, err = d.after.LocalID(t)
+		}
+		if err != nil {
+			return "", err
+		}
+		if &settled[0] == &r[0] {
+			settled = slices.Clone(r)
+		}
+		settled[i] = known
+	}
+	return settled.key(), nil
 }
 
 func (d *comparison) each(s *kg.Snapshot, b binding, yield func(Row) bool) error {

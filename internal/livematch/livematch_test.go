@@ -29,7 +29,7 @@ var (
 )
 
 func init() {
-	for _, text := range []string{"<urn:p0>/<urn:p1>", "<urn:p0>+", "^<urn:p1>", "<urn:p0>*", "!<urn:p1>", "(<urn:p0>|<urn:p2>){1,2}"} {
+	for _, text := range []string{"<urn:p0>/<urn:p1>", "<urn:p0>|<urn:p1>/<urn:p2>", "<urn:p2>?", "<urn:p0>+", "^<urn:p1>", "<urn:p0>*", "!<urn:p1>", "(<urn:p0>|<urn:p2>){1,2}"} {
 		p, err := path.Parse(text, nil)
 		if err != nil {
 			panic(err)
@@ -202,9 +202,26 @@ func (h *history) standing(m *livematch.Match, r int) map[string]bool {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		set[fmt.Sprint(row)] = true
+		set[h.text(r, row)] = true
 	}
 	return set
+}
+
+// text is a row of a revision in terms: a term that is in no statement has an id of
+// that revision only.
+func (h *history) text(r int, row livematch.Row) string {
+	h.t.Helper()
+	terms := make([]kg.Term, len(row))
+	for i, id := range row {
+		if id.IsZero() {
+			continue
+		}
+		var err error
+		if terms[i], err = h.at[r].Term(id); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return fmt.Sprint(terms)
 }
 
 // What stood, and what came and went with each commit, is what stands, at every
@@ -262,14 +279,14 @@ func (h *history) follows(d dice) (changed int) {
 		}
 		state := maps.Clone(before)
 		for _, row := range diff.Removed {
-			if key := fmt.Sprint(row); !state[key] {
+			if key := h.text(r-1, row); !state[key] {
 				h.t.Fatalf("%s at %d: %s went and was not there", what, r, key)
 			} else {
 				delete(state, key)
 			}
 		}
 		for _, row := range diff.Added {
-			if key := fmt.Sprint(row); before[key] || state[key] {
+			if key := h.text(r, row); before[key] || state[key] {
 				h.t.Fatalf("%s at %d: %s came and was there", what, r, key)
 			} else {
 				state[key] = true

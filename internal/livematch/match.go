@@ -96,10 +96,8 @@ func (m *Match) row(solution pattern.Row) Row {
 	return row
 }
 
-// rows is a set of rows.
+// rows is a set of rows, each by its key.
 type rows map[string]Row
-
-func (set rows) add(r Row) { set[r.key()] = r }
 
 func (r Row) key() string {
 	b := make([]byte, 0, len(r)*9)

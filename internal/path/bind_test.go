@@ -49,11 +49,31 @@ func TestBoundsOfAWalk(t *testing.T) {
 		}
 	}
 	for _, o := range []path.Options{{Nodes: 9}, {Statements: 5}} {
-		var err error
-		for _, err = range bind(t, s, "ex:p", o).Pairs() {
-		}
-		if kg.CodeOf(err) != kg.CodeLimitExceeded {
+		if _, err := countPairs(bind(t, s, "ex:p+", o)); kg.CodeOf(err) != kg.CodeLimitExceeded {
 			t.Errorf("pairs with %+v: got %v", o, err)
+		}
+	}
+}
+
+func countPairs(b *path.Bound) (n int, err error) {
+	for _, err := range b.Pairs() {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// The pairs of a path are found although all nodes that it passes through could
+// not be held together: what one start needs is enough.
+func TestPairsHoldOneStart(t *testing.T) {
+	s := snapshotOf(t, chain(100)...)
+	for text, want := range map[string]int{
+		"ex:p": 100, "ex:p/ex:p": 99, "^ex:p": 100, "ex:p|ex:q": 100, "ex:p+": 5050, "ex:p*": 5151, "!ex:q": 100,
+	} {
+		if n, err := countPairs(bind(t, s, text, path.Options{Nodes: 101})); n != want || err != nil {
+			t.Errorf("%s: got %d pairs, %v; want %d", text, n, err, want)
 		}
 	}
 }

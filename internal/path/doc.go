@@ -15,14 +15,16 @@
 //
 // # What a path means
 //
-// A path relates nodes: IRIs, blank nodes and literals. Two nodes are related
-// or not, never twice: what SPARQL counts in a sequence or an alternative is
-// not counted here. A path that may have no step at all (p*, p?, p{0,2})
-// relates every node with itself: from a known end it gives that end, whether or
-// not a statement has it; where neither end is known it gives every node that
-// the view shows. No statement leads on from a literal, but ^p does, from the
-// object to the subject: so "a/^a" relates what has a value in common, and a
-// literal is passed in the middle only in this way.
+// A path relates nodes: IRIs, blank nodes and literals. To a Bound two nodes are
+// related or not, never twice. Whoever counts ways as SPARQL does takes the path
+// apart first (Form): sequences, alternatives and single steps count as joins,
+// unions and statements, and only what is left of them, the closures, are bound.
+// A path that may have no step at all (p*, p?, p{0,2}) relates every node with
+// itself: from a known end it gives that end, whether or not a statement has it;
+// where neither end is known it gives every node that the view shows. No statement
+// leads on from a literal, but ^p does, from the object to the subject: so "a/^a"
+// relates what has a value in common, and a literal is passed in the middle only
+// in this way.
 //
 // The graphs that the view shows are read as one, unless Options.Graph names
 // the one to stay in.

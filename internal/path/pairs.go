@@ -10,8 +10,13 @@ import (
 // Pair is two nodes that a path relates.
 type Pair struct{ From, To kg.ID }
 
-// pairStarts is how many nodes Pairs follows the path from at once.
-const pairStarts = 1024
+// minStarts and maxStarts are how many nodes Pairs follows the path from at once:
+// few at first, so that the first pairs come soon, and fewer again where the way
+// is so wide that the nodes on it could not be held.
+const (
+	minStarts = 16
+	maxStarts = 1024
+)
 
 // Pairs yields all pairs that the path relates, each once: grouped by one of the
 // ends where the path is short, in no order that means anything. A path that may
@@ -19,38 +24,104 @@ const pairStarts = 1024
 // statements are read.
 func (b *Bound) Pairs() iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
-		a, backwards := &b.forward, false
-		n, err := b.startCost(a)
-		if err == nil && !b.path.Nullable() {
-			var m uint64
-			if m, err = b.startCost(&b.backward); m < n {
-				a, backwards = &b.backward, true
-			}
-		}
-		var starts []kg.ID
-		if err == nil {
-			starts, err = b.starts(a)
-		}
-		if err != nil {
+		err := b.pairs(func(p Pair) bool { return yield(p, nil) })
+		if err != nil && err != errStopped {
 			yield(Pair{}, err)
-			return
 		}
-		for chunk := range slices.Chunk(starts, pairStarts) {
-			for end, err := range b.walk(a, chunk) {
-				if err != nil {
-					yield(Pair{}, err)
-					return
-				}
-				p := Pair{chunk[end.Start], end.ID}
-				if backwards {
-					p.From, p.To = p.To, p.From
-				}
-				if !yield(p, nil) {
-					return
-				}
+	}
+}
+
+func (b *Bound) pairs(yield func(Pair) bool) error {
+	a, backwards, err := b.side()
+	if err != nil {
+		return err
+	}
+	starts, most := make([]kg.ID, 0, maxStarts), minStarts
+	flush := func() error {
+		var err error
+		most, err = b.pairsFrom(a, starts, most, func(from, to kg.ID) bool {
+			if backwards {
+				from, to = to, from
+			}
+			return yield(Pair{from, to})
+		})
+		starts = starts[:0]
+		return err
+	}
+	for id, err := range b.starts(a) {
+		if err != nil {
+			return err
+		}
+		if starts = append(starts, id); len(starts) >= most {
+			if err := flush(); err != nil {
+				return err
 			}
 		}
 	}
+	return flush()
+}
+
+// side chooses the end from which the path is followed: the one whose nodes come
+// in order from the index, or else the one with fewer first steps.
+func (b *Bound) side() (a *boundAutomaton, backwards bool, err error) {
+	forward, err := b.startCost(&b.forward)
+	if err != nil || b.path.Nullable() {
+		return &b.forward, false, err
+	}
+	backward, err := b.startCost(&b.backward)
+	if ordered := b.backward.ordered(); ordered != b.forward.ordered() {
+		// Holding the nodes is worth more than a few times as many steps.
+		if ordered {
+			backward /= 4
+		} else {
+			forward /= 4
+		}
+	}
+	if backward < forward {
+		return &b.backward, true, err
+	}
+	return &b.forward, false, err
+}
+
+// ordered tells whether the nodes from which there is a first step are read in
+// order: the objects of one predicate.
+func (a *boundAutomaton) ordered() bool {
+	moves := a.states[0].moves
+	if len(moves) != 1 || a.states[0].accepts {
+		return false
+	}
+	l := &a.labels[moves[0].label]
+	return l.inverse && l.one != (kg.ID{})
+}
+
+// pairsFrom yields the pairs of these starts, at most so many starts at a time.
+// It gives how many the next may be.
+func (b *Bound) pairsFrom(a *boundAutomaton, starts []kg.ID, most int, yield func(from, to kg.ID) bool) (int, error) {
+	var ends []End
+	for len(starts) > 0 {
+		chunk := starts[:min(most, len(starts))]
+		ends = ends[:0]
+		w := b.newWalk(a, func(e End, _ error) bool { ends = append(ends, e); return true })
+		switch err := w.run(chunk); {
+		case err == errWide && len(chunk) > 1:
+			most = len(chunk) / 2
+			continue
+		case err == errWide:
+			return most, tooManyNodes(b.nodes)
+		case err != nil:
+			return most, err
+		}
+		for _, e := range ends {
+			if !yield(chunk[e.Start], e.ID) {
+				return most, errStopped
+			}
+		}
+		starts = starts[len(chunk):]
+		if len(chunk) == most && len(w.seen)+len(w.ends) < b.nodes/8 {
+			most = min(2*most, maxStarts)
+		}
+	}
+	return most, nil
 }
 
 // startCost is about how many statements can be the first step.
@@ -65,34 +136,55 @@ func (b *Bound) startCost(a *boundAutomaton) (sum uint64, err error) {
 	return sum, nil
 }
 
-// starts are the nodes from which there is a first step, in order; all nodes for
-// a path that needs none.
-func (b *Bound) starts(a *boundAutomaton) ([]kg.ID, error) {
-	found := map[kg.ID]struct{}{}
-	if a.states[0].accepts {
-		if err := b.collect(&boundLabel{}, found); err != nil {
-			return nil, err
+// starts yields the nodes from which there is a first step, each once; all nodes
+// for a path that needs none. Where the index does not have them in order they
+// are gathered first: no more than are read.
+func (b *Bound) starts(a *boundAutomaton) iter.Seq2[kg.ID, error] {
+	return func(yield func(kg.ID, error) bool) {
+		if a.ordered() {
+			l := &a.labels[a.states[0].moves[0].label]
+			if err := b.collect(l, func(id kg.ID) bool { return yield(id, nil) }); err != nil {
+				yield(kg.ID{}, err)
+			}
+			return
 		}
-		if err := b.collect(&boundLabel{inverse: true}, found); err != nil {
-			return nil, err
+		labels := []*boundLabel{{}, {inverse: true}}
+		if !a.states[0].accepts {
+			labels = labels[:0]
+			for _, m := range a.states[0].moves {
+				labels = append(labels, &a.labels[m.label])
+			}
 		}
-	} else {
-		for _, m := range a.states[0].moves {
-			if err := b.collect(&a.labels[m.label], found); err != nil {
-				return nil, err
+		found, sorted := []kg.ID(nil), 0
+		for _, l := range labels {
+			err := b.collect(l, func(id kg.ID) bool {
+				if found = append(found, id); len(found) >= 2*sorted+maxStarts {
+					found = distinct(found)
+					sorted = len(found)
+				}
+				return true
+			})
+			if err != nil {
+				yield(kg.ID{}, err)
+				return
+			}
+		}
+		for _, id := range distinct(found) {
+			if !yield(id, nil) {
+				return
 			}
 		}
 	}
-	out := make([]kg.ID, 0, len(found))
-	for id := range found {
-		out = append(out, id)
-	}
-	slices.SortFunc(out, compareIDs)
-	return out, nil
 }
 
-// collect adds the near ends of all statements with the label.
-func (b *Bound) collect(l *boundLabel, found map[kg.ID]struct{}) error {
+func distinct(ids []kg.ID) []kg.ID {
+	slices.SortFunc(ids, compareIDs)
+	return slices.Compact(ids)
+}
+
+// collect yields the near ends of all statements with the label, until yield says
+// no more.
+func (b *Bound) collect(l *boundLabel, yield func(kg.ID) bool) error {
 	if l.dead {
 		return nil
 	}
@@ -112,9 +204,8 @@ func (b *Bound) collect(l *boundLabel, found map[kg.ID]struct{}) error {
 			continue
 		}
 		last = near
-		found[near] = struct{}{}
-		if len(found) > b.nodes {
-			return tooManyNodes(b.nodes)
+		if !yield(near) {
+			return nil
 		}
 	}
 	return nil

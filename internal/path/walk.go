@@ -38,21 +38,32 @@ type visit struct {
 // walk yields where the automaton leads to from the starts.
 func (b *Bound) walk(a *boundAutomaton, starts []kg.ID) iter.Seq2[End, error] {
 	return func(yield func(End, error) bool) {
-		w := &walk{
-			Bound: b, a: a, yield: yield, seen: map[visit]struct{}{},
-			frontier: make([][]place, len(a.states)), next: make([][]place, len(a.states)),
-		}
-		if a.accepting > 1 {
-			w.ends = map[End]struct{}{}
-		}
-		if err := w.run(starts); err != nil && err != errStopped {
+		switch err := b.newWalk(a, yield).run(starts); err {
+		case nil, errStopped:
+		case errWide:
+			yield(End{}, tooManyNodes(b.nodes))
+		default:
 			yield(End{}, err)
 		}
 	}
 }
 
+func (b *Bound) newWalk(a *boundAutomaton, yield func(End, error) bool) *walk {
+	w := &walk{
+		Bound: b, a: a, yield: yield, seen: map[visit]struct{}{},
+		frontier: make([][]place, len(a.states)), next: make([][]place, len(a.states)),
+	}
+	if a.accepting > 1 {
+		w.ends = map[End]struct{}{}
+	}
+	return w
+}
+
 // errStopped ends a walk that nobody wants to go on with.
 var errStopped = kg.Errorf(kg.CodeClosed, "the walk was stopped")
+
+// errWide ends a walk that would have to hold more than Options.Nodes.
+var errWide = kg.Errorf(kg.CodeLimitExceeded, "the walk is too wide")
 
 func (w *walk) run(starts []kg.ID) error {
 	for i, id := range starts {
@@ -101,7 +112,7 @@ func (w *walk) reach(state uint8, p place) error {
 			return nil
 		}
 		if len(w.seen) == w.nodes {
-			return tooManyNodes(w.nodes)
+			return errWide
 		}
 		w.seen[v] = struct{}{}
 		if len(s.moves) > 0 {
@@ -117,7 +128,7 @@ func (w *walk) reach(state uint8, p place) error {
 			return nil
 		}
 		if len(w.ends) == w.nodes {
-			return tooManyNodes(w.nodes)
+			return errWide
 		}
 		w.ends[end] = struct{}{}
 	}

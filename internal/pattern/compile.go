@@ -10,19 +10,29 @@ import (
 // Pattern is a group that was checked. It may be evaluated any number of times,
 // also concurrently.
 type Pattern struct {
-	root   Group
+	root   Group // with its paths written out
 	limits Limits
 	names  []string // of the variables that rows show
+	hidden []string // of those within paths
 }
 
 // Compile checks a group. An error names the place, such as triples[1].subject.
 func Compile(g Group, l Limits) (*Pattern, error) {
-	p := &Pattern{root: g, limits: l.withDefaults()}
+	p := &Pattern{limits: l.withDefaults(), names: scopeOf(&g)}
 	c := checker{Pattern: p}
 	if err := c.group(&g, 1); err != nil {
 		return nil, err
 	}
-	p.names = scopeOf(&g)
+	x := expander{most: p.limits.Steps}
+	var err error
+	if p.root, err = x.group(&g); err != nil {
+		return nil, err
+	}
+	for _, name := range scopeOf(&p.root) {
+		if !slices.Contains(p.names, name) {
+			p.hidden = append(p.hidden, name)
+		}
+	}
 	return p, nil
 }
 

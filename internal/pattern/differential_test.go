@@ -29,17 +29,29 @@ var (
 	graphs     = []kg.Term{kg.DefaultGraph, kg.IRI("urn:g1"), kg.IRI("urn:g2")}
 	names      = []string{"a", "b", "c", "d", "e"}
 
-	pathRelations = map[string]func([]kg.Quad) relation{}
+	pathRelations = map[string]way{}
 	paths         []*path.Path
 )
 
 func init() {
-	for text, r := range map[string]func([]kg.Quad) relation{
-		"<urn:p0>/<urn:p1>":    sequence(step(0, false), step(1, false)),
-		"<urn:p0>+":            closure(step(0, false)),
-		"^<urn:p1>":            step(1, true),
-		"<urn:p0>|^<urn:p2>":   either(step(0, false), step(2, true)),
-		"(<urn:p1>|<urn:p2>)+": closure(either(step(1, false), step(2, false))),
+	for text, r := range map[string]way{
+		"<urn:p0>/<urn:p1>":             sequence(step(0, false), step(1, false)),
+		"<urn:p0>/^<urn:p0>":            sequence(step(0, false), step(0, true)),
+		"^(<urn:p0>/<urn:p1>)":          sequence(step(1, true), step(0, true)),
+		"<urn:p0>+":                     repeated(step(0, false), 1, -1),
+		"<urn:p0>*":                     repeated(step(0, false), 0, -1),
+		"^<urn:p1>?":                    repeated(step(1, true), 0, 1),
+		"^<urn:p1>":                     step(1, true),
+		"<urn:p0>|^<urn:p2>":            either(step(0, false), step(2, true)),
+		"<urn:p0>|<urn:p0>":             either(step(0, false), step(0, false)),
+		"(<urn:p1>|<urn:p2>)+":          repeated(either(step(1, false), step(2, false)), 1, -1),
+		"(<urn:p1>|<urn:p2>)/<urn:p0>":  sequence(either(step(1, false), step(2, false)), step(0, false)),
+		"<urn:p1>/<urn:p2>*":            sequence(step(1, false), repeated(step(2, false), 0, -1)),
+		"<urn:p0>{2}":                   sequence(step(0, false), step(0, false)),
+		"<urn:p0>{1,2}":                 repeated(step(0, false), 1, 2),
+		"<urn:p0>{2,}":                  repeated(step(0, false), 2, -1),
+		"!<urn:p0>":                     except(0),
+		"(<urn:p0>/<urn:p1>|<urn:p2>)+": repeated(either(sequence(step(0, false), step(1, false)), step(2, false)), 1, -1),
 	} {
 		p, err := path.Parse(text, nil)
 		if err != nil {
@@ -112,7 +124,10 @@ func (r *generator) triple() (t pattern.Triple) {
 	switch r.IntN(16) {
 	case 0:
 		t.Predicate = r.variable()
-	case 1:
+	case 1, 3, 4:
+		if r.IntN(8) == 0 { // no node of any graph
+			t.Subject = pattern.Term(kg.IRI("urn:unknown"))
+		}
 		t.Path = paths[r.IntN(len(paths))]
 	case 2:
 		t.Predicate = pattern.Term(kg.IRI("urn:unknown"))

@@ -18,9 +18,12 @@
 //     optional group also what that is joined with.
 //   - In NotExists everything that the solution binds is substituted, at any
 //     depth and in filters.
-//   - A path relates two nodes or does not: it never counts ways. A term that the
-//     view shows no statement with is no node, so that even a path that may have
-//     no step finds nothing from it, as if nobody knew it.
+//   - A path counts as SPARQL counts it: sequences and alternatives are written
+//     out as joins and unions, on variables that nobody sees; *, +, ? and ranges
+//     of repetitions relate two nodes or do not. {n} is a sequence of n times the
+//     same. A path without a step leads from a term that the pattern gives to
+//     itself, whether or not a statement has it; from a variable, where the view
+//     shows a statement that has it as subject or object.
 //   - A filter judges terms that may be missing (the zero Term): what an error
 //     is in SPARQL is up to the filter.
 //

@@ -56,8 +56,11 @@ type Evaluation struct {
 // Evaluate plans the query, for which it reads a few statements.
 func (p *Pattern) Evaluate(ctx context.Context, s *kg.Snapshot, q Query) (*Evaluation, error) {
 	guess := newEstimator(s)
-	return p.evaluate(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: len(p.names)}, estimator: guess, choose: guess.joinOrder})
+	return p.evaluate(ctx, q, &planner{builder: &builder{snapshot: s, limits: p.limits, next: p.slots()}, estimator: guess, choose: guess.joinOrder})
 }
+
+// slots is how many slots the variables take that the pattern's solutions bind.
+func (p *Pattern) slots() int { return len(p.names) + len(p.hidden) }
 
 func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
 	defer by.estimator.close()
@@ -68,8 +71,8 @@ func (p *Pattern) evaluate(ctx context.Context, q Query, by *planner) (*Evaluati
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}
-	outer := make(map[string]int, len(p.names))
-	for i, name := range p.names {
+	outer := make(map[string]int, p.slots())
+	for i, name := range slices.Concat(p.names, p.hidden) {
 		outer[name] = i
 	}
 	var bound slots

@@ -16,7 +16,7 @@ func ParsePlace(b []byte) ([]byte, error) {
 // EvaluateIn plans with join orders that choose gives, for so many elements.
 func (p *Pattern) EvaluateIn(ctx context.Context, s *kg.Snapshot, q Query, choose func(n int) []int) (*Evaluation, error) {
 	return p.evaluate(ctx, q, &planner{
-		builder: &builder{snapshot: s, limits: p.limits, next: len(p.names)}, estimator: newEstimator(s),
+		builder: &builder{snapshot: s, limits: p.limits, next: p.slots()}, estimator: newEstimator(s),
 		choose: func(elements []element, _ slots) ([]int, error) { return choose(len(elements)), nil },
 	})
 }

@@ -5,6 +5,7 @@ import "koine/kg"
 // Limits of a pattern and of one evaluation. A zero member means its default.
 type Limits struct {
 	Triples   int // of all groups together
+	Steps     int // triples of all groups together when paths are written out
 	Variables int
 	Groups    int
 	Depth     int // of groups in groups
@@ -19,6 +20,7 @@ type Limits struct {
 // The defaults of Limits.
 const (
 	DefaultTriples   = 64
+	DefaultSteps     = 500
 	DefaultVariables = 64
 	DefaultGroups    = 64
 	DefaultDepth     = 8
@@ -34,7 +36,7 @@ func (l Limits) withDefaults() Limits {
 		to    *int
 		value int
 	}{
-		{&l.Triples, DefaultTriples}, {&l.Variables, DefaultVariables}, {&l.Groups, DefaultGroups},
+		{&l.Triples, DefaultTriples}, {&l.Steps, DefaultSteps}, {&l.Variables, DefaultVariables}, {&l.Groups, DefaultGroups},
 		{&l.Depth, DefaultDepth}, {&l.Terms, DefaultTerms}, {&l.Kept, DefaultKept},
 	} {
 		if *m.to <= 0 {

@@ -83,7 +83,7 @@ func (m *machine) link(p *plan, last op, planner *planner) op {
 			s.scan = newScan(m, s, last)
 			last = s.scan
 		case pathStep:
-			last = &pathOp{m: m, step: s, next: last}
+			last = &pathOp{m: m, step: s, next: last, builder: planner.builder}
 		case filterStep:
 			last = &filterOp{m: m, step: s, next: last, terms: make([]kg.Term, len(s.filter.slots))}
 		case unionStep:

@@ -169,14 +169,38 @@ func (n *naive) fits(p spot, t kg.Term, s solution) bool {
 	return true
 }
 
-// relation is what a path relates.
-type relation map[[2]kg.Term]bool
+// relation is what a path relates: a pair for each way that counts (SPARQL 1.1,
+// section 18.4).
+type relation [][2]kg.Term
+
+// way is a path: what it relates in a graph, and whether it may have no step.
+type way struct {
+	steps    func(quads []kg.Quad) relation
+	nullable bool
+}
 
 func (n *naive) path(t pattern.Triple, from []kg.Quad) (out []solution) {
 	if g := spotOf(t.Graph); g.terms != nil {
 		from = slices.DeleteFunc(slices.Clone(from), func(q kg.Quad) bool { return !slices.Contains(g.terms, q.Graph) })
+		if len(from) == 0 {
+			return nil // there is no such graph
+		}
 	}
-	for pair := range pathRelations[t.Path.String()](from) {
+	w := pathRelations[t.Path.String()]
+	pairs := w.steps(n.merged(from))
+	if w.nullable {
+		for _, end := range []spot{spotOf(t.Subject), spotOf(t.Object)} {
+			given := end.terms
+			if c, ok := n.constant[end.name]; ok && end.name != "" {
+				given = []kg.Term{c}
+			}
+			for _, term := range given {
+				pairs = append(pairs, [2]kg.Term{term, term})
+			}
+		}
+		pairs = once(pairs)
+	}
+	for _, pair := range pairs {
 		s := solution{}
 		if n.fits(spotOf(t.Subject), pair[0], s) && n.fits(spotOf(t.Object), pair[1], s) {
 			out = append(out, s)
@@ -185,52 +209,98 @@ func (n *naive) path(t pattern.Triple, from []kg.Quad) (out []solution) {
 	return out
 }
 
-func step(predicate int, back bool) func([]kg.Quad) relation {
-	return func(quads []kg.Quad) relation {
-		r := relation{}
+// merged is each triple of the quads once.
+func (n *naive) merged(quads []kg.Quad) (out []kg.Quad) {
+	for _, q := range quads {
+		q.Graph = kg.Term{}
+		if !slices.Contains(out, q) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// once is each pair once.
+func once(r relation) (out relation) {
+	seen := map[[2]kg.Term]bool{}
+	for _, pair := range r {
+		if !seen[pair] {
+			seen[pair] = true
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+func single(admits func(predicate kg.Term) bool, back bool) way {
+	return way{steps: func(quads []kg.Quad) (r relation) {
 		for _, q := range quads {
-			if q.Predicate != predicates[predicate] {
+			if !admits(q.Predicate) {
 				continue
 			}
 			if back {
-				r[[2]kg.Term{q.Object, q.Subject}] = true
-			} else {
-				r[[2]kg.Term{q.Subject, q.Object}] = true
+				q.Subject, q.Object = q.Object, q.Subject
 			}
+			r = append(r, [2]kg.Term{q.Subject, q.Object})
 		}
 		return r
-	}
+	}}
 }
 
-func sequence(a, b func([]kg.Quad) relation) func([]kg.Quad) relation {
-	return func(quads []kg.Quad) relation {
-		r := relation{}
-		for x := range a(quads) {
-			for y := range b(quads) {
-				if x[1] == y[0] {
-					r[[2]kg.Term{x[0], y[1]}] = true
+func step(predicate int, back bool) way {
+	return single(func(p kg.Term) bool { return p == predicates[predicate] }, back)
+}
+
+func except(predicate int) way {
+	return single(func(p kg.Term) bool { return p != predicates[predicate] }, false)
+}
+
+func composed(a, b relation) (r relation) {
+	for _, x := range a {
+		for _, y := range b {
+			if x[1] == y[0] {
+				if r = append(r, [2]kg.Term{x[0], y[1]}); len(r) > naiveRows {
+					panic(errTooMany)
 				}
 			}
 		}
-		return r
 	}
+	return r
 }
 
-func either(a, b func([]kg.Quad) relation) func([]kg.Quad) relation {
-	return func(quads []kg.Quad) relation {
-		r := a(quads)
-		maps.Copy(r, b(quads))
-		return r
+func sequence(a, b way) way {
+	if a.nullable && b.nullable {
+		panic("a term that is in no statement: not done here")
 	}
+	return way{steps: func(quads []kg.Quad) relation { return composed(a.steps(quads), b.steps(quads)) }}
 }
 
-func closure(a func([]kg.Quad) relation) func([]kg.Quad) relation {
-	return func(quads []kg.Quad) relation {
-		r := a(quads)
-		for before := 0; before < len(r); {
-			before = len(r)
-			maps.Copy(r, sequence(func([]kg.Quad) relation { return r }, a)(quads))
+func either(a, b way) way {
+	if a.nullable || b.nullable {
+		panic("a term that is in no statement: not done here")
+	}
+	return way{steps: func(quads []kg.Quad) relation { return append(a.steps(quads), b.steps(quads)...) }}
+}
+
+// repeated is from least to most times, each pair once; most -1 is any number.
+func repeated(a way, least, most int) way {
+	return way{nullable: least == 0, steps: func(quads []kg.Quad) (r relation) {
+		var at relation // after i steps
+		for _, q := range quads {
+			at = append(at, [2]kg.Term{q.Subject, q.Subject}, [2]kg.Term{q.Object, q.Object})
+		}
+		at = once(at)
+		single := a.steps(quads)
+		for i := 0; most < 0 || i <= most; i++ {
+			before := len(r)
+			if i >= least {
+				r = once(append(r, at...))
+			}
+			if most < 0 && i > least && len(r) == before {
+				return r
+			}
+			at = once(composed(at, single))
 		}
 		return r
-	}
+	}}
 }

@@ -12,7 +12,10 @@ type pathOp struct {
 	step *step
 	next op
 
-	known knownEnds
+	known   knownEnds
+	builder *builder
+	node    kg.ID // that was asked for last, and whether it is one
+	isNode  bool
 }
 
 // knownEnds are where the path led from the node that was followed last: rows
@@ -98,6 +101,9 @@ func (o *pathOp) follow(t *boundTriple, p kg.IDPattern) bool {
 func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 	if !p.Subject.IsZero() && !p.Object.IsZero() {
 		there, err := t.path.Connects(p.Subject, p.Object)
+		if there && err == nil {
+			there, err = o.relates(t, p.Subject, p.Object)
+		}
 		return err == nil && !there || o.hand(t, p.Subject, p.Object, err)
 	}
 	var ends iter.Seq2[kg.ID, error]
@@ -108,6 +114,15 @@ func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 		ends = o.known.follow(p.Object, false, t.path.Backward)
 	}
 	for end, err := range ends {
+		if start := p.Subject; err == nil {
+			if !forward {
+				start = p.Object
+			}
+			var related bool
+			if related, err = o.relates(t, start, end); err == nil && !related {
+				continue
+			}
+		}
 		if forward {
 			p.Object = end
 		} else {
@@ -118,6 +133,29 @@ func (o *pathOp) ends(t *boundTriple, p kg.IDPattern) bool {
 		}
 	}
 	return true
+}
+
+// relates tells whether a path that leads from one end to the other may do so
+// without a step: from a term that the pattern gives always, between variables
+// where it is a node of the graph only (SPARQL 1.1, section 18.4). What is none
+// has no step either.
+func (o *pathOp) relates(t *boundTriple, start, end kg.ID) (bool, error) {
+	if start != end || !t.of.Path.Nullable() || t.given[subjectPlace] || t.given[objectPlace] {
+		return true, nil
+	}
+	if o.node == start {
+		return o.isNode, nil
+	}
+	o.node, o.isNode = start, false
+	graph := t.places[graphPlace].id
+	var err error
+	if start.IsResource() {
+		o.isNode, err = o.builder.holds(kg.IDPattern{Subject: start, Graph: graph})
+	}
+	if err == nil && !o.isNode {
+		o.isNode, err = o.builder.holds(kg.IDPattern{Object: start, Graph: graph})
+	}
+	return o.isNode, err
 }
 
 // hand binds both ends and goes on.

@@ -35,6 +35,8 @@ type Triple struct {
 	// Path is a property path in the place of the predicate. Its graph may not
 	// be a variable.
 	Path *path.Path
+
+	except []kg.Term // predicates that a negated property set leaves out
 }
 
 // Filter is a condition on variables. Holds gets their terms in the same order,

@@ -10,17 +10,19 @@ import (
 // for the same pattern, options and view at the same revision only; whoever
 // hands it out must see to that (it is not sealed). Inside are
 //
-//	layout  1 byte: 1 when the place is a count of rows, 2 with an outermost row
+//	layout  1 byte: 3 when the place is a count of rows, 4 with an outermost row
 //	orders  uvarint length, then a byte for each element of each group, in the
 //	        order in which groups are planned: the element's index
 //	count   uvarint: rows given since the outermost one, or in all
-//	quad    36 bytes, layout 2 only: the outermost row
+//	quad    36 bytes, layout 4 only: the outermost row
 //
 // Rows come in the order that the join orders make, so that these are part of
-// the place: the planner may think otherwise the next time.
+// the place: the planner may think otherwise the next time. 1 and 2 were the
+// layouts of builds whose paths and conditions had other rows: their places are
+// foreign.
 const (
-	countLayout = 1
-	outerLayout = 2
+	countLayout = 3
+	outerLayout = 4
 )
 
 // maxPlaceOrders bounds the elements of all groups.

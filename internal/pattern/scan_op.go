@@ -131,14 +131,14 @@ func (o *scanOp) meet(p kg.IDPattern, v kg.ID) (holds, ended bool) {
 // row binds what the quad gives, and hands it on.
 func (o *scanOp) row(q *kg.IDQuad, checked bool) bool {
 	ids, places := parts(q), &o.step.triple.places
-	bound, ok := 0, true
-	for ; bound < o.nfree; bound++ {
+	bound, ok := 0, !o.step.triple.excludes(q.Predicate)
+	for ; ok && bound < o.nfree; bound++ {
 		i := o.free[bound]
 		slot := places[i].slot
 		if had := o.m.row[slot]; had.IsZero() {
 			o.m.row[slot] = *ids[i]
-		} else if ok = had == *ids[i]; !ok { // it stands twice in the triple
-			break
+		} else { // it stands twice in the triple
+			ok = had == *ids[i]
 		}
 	}
 	more := true

@@ -93,7 +93,7 @@ func (b *builder) scope(g *Group, at around) (*scope, error) {
 		}
 	}
 	for i := range g.Triples {
-		t, err := b.triple(&g.Triples[i], s.own)
+		t, err := b.triple(&g.Triples[i], s.own, at.constant)
 		if err != nil {
 			return nil, err
 		}

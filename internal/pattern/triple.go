@@ -18,12 +18,15 @@ type place struct {
 
 // boundTriple is a triple pattern in slots and ids.
 type boundTriple struct {
-	of        *Triple
-	places    [4]place // subject, predicate, object, graph
-	oneOf     []kg.ID  // of the object, in order; nil when it is one or any
-	path      *path.Bound
-	dead      bool // nothing matches it
-	anyGraph  bool // each triple once, whatever graphs hold it
+	of     *Triple
+	places [4]place // subject, predicate, object, graph
+	oneOf  []kg.ID  // of the object, in order; nil when it is one or any
+	path   *path.Bound
+	// given tells of each end of a path that it is a term, or was substituted.
+	given     [graphPlace]bool
+	dead      bool    // nothing matches it
+	anyGraph  bool    // each triple once, whatever graphs hold it
+	except    []kg.ID // predicates that its statements have not, in order
 	variables slots
 }
 
@@ -37,7 +40,7 @@ const (
 // parts gives the ids of a quad in the same sequence.
 func parts(q *kg.IDQuad) [4]*kg.ID { return [4]*kg.ID{&q.Subject, &q.Predicate, &q.Object, &q.Graph} }
 
-func (b *builder) triple(t *Triple, own map[string]int) (*boundTriple, error) {
+func (b *builder) triple(t *Triple, own, constant map[string]int) (*boundTriple, error) {
 	out := &boundTriple{of: t, anyGraph: t.Graph.isZero()}
 	for i, n := range [...]Node{t.Subject, t.Predicate, t.Object, t.Graph} {
 		p := &out.places[i]
@@ -47,12 +50,28 @@ func (b *builder) triple(t *Triple, own map[string]int) (*boundTriple, error) {
 		case n.name != "":
 			p.slot = own[n.name]
 			out.variables.add(p.slot)
+			if _, substituted := constant[n.name]; i < graphPlace {
+				out.given[i] = substituted
+			}
 		default:
+			if i < graphPlace {
+				out.given[i] = true
+			}
 			if err := b.terms(out, i, n.terms); err != nil {
 				return nil, err
 			}
 		}
 	}
+	for _, predicate := range t.except {
+		id, known, err := b.snapshot.ID(predicate)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			out.except = append(out.except, id)
+		}
+	}
+	slices.SortFunc(out.except, compareIDs)
 	if t.Path != nil && !out.dead {
 		var err error
 		out.path, err = t.Path.Bind(b.snapshot, path.Options{Graph: out.places[graphPlace].id, Nodes: b.limits.Nodes, Statements: int(b.limits.Statements)})
@@ -64,13 +83,18 @@ func (b *builder) triple(t *Triple, own map[string]int) (*boundTriple, error) {
 // terms looks the terms of a place up.
 func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
 	var ids []kg.ID
+	nullable := at != graphPlace && out.of.Path != nil && out.of.Path.Nullable()
 	for _, t := range terms {
 		id, known, err := b.snapshot.ID(t)
 		if err != nil {
 			return err
 		}
 		if known = known && out.of.fits(at, id); known {
-			known, err = b.shown(at, id, out.of.Path != nil)
+			known, err = b.shown(at, id, out.of.Path)
+		}
+		if err == nil && !known && nullable && t != kg.DefaultGraph {
+			id, err = b.snapshot.LocalID(t)
+			known = true
 		}
 		if err != nil {
 			return err
@@ -93,21 +117,35 @@ func (b *builder) terms(out *boundTriple, at int, terms []kg.Term) error {
 }
 
 // shown tells whether the view shows a statement with the term in this place, of
-// a path at either end. A term that it does not show is as good as one that
-// nobody knows: neither a row of a path without a step nor the plan tells of it.
-func (b *builder) shown(at int, id kg.ID, path bool) (bool, error) {
-	var p kg.IDQuad
-	*parts(&p)[at] = id
-	patterns := []kg.IDPattern{kg.IDPattern(p)}
-	if path && at == subjectPlace {
-		patterns = append(patterns, kg.IDPattern{Object: id})
-	} else if path && at == objectPlace && id.IsResource() {
-		patterns = append(patterns, kg.IDPattern{Subject: id})
-	}
-	for _, p := range patterns {
-		for _, err := range b.snapshot.MatchIDs(p, nil) {
-			return err == nil, err
+// a path at either end, and of one that may have no step anywhere. A term that it
+// does not show is as good as one that nobody knows: neither rows nor the plan
+// tell of it.
+func (b *builder) shown(at int, id kg.ID, way *path.Path) (bool, error) {
+	places := [4]bool{}
+	places[at] = true
+	if way != nil && at != graphPlace {
+		places[subjectPlace], places[objectPlace] = id.IsResource(), true
+		if way.Nullable() {
+			places[predicatePlace], places[graphPlace] = id.IsResource(), id.IsResource()
 		}
+	}
+	for i, look := range places {
+		var p kg.IDQuad
+		*parts(&p)[i] = id
+		if !look {
+			continue
+		}
+		if there, err := b.holds(kg.IDPattern(p)); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// holds tells whether the view shows a statement that fits the pattern.
+func (b *builder) holds(p kg.IDPattern) (bool, error) {
+	for _, err := range b.snapshot.MatchIDs(p, nil) {
+		return err == nil, err
 	}
 	return false, nil
 }
@@ -144,11 +182,22 @@ func (t *boundTriple) pattern(row []kg.ID) (p kg.IDPattern, ok bool) {
 	return p, true
 }
 
+// excludes tells whether a statement with the predicate is none of the triple's.
+func (t *boundTriple) excludes(predicate kg.ID) bool {
+	if len(t.except) == 0 {
+		return false
+	}
+	_, found := slices.BinarySearchFunc(t.except, predicate, compareIDs)
+	return found
+}
+
 // String is the triple as SPARQL writes it.
 func (t *Triple) String() string {
 	nodes := []string{t.Subject.String(), t.Predicate.String(), t.Object.String()}
 	if t.Path != nil {
 		nodes[1] = t.Path.String()
+	} else if t.except != nil {
+		nodes[1] = t.exception()
 	}
 	text := strings.Join(nodes, " ")
 	if !t.Graph.isZero() {
@@ -157,11 +206,22 @@ func (t *Triple) String() string {
 	return text
 }
 
+// exception writes a negated property set.
+func (t *Triple) exception() string {
+	list := make([]string, len(t.except))
+	for i, p := range t.except {
+		list[i] = p.String()
+	}
+	return "!(" + strings.Join(list, "|") + ")"
+}
+
 // maxShown is how many of several terms are written.
 const maxShown = 4
 
 func (n Node) String() string {
 	switch {
+	case strings.HasPrefix(n.name, " "): // nobody wrote it
+		return "_:" + n.name[1:]
 	case n.name != "":
 		return "?" + n.name
 	case len(n.terms) == 1:

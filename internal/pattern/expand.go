@@ -1,0 +1,147 @@
+package pattern
+
+import (
+	"fmt"
+
+	"koine/internal/path"
+	"koine/kg"
+)
+
+// expander writes the paths of a pattern as SPARQL 1.1, section 18.2.2.4, does:
+// a sequence is a join on a fresh variable, an alternative a union. What is left
+// of paths are closures, which relate two nodes or do not.
+type expander struct {
+	steps, most int
+	fresh       int
+}
+
+// maxElements is how many triples and unions one group has when its paths are
+// written out: a place numbers them in a byte.
+const maxElements = 255
+
+// hiddenPrefix begins the names of variables that only stand within a path.
+// Nobody can write such a name.
+const hiddenPrefix = " path"
+
+// group gives a group whose paths are written out.
+func (x *expander) group(g *Group) (Group, error) {
+	out := Group{Filters: g.Filters}
+	for i := range g.Triples {
+		if err := x.triple(&out, g.Triples[i]); err != nil {
+			return out, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
+		}
+	}
+	for i := range g.Unions {
+		union, err := x.groups(g.Unions[i], fmt.Sprintf("unions[%d]", i))
+		if err != nil {
+			return out, err
+		}
+		out.Unions = append(out.Unions, union)
+	}
+	var err error
+	if out.Optional, err = x.groups(g.Optional, "optional"); err == nil {
+		out.NotExists, err = x.groups(g.NotExists, "notExists")
+	}
+	return out, err
+}
+
+func (x *expander) groups(list []Group, place string) ([]Group, error) {
+	out := make([]Group, len(list))
+	for i := range list {
+		var err error
+		if out[i], err = x.group(&list[i]); err != nil {
+			return nil, kg.AsError(err).At(fmt.Sprintf("%s[%d]", place, i))
+		}
+	}
+	return out, nil
+}
+
+// triple adds a triple to a group, its path written out.
+func (x *expander) triple(g *Group, t Triple) error {
+	if t.Path == nil {
+		return x.add(g, t)
+	}
+	switch f := t.Path.Form(); f.Kind {
+	case path.Statement:
+		return x.statement(g, t, f)
+	case path.Sequence:
+		for i, part := range f.Parts {
+			step := t
+			step.Path = part
+			if i < len(f.Parts)-1 {
+				t.Subject = x.variable()
+				step.Object = t.Subject
+			}
+			if err := x.triple(g, step); err != nil {
+				return err
+			}
+		}
+		return nil
+	case path.Alternative:
+		union := make([]Group, len(f.Parts))
+		for i, part := range f.Parts {
+			step := t
+			step.Path = part
+			if err := x.triple(&union[i], step); err != nil {
+				return err
+			}
+		}
+		g.Unions = append(g.Unions, union)
+		return x.room(g)
+	}
+	return x.add(g, t)
+}
+
+// statement adds the triple that a path of a single step is.
+func (x *expander) statement(g *Group, t Triple, f path.Form) error {
+	t.Path = nil
+	if f.Predicate.IsZero() {
+		t.Predicate, t.except = x.variable(), f.Except
+	} else {
+		t.Predicate = Term(f.Predicate)
+	}
+	if !f.Inverted {
+		return x.add(g, t)
+	}
+	t.Subject, t.Object = t.Object, t.Subject
+	if t.Subject.name != "" || len(t.Subject.terms) == 1 {
+		return x.add(g, t)
+	}
+	// Only an object can be one of several terms; of these, few are resources.
+	var union []Group
+	for _, term := range t.Subject.terms {
+		if !term.IsResource() {
+			continue
+		}
+		one := t
+		one.Subject = Term(term)
+		var alternative Group
+		if err := x.add(&alternative, one); err != nil {
+			return err
+		}
+		union = append(union, alternative)
+	}
+	g.Unions = append(g.Unions, union)
+	return x.room(g)
+}
+
+func (x *expander) add(g *Group, t Triple) error {
+	g.Triples = append(g.Triples, t)
+	return x.room(g)
+}
+
+// room counts one more triple or union.
+func (x *expander) room(g *Group) error {
+	if x.steps++; x.steps > x.most {
+		return tooMany("triples when its paths are written out", x.most)
+	}
+	if len(g.Triples)+len(g.Unions) > maxElements {
+		return tooMany("triples in one group when its paths are written out", maxElements)
+	}
+	return nil
+}
+
+func (x *expander) variable() Node {
+	x.fresh++
+	return Var(fmt.Sprintf("%s%d", hiddenPrefix, x.fresh))
+}
