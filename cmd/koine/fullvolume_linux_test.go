@@ -130,7 +130,7 @@ func (v *fullVolume) update(subject string) int {
 	for i := range 40 {
 		fmt.Fprintf(&doc, "<%s> <urn:p%d> \"%d %x\" .\n", subject, i, i, rand.Uint64())
 	}
-	request, err := http.NewRequest(http.MethodPost, v.url+"/data", strings.NewReader(doc.String()))
+	request, err := http.NewRequest(http.MethodPost, v.url+"/data?default", strings.NewReader(doc.String()))
 	if err != nil {
 		v.t.Error(err)
 		return 0

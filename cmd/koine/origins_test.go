@@ -51,7 +51,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"GET", "/agents/koine/a2a", ""},
 		{"POST", "/stream-token", `{"url":"/changes"}`},
 		{"OPTIONS", "/stream-token", ""}, {"OPTIONS", "/agents/bot/mailbox/1", ""}, {"OPTIONS", "/rest/tasks/1", ""},
-		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""},
+		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""}, {"OPTIONS", "/data?graph=urn:g", ""}, {"OPTIONS", "/data/g", ""},
 	} {
 		response := ask(x.method, x.path, "https://app.example", x.body)
 		if allowed := response.Header.Values("Access-Control-Allow-Origin"); response.StatusCode/100 != 2 || len(allowed) != 1 || allowed[0] != "https://app.example" {

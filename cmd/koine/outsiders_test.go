@@ -81,6 +81,11 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 	{"A2A", "knowledge/query", `{"query":"{ task(id: \"{task}\") { id } }"}`, "TASK_NOT_FOUND"},
 
 	{"GET", "/data?format=nq&graph={graph}", "", ""},
+	{"HEAD", "/data?graph={graph}", "", "404"},
+	{"PUT", "/data?graph={graph}", "{}", "200"}, // nothing is put where nothing is
+	{"PUT", "/data?graph={graph}", `{"@id":"urn:s","urn:p":"x"}`, "RESERVED"},
+	{"POST", "/data?graph={graph}", `{"@id":"urn:s","urn:p":"x"}`, "RESERVED"},
+	{"DELETE", "/data?graph={graph}", "", "RESERVED"},
 	{"GET", "/data?format=nt&subject=urn:koine:artifact:{task}/a&allGraphs=true", "", ""},
 	// What one may follow ends, here, with a statement of eve's own.
 	{"GET", "/changes?allGraphs=true&resume=earliest&subject=urn:koine:task:{task}", "", "the end"},

@@ -177,9 +177,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	var behind *hub.Handler
 	directory := trust.directory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.tasks(log, who), c.notifications(log)
+	graphs := policy.NewGraphs(store, trust.policies)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: policy.NewGraphs(store, trust.policies), Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
+		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.connections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
@@ -228,7 +229,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
-	server.HandleUpload("/data", httpd.Plain, rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Logger: log, Refused: trail.Refused}, rdfdata.Options{}))
+	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.Refused}, rdfdata.Options{PublicURL: c.PublicURL})
+	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
+		server.HandleUpload(pattern, httpd.Plain, data)
+	}
 	server.Handle(checkPath, httpd.Plain, administrators(checkHandler(store)))
 	server.HandleAdmin(backupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 

@@ -123,7 +123,7 @@ func TestImportsCountInProportion(t *testing.T) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(&text, "<urn:s:%d> <urn:p> <urn:o> .\n", i)
 		}
-		response, err := http.Post(url+"/data", "application/n-triples", strings.NewReader(text.String()))
+		response, err := http.Post(url+"/data?default", "application/n-triples", strings.NewReader(text.String()))
 		if err != nil {
 			t.Fatal(err)
 		}

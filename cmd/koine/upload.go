@@ -27,7 +27,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	if len(c.Prefix) > 0 {
 		t.sayf("--prefix is for --graph here and is not kept: a server's own are registered with koine prefix add")
 	}
-	query := url.Values{}
+	query := url.Values{"graph": {"default"}}
 	if c.Graph != "" {
 		query.Set("graph", expand(registry, c.Graph))
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,41 +34,80 @@ func TestHiddenGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes}, rdfdata.Options{TempDir: t.TempDir()})
+	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policies)}, rdfdata.Options{TempDir: t.TempDir()})
 	root := kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}
 	eve := kg.Principal{ID: "agent://eve", Method: "key"}
-	ask := func(who kg.Principal, method, query, body string) string {
+	ask := func(who kg.Principal, method, query, body string, header ...string) string {
 		r := httptest.NewRequest(method, "/data"+query, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/n-quads")
 		if method == http.MethodGet {
 			r.Body = http.NoBody
 		}
+		for _, line := range header {
+			name, value, _ := strings.Cut(line, ": ")
+			r.Header.Set(name, value)
+		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r.WithContext(caller.With(context.Background(), caller.Caller{Principal: who})))
 		text, _ := io.ReadAll(w.Result().Body)
-		return fmt.Sprint(w.Code, " ", string(text))
+		return fmt.Sprint(w.Code, " ", w.Result().Header, " ", string(text))
 	}
 	const hidden, absent = "urn:g:hidden", "urn:g:absent"
-	if got := ask(root, "POST", "?graph="+hidden, "<urn:s> <urn:p> \"secret\" .\n"); !strings.HasPrefix(got, "200") {
+	if got := ask(root, "POST", "?graph="+hidden, "<urn:s> <urn:p> \"secret\" .\n"); !strings.HasPrefix(got, "201") {
 		t.Fatal(got)
 	}
 	head := store.Head()
-	for _, row := range []struct{ method, body, want string }{
-		{"GET", "", "404"},
-		{"POST", "<urn:s> <urn:p> \"x\" .\n", "404"},
-		{"PUT", "<urn:s> <urn:p> \"x\" .\n", "404"},
-		{"PUT", "", "200"}, // it is empty already, as far as can be told
+	tag := regexp.MustCompile(`Etag:\[("[^"]+")\]`).FindStringSubmatch(ask(root, "GET", "?graph="+hidden, ""))
+	if tag == nil {
+		t.Fatal("no ETag")
+	}
+	const one = "<urn:s> <urn:p> \"x\" .\n"
+	for _, row := range []struct{ method, body, condition, want string }{
+		{"GET", "", "", "404"},
+		{"GET", "", "If-None-Match: " + tag[1], "404"},
+		{"GET", "", "If-Match: " + tag[1], "404"},
+		{"HEAD", "", "", "404"},
+		{"OPTIONS", "", "", "204"},
+		{"POST", one, "", "404"},
+		{"POST", one, "If-Match: *", "412"},
+		{"POST", one, "If-Match: " + tag[1], "412"},
+		{"POST", one, "If-None-Match: *", "404"},
+		{"POST", "", "", "204"},
+		{"POST", "<secret> <urn:p> 1", "", "400"},
+		{"PUT", one, "", "404"},
+		{"PUT", one, "If-Match: *", "412"},
+		{"PUT", one, "If-Match: " + tag[1], "412"},
+		{"PUT", one, "If-None-Match: *", "404"},
+		{"PUT", "", "", "200"}, // it is empty already, as far as can be told
+		{"PUT", "", "If-None-Match: *", "200"},
+		{"DELETE", "", "", "404"},
+		{"DELETE", "", "If-Match: *", "412"},
+		{"DELETE", "", "If-Match: " + tag[1], "412"},
+		{"DELETE", "", "If-None-Match: *", "404"},
+		{"PATCH", "", "", "501"},
 	} {
 		of := func(graph string) string {
-			return strings.ReplaceAll(ask(eve, row.method, "?graph="+graph, row.body), graph, "G")
+			return strings.ReplaceAll(ask(eve, row.method, "?graph="+graph, row.body, row.condition), graph, "G")
 		}
 		if got, want := of(hidden), of(absent); got != want || !strings.HasPrefix(got, row.want) {
-			t.Errorf("%s %q: hidden %s\nabsent %s", row.method, row.body, got, want)
+			t.Errorf("%s %q %s: hidden %s\nabsent %s", row.method, row.body, row.condition, got, want)
 		}
 	}
 	if got := ask(eve, "GET", "", ""); strings.Contains(got, "secret") {
 		t.Errorf("exported: %s", got)
 	}
+	// What she may make is made though something of another's is hidden beside it.
+	if got := ask(eve, "PUT", "?graph=agent://eve/notes", one); !strings.HasPrefix(got, "201") || !strings.Contains(got, "Location:[agent://eve/notes]") {
+		t.Errorf("a graph of her own: %s", got)
+	}
+	made := ask(eve, "POST", "", one, "Content-Type: application/n-triples")
+	if !strings.HasPrefix(made, "201") || !strings.Contains(made, "Location:[agent://eve/") {
+		t.Errorf("a made-up graph: %s", made)
+	}
+	if got := ask(kg.Principal{ID: "https://idp.example/eve", Method: "jwt"}, "POST", "", one, "Content-Type: application/n-triples"); !strings.HasPrefix(got, "403") {
+		t.Errorf("a made-up graph of who has no names: %s", got)
+	}
+	head = store.Head()
 	for _, who := range []kg.Principal{eve, root} {
 		for _, row := range []struct{ method, query, body string }{
 			{"POST", "", "<urn:s> <urn:p> \"x\" .\n<urn:g:hidden> <urn:koine:vocab:graphReader> \"*\" <urn:koine:graph:system> .\n"},

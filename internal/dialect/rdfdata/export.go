@@ -15,12 +15,12 @@ import (
 )
 
 // export answers GET and HEAD.
-func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
-	format, err := answerFormat(r)
+func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error {
+	format, err := answerFormat(r, t)
 	if err != nil {
 		return err
 	}
-	view, err := h.view(r)
+	view, err := h.view(r, t)
 	if err != nil {
 		return err
 	}
@@ -37,15 +37,31 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph {
-		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", view.Graphs[0].Name())
+	if !some && t.named && !t.isDefault() && !h.Graphs.Exists(snapshot.View().Principal, t.graph) {
+		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", t.graph.Name())
+	}
+	state, err := stateOf(snapshot, t, r.URL.Query().Has("at"), some)
+	if err != nil {
+		return err
+	}
+	prefixes := h.Prefixes.Fixed()
+	tag := etag(state, format, prefixes, takesGzip(r))
+	match, noneMatch := fails(r, true, func(other string) bool { return other == tag })
+	if match {
+		return preconditionFailed()
+	}
+	w.Header().Set("ETag", tag)
+	if noneMatch {
+		h.describeState(w, snapshot)
+		w.WriteHeader(http.StatusNotModified)
+		return nil
 	}
 	h.head(w, r, format, snapshot)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	body := h.body(w, r)
-	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: h.Prefixes.Fixed()})
+	out := rdf.NewWriter(body, format, rdf.WriteOptions{Prefixes: prefixes})
 	for q := first; some; q, err, some = next() {
 		if err == nil {
 			err = out.Write(q)
@@ -66,23 +82,21 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 
 // view is what an export shows: ?graph=, ?at= (a revision or a time) and
 // ?minCertainty=.
-func (h *handler) view(r *http.Request) (kg.View, error) {
+func (h *handler) view(r *http.Request, t target) (kg.View, error) {
 	c := caller.From(r.Context())
 	v := kg.View{Principal: c.Principal}
-	graph, named, err := h.graph(r)
-	if err != nil {
-		return v, err
-	}
-	if named {
-		v.Graphs = []kg.Term{graph}
+	if t.named {
+		v.Graphs = []kg.Term{t.graph}
 	}
 	query := r.URL.Query()
 	if at := query.Get("at"); at != "" {
+		var err error
 		if v.At, err = h.revision(r, at); err != nil {
 			return v, err
 		}
 	}
 	if text := query.Get("minCertainty"); text != "" {
+		var err error
 		if v.MinCertainty, err = strconv.ParseFloat(text, 64); err != nil {
 			return v, kg.Errorf(kg.CodeInvalid, "a certainty is a number between 0 and 1").At("minCertainty")
 		}
@@ -109,13 +123,20 @@ func (h *handler) head(w http.ResponseWriter, r *http.Request, f rdf.Format, s *
 		contentType += "; charset=utf-8" // text/* would be taken for something else
 	}
 	header.Set("Content-Type", contentType)
-	header.Add("Vary", "Accept, Accept-Encoding")
-	header.Set("Koine-Revision", strconv.FormatUint(uint64(s.Revision()), 10))
-	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
+	h.describeState(w, s)
 	header.Set("Content-Disposition", `inline; filename="koine.`+f.Extension()+`"`)
 	if takesGzip(r) {
 		header.Set("Content-Encoding", "gzip")
 	}
+}
+
+// describeState says what an answer shows, or would.
+func (h *handler) describeState(w http.ResponseWriter, s *kg.Snapshot) {
+	header := w.Header()
+	header.Add("Vary", "Accept, Accept-Encoding")
+	header.Set("Cache-Control", "private, no-cache") // to be asked for again with the ETag
+	header.Set("Koine-Revision", strconv.FormatUint(uint64(s.Revision()), 10))
+	header.Set("Koine-Position", h.Store.FormatPosition(s.Position()))
 }
 
 // body is where the document goes: compressed if the client takes that. How

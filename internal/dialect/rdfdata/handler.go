@@ -1,9 +1,12 @@
 // Package rdfdata serves /data: RDF out of the graph and into it, by content
-// negotiation, in the manner of the SPARQL 1.1 Graph Store HTTP Protocol.
+// negotiation. It is the SPARQL 1.1 Graph Store HTTP Protocol with indirect graph
+// identification: ?graph=IRI names a graph, ?default is the one without a name, and
+// without either the request is about the store.
 //
-//	GET  /data[?graph=…]  exports what the caller's default view shows, or one graph
-//	POST /data[?graph=…]  adds the statements of a document
-//	PUT  /data?graph=…    makes a graph hold exactly those of a document, in one commit
+//	GET     exports a graph, or all that the caller's default view shows
+//	POST    adds the statements of a document
+//	PUT     makes a graph hold exactly those of a document
+//	DELETE  deletes a graph
 //
 // A document is read through once before anything is written, so that a fault
 // in its last line leaves nothing behind, and so that its blank nodes get the
@@ -15,9 +18,9 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"koine/internal/names"
+	"koine/internal/policy"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -34,12 +37,21 @@ type Store interface {
 	names.Known
 }
 
+// Graphs is what the handler needs of policy.Graphs.
+type Graphs interface {
+	Delete(context.Context, kg.Meta, kg.Term) (policy.Deletion, error)
+	Exists(kg.Principal, kg.Term) bool
+	NewName(kg.Principal) (kg.Term, bool)
+}
+
 // Deps are the parts that the handler works with.
 type Deps struct {
 	Store Store
 	// Prefixes shorten IRIs in Turtle and TriG, and are understood in ?graph=.
 	Prefixes *kg.Prefixes
-	Logger   *slog.Logger // may be nil
+	// Graphs deletes graphs and makes up their names.
+	Graphs Graphs
+	Logger *slog.Logger // may be nil
 	// Refused, if set, is told of each error: so that what somebody may not do is
 	// noted.
 	Refused func(context.Context, kg.Code)
@@ -47,32 +59,28 @@ type Deps struct {
 
 // Bounds of an import, and their defaults.
 const (
-	// DefaultMaxBytes bounds a document of POST, both as it is sent and
-	// decompressed.
+	// DefaultMaxBytes bounds a document, both as it is sent and decompressed.
 	DefaultMaxBytes = 2 << 30
-	// DefaultMaxReplaceBytes bounds one of PUT.
-	DefaultMaxReplaceBytes = 32 << 20
-	// DefaultMaxImports bounds the imports at one time, of which one caller may have
+	// DefaultMaxImports bounds the imports and deletions at one time, of which one caller may have
 	// half of what the others leave.
 	DefaultMaxImports = 4
 )
 
 // Options of the handler. The zero Options work.
 type Options struct {
-	MaxBytes        int64
-	MaxReplaceBytes int64
-	MaxImports      int
+	MaxBytes   int64
+	MaxImports int
 	// TempDir is where documents wait while they are checked; "" means the
 	// system's.
 	TempDir string
+	// PublicURL is the address under which clients know the server. It is the base of
+	// relative IRIs where no graph is; "" means the address that was asked.
+	PublicURL string
 }
 
 func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.MaxReplaceBytes == 0 {
-		o.MaxReplaceBytes = DefaultMaxReplaceBytes
 	}
 	if o.MaxImports == 0 {
 		o.MaxImports = DefaultMaxImports
@@ -100,37 +108,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if _, ok := parameters[r.Method]; !ok {
-		w.Header().Set("Allow", "GET, HEAD, POST, PUT")
-		return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of GET, POST and PUT", r.Method)
+	if err := h.supported(w, r); err != nil {
+		return err
+	}
+	if r.Method == http.MethodOptions {
+		h.describe(w)
+		return nil
 	}
 	if err := known(r); err != nil {
 		return err
 	}
-	switch r.Method {
-	case http.MethodPost:
-		return h.importing(w, r, h.load)
-	case http.MethodPut:
-		return h.importing(w, r, h.replace)
-	}
-	return h.export(w, r)
-}
-
-// graph is the graph that ?graph= names: an IRI, a registered prefix:name, a
-// blank node as _:label, or "default". named is false when the parameter is absent.
-func (h *handler) graph(r *http.Request) (graph kg.Term, named bool, err error) {
-	values, ok := r.URL.Query()["graph"]
-	switch {
-	case !ok:
-		return kg.Term{}, false, nil
-	case len(values) > 1:
-		return kg.Term{}, true, kg.Errorf(kg.CodeInvalid, "one graph at a time").At("graph")
-	case strings.EqualFold(values[0], "default"):
-		return kg.DefaultGraph, true, nil
-	}
-	graph, err = h.Prefixes.Resource(values[0])
+	t, err := h.target(r)
 	if err != nil {
-		return kg.Term{}, true, kg.AsError(err).At("graph")
+		return err
 	}
-	return graph, true, nil
+	switch r.Method {
+	case http.MethodPost, http.MethodPut:
+		return h.importing(w, r, t)
+	case http.MethodDelete:
+		return h.delete(w, r, t)
+	}
+	return h.export(w, r, t)
 }

@@ -2,6 +2,7 @@ package rdfdata_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
+	"koine/internal/policy"
 	"koine/kg"
 )
 
@@ -26,7 +28,8 @@ type fixture struct {
 
 func start(t *testing.T, o rdfdata.Options) *fixture {
 	t.Helper()
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
+	policies := policy.New(policy.Options{})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +38,10 @@ func start(t *testing.T, o rdfdata.Options) *fixture {
 		t.Fatal(err)
 	}
 	o.TempDir = t.TempDir()
-	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes}, o)
+	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policies)}, o)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := kg.AgentID(r.Header.Get("X-Agent-Id")); id != "" {
-			r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: id, Method: kg.MethodOpen}}))
-		}
+		id := cmp.Or(kg.AgentID(r.Header.Get("X-Agent-Id")), "agent://ann")
+		r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: id, Roles: []string{kg.RoleAdmin}, Method: kg.MethodOpen}}))
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
@@ -87,7 +89,7 @@ func (a answer) report(t *testing.T) (r struct {
 	Errors                                                  []string
 }) {
 	t.Helper()
-	if a.status != http.StatusOK {
+	if a.status != http.StatusOK && a.status != http.StatusCreated {
 		t.Fatalf("status %d: %s", a.status, a.body)
 	}
 	if err := json.Unmarshal(a.body, &r); err != nil {
@@ -154,11 +156,13 @@ func TestImportAndExport(t *testing.T) {
 		{"*/*", "", "application/n-quads", `"in the default graph" .`},
 		{"text/html, application/trig;q=0.9, */*;q=0.1", "", "application/trig", "ex:g {"},
 		{"application/trig;q=0.5, text/turtle", "", "text/turtle; charset=utf-8", "@prefix ex:"},
-		{"application/*", "?graph=default", "application/n-quads", `"in the default graph" .`},
+		{"application/*", "", "application/n-quads", `"in the default graph" .`},
+		{"application/*", "?graph=default", "application/n-triples", `"in the default graph" .`},
+		{"*/*", "?default", "application/n-triples", `"in the default graph" .`},
 		{"application/ld+json", "?graph=ex:g", "application/ld+json", `"@graph"`},
 		{"text/html", "?format=nt&graph=http://x.example/g", "application/n-triples", `"in a named one"@en .`},
 	} {
-		a := f.get("/"+c.query, "Accept: "+c.accept)
+		a := f.get(c.query, "Accept: "+c.accept)
 		if c.accept == "" {
 			a = f.get(c.query)
 		}
@@ -230,10 +234,17 @@ func TestWhatIsRefusedWritesNothing(t *testing.T) {
 		{"two graphs", "POST", "?graph=urn:a&graph=urn:b", "text/turtle", "", strings.NewReader(""), 400, "INVALID", 0},
 		{"PUT without a graph", "PUT", "", "text/turtle", "", strings.NewReader(""), 400, "INVALID", 0},
 		{"PUT of other graphs", "PUT", "?graph=urn:g", "application/trig", "", strings.NewReader(twoGraphs), 400, "INVALID", 0},
-		{"DELETE", "DELETE", "?graph=urn:g", "", "", nil, 405, "METHOD_NOT_ALLOWED", 0},
+		{"two graphs by two names", "POST", "?graph=urn:a&default", "text/turtle", "", strings.NewReader(""), 400, "INVALID", 0},
+		{"a default with a value", "POST", "?default=urn:a", "text/turtle", "", strings.NewReader(""), 400, "INVALID", 0},
+		{"DELETE without a graph", "DELETE", "", "", "", nil, 400, "INVALID", 0},
+		{"DELETE of an absent one", "DELETE", "?graph=urn:g", "", "", nil, 404, "GRAPH_NOT_FOUND", 0},
+		{"DELETE of one of koine's own", "DELETE", "?graph=urn:koine:graph:system", "", "", nil, 403, "RESERVED", 0},
+		{"PATCH", "PATCH", "?graph=urn:g", "application/sparql-update", "", strings.NewReader(""), 501, "NOT_IMPLEMENTED", 0},
+		{"multipart", "POST", "?graph=urn:g", "multipart/form-data; boundary=x", "", strings.NewReader("--x--"), 501, "NOT_IMPLEMENTED", 0},
+		{"another method", "PROPFIND", "?graph=urn:g", "", "", nil, 405, "METHOD_NOT_ALLOWED", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := start(t, rdfdata.Options{MaxBytes: 3 << 20, MaxReplaceBytes: 3 << 20})
+			f := start(t, rdfdata.Options{MaxBytes: 3 << 20})
 			a := f.ask(c.method, c.query, c.body, "Content-Type: "+c.contentType, "Content-Encoding: "+c.encoding)
 			p := a.problem(t)
 			if p.Status != c.status || p.Reason != c.reason || c.line > 0 && p.Line != c.line {
@@ -277,13 +288,13 @@ func TestExportRefusals(t *testing.T) {
 func TestUnknownParameters(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	for _, c := range []struct{ method, query, field, known string }{
-		{"GET", "?grph=urn:g", "grph", "graph, at, minCertainty, format"},
-		{"GET", "?graph=urn:g&continueOnError=true", "continueOnError", "graph, at, minCertainty, format"},
-		{"GET", "?Graph=urn:g", "Graph", "graph, at, minCertainty, format"},
-		{"POST", "?grap=urn:g", "grap", "graph, continueOnError, justification"},
-		{"POST", "?format=turtle", "format", "graph, continueOnError, justification"},
-		{"PUT", "?graph=urn:g&at=3", "at", "graph, continueOnError, justification"},
-		{"POST", "?" + strings.Repeat("x", 65), strings.Repeat("x", 64) + "…", "graph, continueOnError, justification"},
+		{"GET", "?grph=urn:g", "grph", "graph, default, at, minCertainty, format"},
+		{"GET", "?graph=urn:g&continueOnError=true", "continueOnError", "graph, default, at, minCertainty, format"},
+		{"GET", "?Graph=urn:g", "Graph", "graph, default, at, minCertainty, format"},
+		{"POST", "?grap=urn:g", "grap", "graph, default, continueOnError, justification"},
+		{"POST", "?format=turtle", "format", "graph, default, continueOnError, justification"},
+		{"PUT", "?graph=urn:g&at=3", "at", "graph, default, continueOnError, justification"},
+		{"POST", "?" + strings.Repeat("x", 65), strings.Repeat("x", 64) + "…", "graph, default, continueOnError, justification"},
 		{"POST", "?graph=urn:g;x", "", ""},
 	} {
 		a := f.ask(c.method, c.query, strings.NewReader("<urn:s> <urn:p> <urn:o> ."), "Content-Type: text/turtle")
@@ -421,7 +432,7 @@ func TestShareOfImports(t *testing.T) {
 	if a := f.post("", "application/n-quads", ""); a.status != 429 {
 		t.Errorf("the third of one caller: got %d %s", a.status, a.body)
 	}
-	if a := f.ask("POST", "", strings.NewReader(""), "Content-Type: application/n-quads", "X-Agent-Id: another"); a.status != 200 {
+	if a := f.ask("POST", "", strings.NewReader(""), "Content-Type: application/n-quads", "X-Agent-Id: another"); a.status != 204 {
 		t.Errorf("another caller: got %d %s", a.status, a.body)
 	}
 	for i, feed := range feeds {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"koine/internal/dialect/rdfdata"
+	"koine/internal/policy"
 	"koine/internal/review"
 	"koine/kg"
 )
@@ -23,6 +24,7 @@ func (holdsAll) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 // TestHeldImports proves that an import that is one commit becomes a proposal, and
 // that one of many commits is refused: neither goes in.
 func TestHeldImports(t *testing.T) {
+	policies := policy.New(policy.Options{})
 	service := review.New(review.Options{})
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow})
 	if err != nil {
@@ -36,7 +38,7 @@ func TestHeldImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes}, rdfdata.Options{TempDir: t.TempDir()}))
+	server := httptest.NewServer(rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policies)}, rdfdata.Options{TempDir: t.TempDir()}))
 	defer server.Close()
 	for _, row := range []struct {
 		method, url string
@@ -45,7 +47,7 @@ func TestHeldImports(t *testing.T) {
 		proposals   int
 	}{
 		{http.MethodPut, server.URL + "/data?graph=urn:g", http.StatusOK, `"statements":0,"commits":0`, 1},
-		{http.MethodPost, server.URL + "/data", http.StatusUnprocessableEntity, "held for review", 1},
+		{http.MethodPost, server.URL + "/data?default", http.StatusUnprocessableEntity, "held for review", 1},
 	} {
 		r, err := http.NewRequest(row.method, row.url, strings.NewReader("<urn:s> <urn:p> <urn:o> .\n"))
 		if err != nil {

@@ -3,6 +3,7 @@ package rdfdata
 import (
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,6 +45,9 @@ type report struct {
 	// UnknownNames are the prefixes of IRIs in the document that are neither registered
 	// nor URI schemes that the store knows; they were loaded as they are.
 	UnknownNames []names.Unknown `json:"unknownNames,omitempty"`
+	// Graph is that which came into being.
+	Graph   string `json:"graph,omitempty"`
+	created bool
 }
 
 // document is a body that has been received and found to be one.
@@ -57,51 +61,79 @@ type document struct {
 	unknown []names.Unknown
 }
 
-// importing answers POST and PUT: it takes a place, receives and checks the
-// document, and has write do the rest.
-func (h *handler) importing(w http.ResponseWriter, r *http.Request, write func(*http.Request, *document, kg.Term) (report, error)) error {
+// importing answers POST and PUT: it takes a place, looks at the graph, receives and
+// checks the document, and writes it.
+func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := bodyFormat(r)
 	if err != nil {
 		return err
 	}
-	graph, named, err := h.graph(r)
-	if err != nil {
-		return err
-	}
-	limit, why := h.options.MaxBytes, "Import over HTTP"
-	if r.Method == http.MethodPut {
-		limit, why = h.options.MaxReplaceBytes, "Replace a graph over HTTP"
-		if !named {
-			return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph=").At("graph")
+	write, why := h.load, "Import over HTTP"
+	switch {
+	case r.Method == http.MethodPut && !t.named:
+		return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph= or ?default").At("graph")
+	case r.Method == http.MethodPut:
+		write, why = h.replace, "Replace a graph over HTTP"
+	case !t.named && !format.HasGraphs():
+		if t, err = h.newGraph(r); err != nil {
+			return err
 		}
 	}
 	if why, err = justification(r, why); err != nil {
 		return err
 	}
+	if err := caller.From(r.Context()).Principal.CheckWrite(); err != nil {
+		return err
+	}
 	owner := throttle.OwnerOf(caller.From(r.Context()))
 	if !h.imports.Take(owner, 1) {
-		return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
+		return tooMany()
 	}
 	defer h.imports.Give(owner, 1)
-	doc, err := h.document(w, r, format, graph, limit)
+	found, err := h.find(r, t)
+	if err != nil {
+		return err
+	}
+	doc, err := h.document(w, r, format, t)
 	if err != nil {
 		return err
 	}
 	defer doc.spool.close()
+	if r.Method == http.MethodPost && doc.spool.isEmpty() {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	doc.why = why
-	out, err := write(r, doc, graph)
+	out, err := write(r, doc, t, found)
 	if err != nil {
-		return err
+		return found.conflicted(err)
 	}
 	out.Quads, out.Rejected, out.Errors, out.UnknownNames = doc.summary.Quads, doc.summary.Rejected, doc.errors, doc.unknown
 	if n := unknownNames(doc.unknown); n > 0 {
 		w.Header().Set(unknownNamesHeader, strconv.FormatUint(n, 10))
 	}
-	return writeReport(w, out)
+	status := http.StatusOK
+	if out.created {
+		status = http.StatusCreated
+		if !t.isDefault() {
+			out.Graph = t.graph.Name()
+			w.Header().Set("Location", location(t.graph))
+		}
+	}
+	return writeReport(w, status, out)
 }
 
-func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format, graph kg.Term, limit int64) (*document, error) {
-	d := &document{format: f, options: rdf.Options{Graph: graph}}
+// tooMany refuses an import or a deletion past Options.MaxImports.
+func tooMany() error {
+	return &kg.Error{Code: kg.CodeOverloaded, Message: "too many imports at one time", RetryAfter: 2 * time.Second}
+}
+
+func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format, t target) (*document, error) {
+	base, err := h.base(r, t)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{format: f, options: rdf.Options{Graph: t.graph, Base: base}}
 	if text := r.URL.Query().Get("continueOnError"); text != "" {
 		yes, err := strconv.ParseBool(text)
 		if err != nil {
@@ -109,8 +141,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 		}
 		d.options.ContinueOnError = yes
 	}
-	var err error
-	if d.spool, err = h.receive(w, r, limit); err != nil {
+	if d.spool, err = h.receive(w, r, h.options.MaxBytes); err != nil {
 		return nil, err
 	}
 	checking := d.options
@@ -119,7 +150,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 			d.errors = append(d.errors, e.Error())
 		}
 	}
-	in, err := d.spool.open()
+	in, err := d.spool.open(r.Context())
 	census := names.NewCensus(h.Store)
 	if err == nil {
 		d.summary, err = rdf.Survey(in, f, checking, census.Add)
@@ -139,8 +170,8 @@ func meta(r *http.Request, why string) kg.Meta {
 }
 
 // load adds the document's statements, in as many commits as it takes.
-func (h *handler) load(r *http.Request, d *document, _ kg.Term) (report, error) {
-	in, err := d.spool.open()
+func (h *handler) load(r *http.Request, d *document, t target, found standing) (report, error) {
+	in, err := d.spool.open(r.Context())
 	if err != nil {
 		return report{}, err
 	}
@@ -150,21 +181,31 @@ func (h *handler) load(r *http.Request, d *document, _ kg.Term) (report, error) 
 	}
 	behind := h.Store.Head()
 	behind.Revision, behind.Index = loaded.Revision, kg.EndOfCommit
-	return h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements), nil
+	out := h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements)
+	if !found.exists && loaded.Statements > 0 {
+		out.created, err = h.holds(r, t.graph) // the document may have named others
+	}
+	return out, err
 }
 
 // replace makes the graph hold the document's statements and no others.
-func (h *handler) replace(r *http.Request, d *document, graph kg.Term) (report, error) {
-	in, err := d.spool.open()
+func (h *handler) replace(r *http.Request, d *document, t target, found standing) (report, error) {
+	in, err := d.spool.open(r.Context())
 	if err != nil {
 		return report{}, err
 	}
-	replaced, err := h.Store.ReplaceGraph(r.Context(), meta(r, d.why), graph, rdf.Read(in, d.format, d.options), kg.ReplaceOptions{})
+	return h.replaceWith(r, rdf.Read(in, d.format, d.options), d.why, t, found)
+}
+
+// replaceWith makes the graph hold the quads and no others.
+func (h *handler) replaceWith(r *http.Request, quads iter.Seq2[kg.Quad, error], why string, t target, found standing) (report, error) {
+	replaced, err := h.Store.ReplaceGraph(r.Context(), found.expecting(meta(r, why)), t.graph, quads, kg.ReplaceOptions{})
 	if err != nil {
 		return report{}, err
 	}
 	out := h.report(replaced.Revision, replaced.Position, replaced.Commits, replaced.Added)
 	out.Removed, out.ProposalID = replaced.Removed, replaced.ProposalID
+	out.created = replaced.Created && replaced.Added > 0 && (t.isDefault() || !found.exists)
 	return out, nil
 }
 
@@ -177,12 +218,13 @@ func (h *handler) report(rev kg.Revision, p kg.Position, commits, statements uin
 	return out
 }
 
-func writeReport(w http.ResponseWriter, out report) error {
+func writeReport(w http.ResponseWriter, status int, out report) error {
 	body, err := json.Marshal(out)
 	if err != nil {
 		return errors.Join(kg.Errorf(kg.CodeInternal, "internal error"), err)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	w.Write(append(body, '\n'))
 	return nil
 }

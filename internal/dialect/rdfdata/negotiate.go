@@ -10,8 +10,10 @@ import (
 )
 
 // answerFormat is the format that the client likes best: ?format= decides,
-// else Accept (RFC 9110, section 12.5.1). Without either it is N-Quads.
-func answerFormat(r *http.Request) (rdf.Format, error) {
+// else Accept (RFC 9110, section 12.5.1). Of those that it likes alike, it is the
+// first of offered.
+func answerFormat(r *http.Request, t target) (rdf.Format, error) {
+	offered := offered(t)
 	if name := r.URL.Query().Get("format"); name != "" {
 		if f, ok := rdf.FormatByName(name); ok {
 			return f, nil
@@ -20,10 +22,10 @@ func answerFormat(r *http.Request) (rdf.Format, error) {
 	}
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
-		return rdf.Formats[0], nil
+		return offered[0], nil
 	}
 	best, bestQuality := rdf.Format(0), 0.0
-	for _, f := range rdf.Formats {
+	for _, f := range offered {
 		if q := quality(accept, f.MediaType()); q > bestQuality {
 			best, bestQuality = f, q
 		}
@@ -32,6 +34,16 @@ func answerFormat(r *http.Request) (rdf.Format, error) {
 		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "none of the formats in Accept can be given").because(offer())
 	}
 	return best, nil
+}
+
+// offered are the formats of answers, the one that is given by default first: N-Quads
+// of the store, and N-Triples of one graph, of which the Graph Store Protocol wants a
+// format without graphs.
+func offered(t target) []rdf.Format {
+	if !t.named {
+		return rdf.Formats
+	}
+	return append([]rdf.Format{rdf.NTriples}, rdf.Formats...)
 }
 
 // quality is how much the Accept header likes a media type: the most specific
@@ -90,13 +102,7 @@ func bodyFormat(r *http.Request) (rdf.Format, error) {
 	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is no RDF format", contentType).because(offer())
 }
 
-func offer() string {
-	var types []string
-	for _, f := range rdf.Formats {
-		types = append(types, f.MediaType())
-	}
-	return "The formats are " + strings.Join(types, ", ") + "."
-}
+func offer() string { return "The formats are " + mediaTypes() + "." }
 
 // takesGzip tells whether the answer may be compressed.
 func takesGzip(r *http.Request) bool {

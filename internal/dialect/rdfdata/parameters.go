@@ -13,10 +13,11 @@ import (
 
 // parameters are those that each method knows.
 var parameters = map[string][]string{
-	http.MethodGet:  {"graph", "at", "minCertainty", "format"},
-	http.MethodHead: {"graph", "at", "minCertainty", "format"},
-	http.MethodPost: {"graph", "continueOnError", "justification"},
-	http.MethodPut:  {"graph", "continueOnError", "justification"},
+	http.MethodGet:    {"graph", "default", "at", "minCertainty", "format"},
+	http.MethodHead:   {"graph", "default", "at", "minCertainty", "format"},
+	http.MethodPost:   {"graph", "default", "continueOnError", "justification"},
+	http.MethodPut:    {"graph", "default", "continueOnError", "justification"},
+	http.MethodDelete: {"graph", "default", "justification"},
 }
 
 // known refuses a query parameter that the method does not have: a misspelt
@@ -37,7 +38,7 @@ func known(r *http.Request) error {
 	return nil
 }
 
-// justification is the reason for an import that the client gives, or else this
+// justification is the reason for a change that the client gives, or else this
 // one. It is looked at before the document is received.
 func justification(r *http.Request, otherwise string) (string, error) {
 	values := r.URL.Query()["justification"]

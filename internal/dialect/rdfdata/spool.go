@@ -2,6 +2,7 @@ package rdfdata
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -62,9 +63,31 @@ func (s *spool) rest(body io.Reader, dir string) (err error) {
 	return err
 }
 
-// open gives the document from its beginning, decompressed and bounded. One
-// reading at a time.
-func (s *spool) open() (io.Reader, error) {
+// isEmpty tells whether nothing was sent.
+func (s *spool) isEmpty() bool { return s.file == nil && len(s.memory) == 0 }
+
+// open gives the document from its beginning, decompressed and bounded, for as long as
+// the context lasts. One reading at a time.
+func (s *spool) open(ctx context.Context) (io.Reader, error) {
+	in, err := s.text()
+	return &contextReader{ctx, in}, err
+}
+
+// contextReader ends with its context: the client that leaves ends what is read for
+// it.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (c *contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(b)
+}
+
+func (s *spool) text() (io.Reader, error) {
 	var r io.Reader = bytes.NewReader(s.memory)
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {

@@ -1,0 +1,68 @@
+package rdfdata
+
+import (
+	"net/http"
+
+	"koine/internal/caller"
+	"koine/internal/throttle"
+	"koine/kg"
+)
+
+// delete answers DELETE: it deletes a graph, and empties the default graph, which is
+// always there.
+func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error {
+	if !t.named {
+		return kg.Errorf(kg.CodeInvalid, "DELETE deletes one graph and needs ?graph= or ?default").At("graph")
+	}
+	why, err := justification(r, "Delete a graph over HTTP")
+	if err != nil {
+		return err
+	}
+	if err := caller.From(r.Context()).Principal.CheckWrite(); err != nil {
+		return err
+	}
+	owner := throttle.OwnerOf(caller.From(r.Context()))
+	if !h.imports.Take(owner, 1) {
+		return tooMany()
+	}
+	defer h.imports.Give(owner, 1)
+	found, err := h.find(r, t)
+	if err != nil {
+		return err
+	}
+	var out report
+	switch {
+	case t.isDefault():
+		out, err = h.replaceWith(r, noQuads, why, t, found)
+	case !found.exists && !kg.IsOwnGraph(t.graph):
+		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", t.graph).At("graph")
+	default:
+		out, err = h.bury(r, t, found, why)
+	}
+	if err != nil {
+		return found.conflicted(err)
+	}
+	return writeReport(w, http.StatusOK, out)
+}
+
+// noQuads empties a graph.
+func noQuads(func(kg.Quad, error) bool) {}
+
+// bury deletes a graph. Nobody sees it from the first commit on; the others remove
+// what is left.
+func (h *handler) bury(r *http.Request, t target, found standing, why string) (report, error) {
+	d, err := h.Graphs.Delete(r.Context(), found.expecting(meta(r, why)), t.graph)
+	if err != nil {
+		return report{}, err
+	}
+	removed := d.Removed
+	for d.Remaining > 0 && r.Context().Err() == nil {
+		if d, err = h.Graphs.Delete(r.Context(), meta(r, why), t.graph); err != nil {
+			return report{}, err
+		}
+		removed += d.Removed
+	}
+	out := h.report(d.Receipt.Revision, d.Receipt.Position, 1, 0)
+	out.Removed = removed
+	return out, nil
+}

@@ -1,0 +1,58 @@
+package rdfdata
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"koine/internal/rdf"
+)
+
+// Path is where the store is served.
+const Path = "/data"
+
+// methods are those that the store and its graphs have.
+const methods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
+
+// describe answers OPTIONS.
+func (h *handler) describe(w http.ResponseWriter) {
+	w.Header().Set("Allow", methods)
+	w.Header().Set("Accept-Post", mediaTypes())
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// supported refuses what the protocol has and koine has not, by name, and methods
+// that it does not have.
+func (h *handler) supported(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Path != Path {
+		return notImplemented("graphs have no addresses of their own (direct graph identification)").
+			because("Name the graph with ?graph=IRI, or ?default for the one without a name.")
+	}
+	switch r.Method {
+	case http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodDelete:
+		return nil
+	case http.MethodPost, http.MethodPut:
+		if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "multipart/form-data" {
+			return notImplemented("multipart/form-data is not taken").
+				because("Send each document in a request of its own, with its own Content-Type.")
+		}
+		return nil
+	case http.MethodPatch:
+		return notImplemented("PATCH is not there").
+			because("Change single statements with the mutation applyPatches or the method knowledge/update, or replace the graph with PUT.")
+	}
+	w.Header().Set("Allow", methods)
+	return refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is none of %s", clip(r.Method), methods)
+}
+
+func notImplemented(text string) *refusal {
+	return refuse(http.StatusNotImplemented, "NOT_IMPLEMENTED", "%s", text)
+}
+
+func mediaTypes() string {
+	var types []string
+	for _, f := range rdf.Formats {
+		types = append(types, f.MediaType())
+	}
+	return strings.Join(types, ", ")
+}

@@ -1,0 +1,39 @@
+package kg
+
+import (
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// LastChange is the revision that last changed a statement of the graph, as of the
+// snapshot's newest revision; 0 when none did, and when the view does not show the
+// graph. It looks at one key for each subject that the graph has or had, and not at
+// the statements.
+func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
+	id, known, err := s.dict.id(graph)
+	if !known || err != nil {
+		return 0, err
+	}
+	if shown, err := s.admits(id); !shown || err != nil {
+		return 0, err
+	}
+	cursor := s.kv.scan(append(keys.LastPrefix(), id[:]...))
+	defer cursor.close()
+	for ; cursor.valid(); cursor.next() {
+		if s.ctx != nil && s.ctx.Err() != nil {
+			return 0, s.ctx.Err()
+		}
+		err := cursor.value(func(value []byte) error {
+			r := codec.NewReader(value)
+			last = max(last, Revision(r.Uvarint()))
+			return r.Close()
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
+// Doubts are those that decide what the snapshot leaves out (View.Doubted).
+func (s *Snapshot) Doubts() Doubts { return s.view.doubts }
