@@ -65,7 +65,7 @@ type MutationResolver interface {
 	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
 	SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error)
 	DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error)
-	SetShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
+	SetShapes(ctx context.Context, turtle string, supportedOnly *bool, dryRun *bool, justification *string) (*SetShapesPayload, error)
 	RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
 	ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *kg.Revision) (*Proposal, error)
 	WithdrawProposal(ctx context.Context, id string) (*Proposal, error)
@@ -132,6 +132,7 @@ type QueryResolver interface {
 	Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
 	Shapes(ctx context.Context) ([]Shape, error)
+	ShapesLeftOut(ctx context.Context) ([]LeftOut, error)
 	Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error)
 	Task(ctx context.Context, id string) (*Task, error)
 	Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error)
@@ -762,6 +763,9 @@ type Query {
   "The shapes that updates are judged by, in the order of their names. As RDF they are in the graph urn:koine:graph:shapes."
   shapes: [Shape!]
 
+  "What is kept in the shapes graph and is not judged, of shapes and of anything else, in the order of the names."
+  shapesLeftOut: [LeftOut!]
+
   """
   What stands against the shapes: a validation report as SHACL has them, over what the view shows. It
   is bounded by ` + "`" + `first` + "`" + ` and by a budget of its own; ` + "`" + `complete` + "`" + ` tells whether either ended it.
@@ -956,17 +960,19 @@ type Mutation {
 
   """
   Keeps shapes (SHACL core) that later updates are judged by. A shape of the document replaces the kept
-  one of the same name with all that it is made of; the others stay. Shapes that do not compile are
-  refused as a whole. Administrators only.
+  one of the same name with all that it is made of; the others stay. What cannot be judged is refused,
+  and the document with it. Administrators only.
   """
   setShapes(
     "The shapes, in Turtle with its own prefixes. Each has an IRI; what it is made of may be blank nodes."
     turtle: String!
+    "Leave out what cannot be judged, and list it in ` + "`" + `leftOut` + "`" + `. By default it is refused."
+    supportedOnly: Boolean
     "Only check them."
     dryRun: Boolean
     "Why, for the log."
     justification: String
-  ): ApplyPatchesPayload
+  ): SetShapesPayload
 
   "Takes shapes away with all that they alone are made of. Administrators only."
   removeShapes(
@@ -4824,6 +4830,44 @@ type Shape {
   targetSubjectsOf: [IRI!]!
   "… and for their objects."
   targetObjectsOf: [IRI!]!
+  "What of it is not judged."
+  leftOut: [LeftOut!]!
+}
+
+"Something that shapes say and that is not judged, or is not as SHACL has it."
+type LeftOut {
+  "The resource with a name that it belongs to. Null behind the thousandth, where ` + "`" + `reason` + "`" + ` tells how many more there are."
+  resource: IRI
+  "The way from there to the node that says it."
+  place: String!
+  "The property or the class, such as sh:sparql. Null for the node as a whole."
+  name: String
+  "Why, and what becomes of it."
+  reason: String!
+}
+
+"What became of shapes that were to be kept."
+type SetShapesPayload {
+  "Whether they are kept, or would be."
+  success: Boolean!
+  "How many changes of statements they made."
+  statementsAffected: Long!
+  "The subjects whose statements changed, in order, each once."
+  affectedIds: [String!]!
+  "\"Verified\", \"Pending Review\", or \"Rejected - \" and the reason."
+  verificationStatus: String!
+  "An explanation of the status."
+  verificationDetails: String
+  "The revision that they made, or the newest when they changed nothing."
+  revision: Revision!
+  "The position behind that revision: follow changes from here."
+  position: Position!
+  "The commit's id. Null when there is none: they changed nothing, or it was a dry run."
+  commitId: ID
+  "The proposal that they became, where they wait for review."
+  proposalId: ID
+  "What of the shapes is not judged, and what is not judged of others because of them."
+  leftOut: [LeftOut!]!
 }
 
 "What stands against the shapes (sh:ValidationReport)."
@@ -4836,6 +4880,8 @@ type ValidationReport {
   judged: Long!
   "The revision that was judged."
   revision: Revision!
+  "How many things of the shapes are not judged: see ` + "`" + `shapesLeftOut` + "`" + `."
+  leftOut: Int!
   "What was found, shape by shape."
   results: [ValidationResult!]!
 }
@@ -5963,6 +6009,20 @@ func (ec *executionContext) childFields_LeftChannel(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type LeftChannel", field.Name)
 }
 
+func (ec *executionContext) childFields_LeftOut(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_LeftOut_resource(ctx, field)
+	case "place":
+		return ec.fieldContext_LeftOut_place(ctx, field)
+	case "name":
+		return ec.fieldContext_LeftOut_name(ctx, field)
+	case "reason":
+		return ec.fieldContext_LeftOut_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LeftOut", field.Name)
+}
+
 func (ec *executionContext) childFields_MatchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "columns":
@@ -6641,6 +6701,32 @@ func (ec *executionContext) childFields_SendSignalPayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type SendSignalPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetShapesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "success":
+		return ec.fieldContext_SetShapesPayload_success(ctx, field)
+	case "statementsAffected":
+		return ec.fieldContext_SetShapesPayload_statementsAffected(ctx, field)
+	case "affectedIds":
+		return ec.fieldContext_SetShapesPayload_affectedIds(ctx, field)
+	case "verificationStatus":
+		return ec.fieldContext_SetShapesPayload_verificationStatus(ctx, field)
+	case "verificationDetails":
+		return ec.fieldContext_SetShapesPayload_verificationDetails(ctx, field)
+	case "revision":
+		return ec.fieldContext_SetShapesPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_SetShapesPayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_SetShapesPayload_commitId(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_SetShapesPayload_proposalId(ctx, field)
+	case "leftOut":
+		return ec.fieldContext_SetShapesPayload_leftOut(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetShapesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "iri":
@@ -6659,6 +6745,8 @@ func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql
 		return ec.fieldContext_Shape_targetSubjectsOf(ctx, field)
 	case "targetObjectsOf":
 		return ec.fieldContext_Shape_targetObjectsOf(ctx, field)
+	case "leftOut":
+		return ec.fieldContext_Shape_leftOut(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Shape", field.Name)
 }
@@ -6993,6 +7081,8 @@ func (ec *executionContext) childFields_ValidationReport(ctx context.Context, fi
 		return ec.fieldContext_ValidationReport_judged(ctx, field)
 	case "revision":
 		return ec.fieldContext_ValidationReport_revision(ctx, field)
+	case "leftOut":
+		return ec.fieldContext_ValidationReport_leftOut(ctx, field)
 	case "results":
 		return ec.fieldContext_ValidationReport_results(ctx, field)
 	}
@@ -8432,22 +8522,30 @@ func (ec *executionContext) field_Mutation_setShapes_args(ctx context.Context, r
 		return nil, err
 	}
 	args["turtle"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "dryRun",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "supportedOnly",
 		func(ctx context.Context, v any) (*bool, error) {
 			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["dryRun"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "justification",
+	args["supportedOnly"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "dryRun",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["dryRun"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "justification",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["justification"] = arg2
+	args["justification"] = arg3
 	return args, nil
 }
 
@@ -17248,6 +17346,98 @@ func (ec *executionContext) fieldContext_LeftChannel_channel(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _LeftOut_resource(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftOut_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LeftOut_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _LeftOut_place(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftOut_place(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Place, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LeftOut_place(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LeftOut_name(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftOut_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LeftOut_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LeftOut_reason(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LeftOut_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LeftOut_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Literal_value(ctx context.Context, field graphql.CollectedField, obj *Literal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20612,11 +20802,11 @@ func (ec *executionContext) _Mutation_setShapes(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetShapes(ctx, fc.Args["turtle"].(string), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
+			return ec.Resolvers.Mutation().SetShapes(ctx, fc.Args["turtle"].(string), fc.Args["supportedOnly"].(*bool), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ApplyPatchesPayload) graphql.Marshaler {
-			return ec.marshalOApplyPatchesPayload2ᚖkoineᚋgraphᚐApplyPatchesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *SetShapesPayload) graphql.Marshaler {
+			return ec.marshalOSetShapesPayload2ᚖkoineᚋgraphᚐSetShapesPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20629,7 +20819,7 @@ func (ec *executionContext) fieldContext_Mutation_setShapes(ctx context.Context,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ApplyPatchesPayload(ctx, field)
+			return ec.childFields_SetShapesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -25387,6 +25577,38 @@ func (ec *executionContext) fieldContext_Query_shapes(_ context.Context, field g
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_shapesLeftOut(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_shapesLeftOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ShapesLeftOut(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
+			return ec.marshalOLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_shapesLeftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LeftOut(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_violations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -27480,6 +27702,245 @@ func (ec *executionContext) fieldContext_SendSignalPayload_sent(_ context.Contex
 	return graphql.NewScalarFieldContext("SendSignalPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _SetShapesPayload_success(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_success(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Success, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_success(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_statementsAffected(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_statementsAffected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAffected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_statementsAffected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_affectedIds(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_affectedIds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AffectedIds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_affectedIds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_verificationStatus(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_verificationStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationStatus, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_verificationStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_verificationDetails(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_verificationDetails(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerificationDetails, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_verificationDetails(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_revision(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_position(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_commitId(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_proposalId(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SetShapesPayload_leftOut(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetShapesPayload_leftOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LeftOut, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
+			return ec.marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetShapesPayload_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetShapesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LeftOut(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -27662,6 +28123,38 @@ func (ec *executionContext) _Shape_targetObjectsOf(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_Shape_targetObjectsOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _Shape_leftOut(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shape_leftOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LeftOut, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
+			return ec.marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shape_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shape",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LeftOut(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Statement_id(ctx context.Context, field graphql.CollectedField, obj *Statement) (ret graphql.Marshaler) {
@@ -31391,6 +31884,29 @@ func (ec *executionContext) _ValidationReport_revision(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_ValidationReport_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ValidationReport_leftOut(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationReport_leftOut(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LeftOut, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationReport_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ValidationReport_results(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
@@ -41430,6 +41946,59 @@ func (ec *executionContext) _LeftChannel(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var leftOutImplementors = []string{"LeftOut"}
+
+func (ec *executionContext) _LeftOut(ctx context.Context, sel ast.SelectionSet, obj *LeftOut) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, leftOutImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LeftOut")
+		case "resource":
+			out.Values[i] = ec._LeftOut_resource(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "place":
+			out.Values[i] = ec._LeftOut_place(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._LeftOut_name(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._LeftOut_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var literalImplementors = []string{"Literal", "Term"}
 
 func (ec *executionContext) _Literal(ctx context.Context, sel ast.SelectionSet, obj *Literal) graphql.Marshaler {
@@ -44876,6 +45445,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "shapesLeftOut":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_shapesLeftOut(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "violations":
 			field := field
 
@@ -46040,6 +46631,89 @@ func (ec *executionContext) _SendSignalPayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var setShapesPayloadImplementors = []string{"SetShapesPayload"}
+
+func (ec *executionContext) _SetShapesPayload(ctx context.Context, sel ast.SelectionSet, obj *SetShapesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setShapesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetShapesPayload")
+		case "success":
+			out.Values[i] = ec._SetShapesPayload_success(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "statementsAffected":
+			out.Values[i] = ec._SetShapesPayload_statementsAffected(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "affectedIds":
+			out.Values[i] = ec._SetShapesPayload_affectedIds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationStatus":
+			out.Values[i] = ec._SetShapesPayload_verificationStatus(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "verificationDetails":
+			out.Values[i] = ec._SetShapesPayload_verificationDetails(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._SetShapesPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._SetShapesPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._SetShapesPayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._SetShapesPayload_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "leftOut":
+			out.Values[i] = ec._SetShapesPayload_leftOut(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var shapeImplementors = []string{"Shape"}
 
 func (ec *executionContext) _Shape(ctx context.Context, sel ast.SelectionSet, obj *Shape) graphql.Marshaler {
@@ -46089,6 +46763,11 @@ func (ec *executionContext) _Shape(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "targetObjectsOf":
 			out.Values[i] = ec._Shape_targetObjectsOf(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "leftOut":
+			out.Values[i] = ec._Shape_leftOut(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -47811,6 +48490,11 @@ func (ec *executionContext) _ValidationReport(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "leftOut":
+			out.Values[i] = ec._ValidationReport_leftOut(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "results":
 			out.Values[i] = ec._ValidationReport_results(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -49518,6 +50202,26 @@ func (ec *executionContext) marshalNJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 func (ec *executionContext) unmarshalNJoinChannelInput2koineᚋgraphᚐJoinChannelInput(ctx context.Context, v any) (JoinChannelInput, error) {
 	res, err := ec.unmarshalInputJoinChannelInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx context.Context, sel ast.SelectionSet, v LeftOut) graphql.Marshaler {
+	return ec._LeftOut(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx context.Context, sel ast.SelectionSet, v []LeftOut) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx context.Context, v any) (LiftQuarantineInput, error) {
@@ -51940,6 +52644,25 @@ func (ec *executionContext) marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(c
 	return ec._LeftChannel(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx context.Context, sel ast.SelectionSet, v []LeftOut) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOLong2ᚕint64ᚄ(ctx context.Context, v any) ([]int64, error) {
 	if v == nil {
 		return nil, nil
@@ -52659,6 +53382,13 @@ func (ec *executionContext) marshalOSendSignalPayload2ᚖkoineᚋgraphᚐSendSig
 		return graphql.Null
 	}
 	return ec._SendSignalPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetShapesPayload2ᚖkoineᚋgraphᚐSetShapesPayload(ctx context.Context, sel ast.SelectionSet, v *SetShapesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetShapesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOShape2ᚕkoineᚋgraphᚐShapeᚄ(ctx context.Context, sel ast.SelectionSet, v []Shape) graphql.Marshaler {

@@ -1112,6 +1112,18 @@ type LeftChannel struct {
 	Channel *Channel `json:"channel"`
 }
 
+// Something that shapes say and that is not judged, or is not as SHACL has it.
+type LeftOut struct {
+	// The resource with a name that it belongs to. Null behind the thousandth, where `reason` tells how many more there are.
+	Resource *kg.Term `json:"resource"`
+	// The way from there to the node that says it.
+	Place string `json:"place"`
+	// The property or the class, such as sh:sparql. Null for the node as a whole.
+	Name *string `json:"name"`
+	// Why, and what becomes of it.
+	Reason string `json:"reason"`
+}
+
 // What `liftQuarantine` takes.
 type LiftQuarantineInput struct {
 	// The agent whose assertions are to count again.
@@ -2106,6 +2118,30 @@ type SetGraphPolicyInput struct {
 	Justification *string `json:"justification"`
 }
 
+// What became of shapes that were to be kept.
+type SetShapesPayload struct {
+	// Whether they are kept, or would be.
+	Success bool `json:"success"`
+	// How many changes of statements they made.
+	StatementsAffected int64 `json:"statementsAffected"`
+	// The subjects whose statements changed, in order, each once.
+	AffectedIds []string `json:"affectedIds"`
+	// "Verified", "Pending Review", or "Rejected - " and the reason.
+	VerificationStatus string `json:"verificationStatus"`
+	// An explanation of the status.
+	VerificationDetails *string `json:"verificationDetails"`
+	// The revision that they made, or the newest when they changed nothing.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision: follow changes from here.
+	Position Position `json:"position"`
+	// The commit's id. Null when there is none: they changed nothing, or it was a dry run.
+	CommitID *string `json:"commitId"`
+	// The proposal that they became, where they wait for review.
+	ProposalID *string `json:"proposalId"`
+	// What of the shapes is not judged, and what is not judged of others because of them.
+	LeftOut []LeftOut `json:"leftOut"`
+}
+
 // A shape: what is asked of the nodes that it is for.
 type Shape struct {
 	// Its name.
@@ -2124,6 +2160,8 @@ type Shape struct {
 	TargetSubjectsOf []kg.Term `json:"targetSubjectsOf"`
 	// … and for their objects.
 	TargetObjectsOf []kg.Term `json:"targetObjectsOf"`
+	// What of it is not judged.
+	LeftOut []LeftOut `json:"leftOut"`
 }
 
 // One statement of a graph: subject, predicate, object. It is backed by one or more assertions.
@@ -2592,6 +2630,8 @@ type ValidationReport struct {
 	Judged int64 `json:"judged"`
 	// The revision that was judged.
 	Revision kg.Revision `json:"revision"`
+	// How many things of the shapes are not judged: see `shapesLeftOut`.
+	LeftOut int `json:"leftOut"`
 	// What was found, shape by shape.
 	Results []ValidationResult `json:"results"`
 }

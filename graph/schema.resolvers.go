@@ -108,8 +108,8 @@ func (r *mutationResolver) DeleteGraph(ctx context.Context, input DeleteGraphInp
 }
 
 // SetShapes is the resolver for the setShapes field.
-func (r *mutationResolver) SetShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
-	return setShapes(ctx, turtle, dryRun, justification)
+func (r *mutationResolver) SetShapes(ctx context.Context, turtle string, supportedOnly *bool, dryRun *bool, justification *string) (*SetShapesPayload, error) {
+	return setShapes(ctx, turtle, supportedOnly, dryRun, justification)
 }
 
 // RemoveShapes is the resolver for the removeShapes field.
@@ -430,6 +430,11 @@ func (r *queryResolver) Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
 // Shapes is the resolver for the shapes field.
 func (r *queryResolver) Shapes(ctx context.Context) ([]Shape, error) {
 	return readShapes(ctx), nil
+}
+
+// ShapesLeftOut is the resolver for the shapesLeftOut field.
+func (r *queryResolver) ShapesLeftOut(ctx context.Context) ([]LeftOut, error) {
+	return leftOut(runOf(ctx).engine.shapeSet().LeftOut()), nil
 }
 
 // Violations is the resolver for the violations field.

@@ -23,6 +23,18 @@ func readShapes(ctx context.Context) []Shape {
 		out[i] = Shape{
 			Iri: s.ID, Severity: s.Severity, Message: orNil(s.Message), Deactivated: s.Deactivated,
 			TargetClasses: s.Classes, TargetNodes: nodeNames(s.Nodes), TargetSubjectsOf: s.SubjectsOf, TargetObjectsOf: s.ObjectsOf,
+			LeftOut: leftOut(s.LeftOut),
+		}
+	}
+	return out
+}
+
+func leftOut(list []shapes.LeftOut) []LeftOut {
+	out := make([]LeftOut, len(list))
+	for i, l := range list {
+		out[i] = LeftOut{Place: l.Place, Name: orNil(l.Name), Reason: l.Reason}
+		if !l.Shape.IsZero() {
+			out[i].Resource = &l.Shape
 		}
 	}
 	return out
@@ -60,7 +72,7 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 	if err != nil {
 		return nil, err
 	}
-	out := &ValidationReport{Conforms: r.Conforms, Complete: r.Complete, Judged: int64(r.Judged), Revision: snapshot.Revision(), Results: make([]ValidationResult, len(r.Findings))}
+	out := &ValidationReport{Conforms: r.Conforms, Complete: r.Complete, Judged: int64(r.Judged), Revision: snapshot.Revision(), LeftOut: r.LeftOut, Results: make([]ValidationResult, len(r.Findings))}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out.Results[i] = ValidationResult{
@@ -75,14 +87,29 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 }
 
 // setShapes is Mutation.setShapes.
-func setShapes(ctx context.Context, turtle string, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, justification *string) (*SetShapesPayload, error) {
 	quads, err := shapes.Parse(turtle)
 	if err != nil {
 		return nil, kg.AsError(err).At("turtle")
 	}
 	r := runOf(ctx)
-	receipt, err := shapes.Put(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), quads)
-	return r.shapesPayload(receipt, err)
+	store, meta := r.engine.deps.Store, r.shapesMeta(dryRun, justification)
+	var receipt kg.Receipt
+	var left []shapes.LeftOut
+	if deref(supportedOnly) {
+		receipt, left, err = shapes.PutSupported(ctx, store, meta, quads)
+	} else {
+		receipt, err = shapes.Put(ctx, store, meta, quads)
+	}
+	p, err := r.shapesPayload(receipt, err)
+	if err != nil {
+		return nil, err
+	}
+	return &SetShapesPayload{
+		Success: p.Success, StatementsAffected: p.StatementsAffected, AffectedIds: p.AffectedIds,
+		VerificationStatus: p.VerificationStatus, VerificationDetails: p.VerificationDetails,
+		Revision: p.Revision, Position: p.Position, CommitID: p.CommitID, ProposalID: p.ProposalID, LeftOut: leftOut(left),
+	}, nil
 }
 
 // removeShapes is Mutation.removeShapes.

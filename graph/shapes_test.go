@@ -94,3 +94,19 @@ func TestShapesThatDoNotCompileAreRefusedWithTheirPlace(t *testing.T) {
 		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:minCount: "one" is no number of things`)
 	answers(t, b.withRoles(`{ shapes { iri } }`, nil), `{"shapes":[]}`)
 }
+
+// What cannot be judged is refused, or left out and told: in the answer, beside the
+// shapes, and by the report.
+func TestShapesThatAreJudgedInPart(t *testing.T) {
+	b := judged(t)
+	film := map[string]any{"turtle": strings.Replace(filmShape, "sh:minCount 1", "sh:minCount 1 ; sh:sparql []", 1)}
+	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid,
+		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:sparql: a constraint in SPARQL, which is not judged`)
+	const left = `[{"resource":"https://example.org/FilmShape","place":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not judged"}]`
+	const set = `mutation($turtle: String!) { setShapes(turtle: $turtle, supportedOnly: true) { success statementsAffected leftOut { resource place name reason } } }`
+	fails(t, b.withRoles(set, film), kg.CodePermissionDenied, "only an administrator changes shapes")
+	answers(t, b.withRoles(set, film, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":11,"leftOut":`+left+`}}`)
+	answers(t, b.withRoles(`{ shapes { leftOut { resource place name reason } } shapesLeftOut { resource place name reason } violations { conforms leftOut } }`, nil),
+		`{"shapes":[{"leftOut":`+left+`}],"shapesLeftOut":`+left+`,"violations":{"conforms":true,"leftOut":1}}`)
+	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid, "sh:sparql")
+}

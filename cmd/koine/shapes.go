@@ -26,10 +26,11 @@ type shapesCommand struct {
 
 // Help is shown by --help.
 func (shapesCommand) Help() string {
-	return `Shapes are SHACL core. An update that brings a violation is refused; what violates a shape already is left alone, and found by check. To see the shapes as RDF: koine export --graph urn:koine:graph:shapes --format turtle
+	return `Shapes are SHACL core. What of a document cannot be judged, such as constraints in SPARQL, is refused with its place; put --supported-only keeps the rest and lists what is left out, and so does list. An update that brings a violation is refused; what violates a shape already is left alone, and found by check. To see the shapes as RDF: koine export --graph urn:koine:graph:shapes --format turtle
 
 Examples:
   koine shapes put people.ttl
+  koine shapes put --supported-only people.ttl
   koine shapes list
   koine shapes check
   koine shapes remove https://example.org/PersonShape`
@@ -39,9 +40,10 @@ Examples:
 type shapesPutCommand struct {
 	target
 	reserveFlag
-	Files  []string `arg:"" name:"file" help:"Turtle; - reads standard input."`
-	DryRun bool     `help:"Only check them."`
-	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
+	Files         []string `arg:"" name:"file" help:"Turtle; - reads standard input."`
+	SupportedOnly bool     `help:"Leave out what cannot be judged, and list it."`
+	DryRun        bool     `help:"Only check them."`
+	Why           string   `help:"Why, for the log." placeholder:"TEXT"`
 }
 
 // Run keeps the shapes of each file, one after the other.
@@ -60,9 +62,14 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 		if err != nil {
 			return err
 		}
-		n, err := d.put(text, c.DryRun, c.Why)
+		n, left, err := d.put(text, c.SupportedOnly, c.DryRun, c.Why)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, line := range left {
+			if _, err := fmt.Fprintln(t.out, leftOutPrefix+line); err != nil {
+				return err
+			}
 		}
 		if c.DryRun {
 			t.sayf("%s: good; %s changes would be made", name, countText(uint64(n)))
@@ -72,6 +79,9 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 	}
 	return nil
 }
+
+// leftOutPrefix begins a line about something that is not judged.
+const leftOutPrefix = "left out: "
 
 // shapesRemoveCommand takes shapes away.
 type shapesRemoveCommand struct {
@@ -99,7 +109,7 @@ func (c *shapesRemoveCommand) Run(ctx context.Context, command *kong.Context, t 
 // shapesListCommand lists shapes.
 type shapesListCommand struct{ target }
 
-// Run writes one line for each.
+// Run writes one line for each, and one for each thing that is left out.
 func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	d, err := c.shapesDoor(ctx, command, log, nil)
 	if err != nil {
@@ -147,6 +157,10 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 	case !r.complete:
 		return exitError{errors.New("there is too much to check at a time: check one --shape, or the data directory itself with --data"), exitFailure}
 	}
+	if r.leftOut > 0 {
+		t.sayf("nothing stands against what is judged of the shapes; %s of what they say is left out: koine shapes list", countText(uint64(r.leftOut)))
+		return nil
+	}
 	t.sayf("nothing stands against the shapes")
 	return nil
 }
@@ -178,7 +192,7 @@ func (t *target) shapesDoor(ctx context.Context, command *kong.Context, log *slo
 }
 
 type shapesDoor interface {
-	put(turtle string, dryRun bool, why string) (changes int64, err error)
+	put(turtle string, supportedOnly, dryRun bool, why string) (changes int64, leftOut []string, err error)
 	remove(ids []string, why string) (changes int64, err error)
 	list() ([]string, error)
 	report(shape string, first int) (shapesReport, error)
@@ -188,6 +202,7 @@ type shapesDoor interface {
 type shapesReport struct {
 	lines    []string
 	complete bool
+	leftOut  int
 }
 
 // shapesHere works on a data directory.
@@ -199,13 +214,26 @@ type shapesHere struct {
 
 func (h *shapesHere) close() error { return h.store.Close() }
 
-func (h *shapesHere) put(turtle string, dryRun bool, why string) (int64, error) {
+func (h *shapesHere) put(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
 	quads, err := shapes.Parse(turtle)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	r, err := shapes.Put(h.ctx, h.store, kg.Meta{Principal: h.who, DryRun: dryRun, Justification: why}, quads)
-	return int64(r.Affected), err
+	m := kg.Meta{Principal: h.who, DryRun: dryRun, Justification: why}
+	if supportedOnly {
+		r, left, err := shapes.PutSupported(h.ctx, h.store, m, quads)
+		return int64(r.Affected), leftOutLines(left), err
+	}
+	r, err := shapes.Put(h.ctx, h.store, m, quads)
+	return int64(r.Affected), nil, err
+}
+
+func leftOutLines(left []shapes.LeftOut) []string {
+	lines := make([]string, len(left))
+	for i, l := range left {
+		lines[i] = l.String()
+	}
+	return lines
 }
 
 func (h *shapesHere) remove(ids []string, why string) (int64, error) {
@@ -233,6 +261,9 @@ func (h *shapesHere) list() ([]string, error) {
 	var lines []string
 	for _, s := range set.List() {
 		lines = append(lines, shapeLine(s.ID.Name(), s.Deactivated))
+	}
+	for _, l := range leftOutLines(set.LeftOut()) {
+		lines = append(lines, leftOutPrefix+l)
 	}
 	return lines, nil
 }
@@ -267,7 +298,7 @@ func (h *shapesHere) report(shape string, first int) (shapesReport, error) {
 	if err != nil {
 		return shapesReport{}, err
 	}
-	out := shapesReport{complete: r.Complete}
+	out := shapesReport{complete: r.Complete, leftOut: r.LeftOut}
 	for i := range r.Findings {
 		out.lines = append(out.lines, r.Findings[i].String())
 	}
@@ -305,14 +336,32 @@ func (c shapesChange) count() (int64, error) {
 	return c.StatementsAffected, nil
 }
 
-func (r *shapesRemote) put(turtle string, dryRun bool, why string) (int64, error) {
-	var c shapesChange
-	err := r.graphql(`mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`,
-		map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}, "setShapes", &c)
-	if err != nil {
-		return 0, err
+// shapesLeftOut is one of what is left out, as a server tells it.
+type shapesLeftOut struct{ Resource, Place, Name, Reason string }
+
+func remoteLines(left []shapesLeftOut) []string {
+	lines := make([]string, len(left))
+	for i, l := range left {
+		lines[i] = shapes.LeftOut{Place: l.Place, Name: l.Name, Reason: l.Reason}.String()
 	}
-	return c.count()
+	return lines
+}
+
+func (r *shapesRemote) put(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
+	var c struct {
+		shapesChange
+		LeftOut []shapesLeftOut
+	}
+	variables := map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}
+	query := `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`
+	if supportedOnly {
+		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus leftOut { place name reason } } }`
+	}
+	if err := r.graphql(query, variables, "setShapes", &c); err != nil {
+		return 0, nil, err
+	}
+	n, err := c.count()
+	return n, remoteLines(c.LeftOut), err
 }
 
 func (r *shapesRemote) remove(ids []string, why string) (int64, error) {
@@ -326,16 +375,22 @@ func (r *shapesRemote) remove(ids []string, why string) (int64, error) {
 }
 
 func (r *shapesRemote) list() ([]string, error) {
-	var list []struct {
-		IRI         string
-		Deactivated bool
+	var answer struct {
+		Shapes []struct {
+			IRI         string
+			Deactivated bool
+		}
+		ShapesLeftOut []shapesLeftOut
 	}
-	if err := r.graphql(`{ shapes { iri deactivated } }`, nil, "shapes", &list); err != nil {
+	if err := r.server.GraphQL(r.ctx, `{ shapes { iri deactivated } shapesLeftOut { place name reason } }`, nil, &answer); err != nil {
 		return nil, err
 	}
 	var lines []string
-	for _, s := range list {
+	for _, s := range answer.Shapes {
 		lines = append(lines, shapeLine(s.IRI, s.Deactivated))
+	}
+	for _, l := range remoteLines(answer.ShapesLeftOut) {
+		lines = append(lines, leftOutPrefix+l)
 	}
 	return lines, nil
 }
@@ -343,18 +398,19 @@ func (r *shapesRemote) list() ([]string, error) {
 func (r *shapesRemote) report(shape string, first int) (shapesReport, error) {
 	var answer struct {
 		Complete bool
+		LeftOut  int
 		Results  []struct{ Shape, FocusNode, Path, Value, Message string }
 	}
 	variables := map[string]any{"first": first}
 	if shape != "" {
 		variables["shape"] = shape
 	}
-	err := r.graphql(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete results { shape focusNode path value message } } }`,
+	err := r.graphql(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete leftOut results { shape focusNode path value message } } }`,
 		variables, "violations", &answer)
 	if err != nil {
 		return shapesReport{}, err
 	}
-	out := shapesReport{complete: answer.Complete}
+	out := shapesReport{complete: answer.Complete, leftOut: answer.LeftOut}
 	for _, x := range answer.Results {
 		parts := []string{x.FocusNode}
 		for _, p := range []string{x.Path, x.Value} {

@@ -189,7 +189,8 @@ type (
 func (c propertyConstraint) check(v *view, f *found) error {
 	for _, value := range f.values {
 		for _, s := range c.shapes {
-			if more, err := s.validate(v, value, f.emit); err != nil || !more {
+			if more, err := s.validate(v, value, f.out); err != nil || !more {
+				f.ended = true
 				return err
 			}
 		}

@@ -21,6 +21,11 @@
 // violation across a graph that the caller does not read is found by Report for
 // somebody who does.
 //
+// Shapes may say what is not judged only if it was asked for (PutSupported). It is
+// left out then, with what would refuse more without it (LeftOut).
+//
+// A node that is under judgement by a recursive shape counts as conforming to it.
+//
 // # How
 //
 // A shape is compiled once to constraints over paths. Beside them it keeps what
@@ -33,6 +38,10 @@
 // Going back through the graph with the update is enough: the result of a focus
 // node changes only if something that is read for it changes, and what leads to
 // the first such thing has not changed itself.
+//
+// A recursive shape keeps what it reads itself, and which shapes use it. Nodes whose
+// verdict by it may have changed lead back to the focus nodes of these, unless they
+// conform with the update and without it.
 //
 // What was read is part of the verdict (kg.Verdict.Depends): the committer judges
 // again when another update changed any of it meanwhile.

@@ -67,8 +67,16 @@ func (c logicalConstraint) worse(f *finding, before, after *view) (bool, error) 
 }
 
 // worse tells whether the update brings what violates the shape for the node, or
-// makes it worse.
+// makes it worse. A node that is compared already, by a recursive shape, is not worse
+// by itself.
 func (s *shape) worse(node kg.Term, before, after *view) (bool, error) {
+	if !s.recursive {
+		return s.worsened(node, before, after)
+	}
+	return after.worsened.decide(pair{s, node}, true, func() (bool, error) { return s.worsened(node, before, after) })
+}
+
+func (s *shape) worsened(node kg.Term, before, after *view) (bool, error) {
 	now, err := s.validated(after, node)
 	if err != nil || len(now) == 0 {
 		return false, err
@@ -88,7 +96,7 @@ func (s *shape) worse(node kg.Term, before, after *view) (bool, error) {
 
 // validated lists what of the node violates the shape.
 func (s *shape) validated(v *view, node kg.Term) (list []finding, err error) {
-	_, err = s.validate(v, node, func(f finding) bool {
+	err = s.collect(v, node, func(f finding) bool {
 		list = append(list, f)
 		return true
 	})

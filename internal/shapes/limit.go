@@ -35,18 +35,21 @@ func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error
 	var list []Limit
 	for _, root := range now.roots {
 		t := &root.targets
-		root.limits(func(l link, most int) {
+		root.limits(map[*shape]bool{}, func(l link, most int) {
 			list = append(list, Limit{root.id, l.predicate, l.inverse, most, t.nodes, t.classes, t.subjectsOf, t.objectsOf})
 		})
 	}
 	return list, ctx.Err()
 }
 
-// limits notes what the shape allows its focus node.
-func (s *shape) limits(note func(l link, most int)) {
-	if s.deactivated {
+// limits notes what the shape allows its focus node. Inside are the shapes that are
+// asked already.
+func (s *shape) limits(inside map[*shape]bool, note func(l link, most int)) {
+	if s.deactivated || inside[s] {
 		return
 	}
+	inside[s] = true
+	defer delete(inside, s)
 	for _, c := range s.constraints {
 		switch c := c.(type) {
 		case countConstraint:
@@ -54,20 +57,20 @@ func (s *shape) limits(note func(l link, most int)) {
 				note(l, c.n)
 			}
 		case propertyConstraint:
-			s.limitsInside(c.parts, note)
+			s.limitsInside(c.parts, inside, note)
 		case logicalConstraint:
 			if c.grade == gradedByEach {
-				s.limitsInside(c.parts, note)
+				s.limitsInside(c.parts, inside, note)
 			}
 		}
 	}
 }
 
-func (s *shape) limitsInside(p parts, note func(l link, most int)) {
+func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, most int)) {
 	if s.way != nil {
 		return // of the values
 	}
 	for _, inside := range p.shapes {
-		inside.limits(note)
+		inside.limits(asked, note)
 	}
 }

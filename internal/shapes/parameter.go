@@ -113,6 +113,9 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 	if !value.IsLiteral() {
 		return nil, invalid("%s is no text", value)
 	}
+	if !isText(value) {
+		c.note(s.id, shTerm("pattern"), invalid("%s is no xsd:string: it is judged as if it were", clip(beginning(value))))
+	}
 	text := value.Value()
 	if len(text) > MaxPatternBytes {
 		return nil, tooMuch("%d bytes are more than the %d that are read", len(text), MaxPatternBytes)
@@ -124,10 +127,10 @@ func makePattern(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, err
 	source := flags(text)
 	re, err := pacedregexp.Compile(source, MaxPatternInstructions)
 	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
-		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", text, long.Instructions, long.Max)
+		return nil, tooMuch("%q comes to %d steps, more than the %d that are allowed", clip(text), long.Instructions, long.Max)
 	}
 	if err != nil {
-		e := invalid("%q cannot be read: %v", text, err)
+		e := invalid("%q cannot be read: %v", clip(text), err)
 		e.Hint = "The syntax is RE2's: no backreferences and no lookaround."
 		return nil, e
 	}
@@ -142,7 +145,9 @@ func (c *compiler) flags(s *shape) (func(string) string, error) {
 	}
 	all := ""
 	if len(values) == 1 {
-		all = values[0].Value()
+		if all = values[0].Value(); !isText(values[0]) {
+			c.note(s.id, shTerm("flags"), invalid("%s is no xsd:string: it is read as if it were", values[0]))
+		}
 	}
 	group := ""
 	for _, r := range all {
@@ -168,14 +173,16 @@ func (c *compiler) flags(s *shape) (func(string) string, error) {
 	}, nil
 }
 
-func makeLanguageIn(c *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+func makeLanguageIn(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, error) {
 	list, err := c.doc.list(value)
 	if err != nil {
 		return nil, err
 	}
 	ranges := make([]string, len(list))
 	for i, t := range list {
-		ranges[i] = strings.ToLower(t.Value())
+		if ranges[i] = strings.ToLower(t.Value()); !isText(t) {
+			c.note(s.id, shTerm("languageIn"), invalid("%s is no xsd:string: it is judged as if it were", t))
+		}
 	}
 	return []constraint{languageInConstraint{own{"LanguageIn"}, ranges}}, nil
 }
@@ -241,23 +248,26 @@ func makeClosed(c *compiler, s *shape, value kg.Term, _ int) ([]constraint, erro
 			}
 		}
 	}
-	ignored := c.doc.objects(s.id, shTerm("ignoredProperties"))
-	if err := one(ignored); err != nil {
+	ignored, err := c.ignoredProperties(s)
+	if err != nil {
 		return nil, err
 	}
-	for _, head := range ignored {
-		list, err := c.doc.list(head)
-		if err == nil {
-			err = onlyIRIs(list)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range list {
-			allowed[p] = true
-		}
+	for _, p := range ignored {
+		allowed[p] = true
 	}
 	return []constraint{closedConstraint{"Closed", allowed}}, nil
+}
+
+func (c *compiler) ignoredProperties(s *shape) ([]kg.Term, error) {
+	heads := c.doc.objects(s.id, shTerm("ignoredProperties"))
+	if len(heads) == 0 {
+		return nil, nil
+	}
+	if err := one(heads); err != nil {
+		return nil, err
+	}
+	list, err := c.doc.list(heads[0])
+	return list, cmpErr(err, onlyIRIs(list))
 }
 
 func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
@@ -265,17 +275,20 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 	if err != nil {
 		return nil, err
 	}
-	if s.way == nil {
+	if s.way == nil && !s.void {
 		return nil, invalid("%s has no sh:path", value)
 	}
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
 }
 
 func makeOne(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
-	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
+	return func(c *compiler, outer *shape, value kg.Term, depth int) ([]constraint, error) {
 		s, err := c.shape(value, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if name == "Node" && s.way != nil {
+			c.note(outer.id, shTerm("node"), invalid("%s is no node shape: it is judged with its path", shapeName(s)))
 		}
 		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil
 	}
@@ -306,6 +319,9 @@ func shapeName(s *shape) string {
 }
 
 func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error) {
+	if len(c.doc[s.id][shTerm("qualifiedValueShape")]) > 1 {
+		c.note(s.id, shTerm("qualifiedValueShape"), invalid("it can be given once only: each is judged"))
+	}
 	of, err := c.shape(value, depth+1)
 	if err != nil {
 		return nil, err

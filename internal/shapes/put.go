@@ -37,23 +37,36 @@ func Parse(turtle string) ([]kg.Quad, error) {
 }
 
 // Put keeps shapes: those that the statements name replace those of the same
-// names, and the others stay. All of it together has to compile, or nothing
-// changes. Administrators only.
+// names, and the others stay. All that they say has to be judged, and all of it
+// together has to compile, or nothing changes. Administrators only.
 func Put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Receipt, error) {
-	names := map[kg.Term]bool{}
+	r, _, err := put(ctx, store, m, quads, false)
+	return r, err
+}
+
+// PutSupported is Put of shapes that need not be judged as a whole. It lists what of
+// them is left out, and what of the shapes that are kept is left out because of them.
+func PutSupported(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Receipt, []LeftOut, error) {
+	return put(ctx, store, m, quads, true)
+}
+
+func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supportedOnly bool) (r kg.Receipt, left []LeftOut, err error) {
+	names, written := map[kg.Term]bool{}, map[kg.Term]bool{}
 	for i := range quads {
 		quads[i].Graph = kg.ShapesGraph
-		if s := quads[i].Subject; s.Kind() == kg.KindIRI {
+		s := quads[i].Subject
+		written[s] = true
+		if s.Kind() == kg.KindIRI {
 			names[s] = true
 		}
 	}
 	if err := administrators(&m); err != nil {
-		return kg.Receipt{}, err
+		return kg.Receipt{}, nil, err
 	}
 	if len(names) == 0 {
-		return kg.Receipt{}, invalid("there is no shape with a name in it: give each an IRI, so that it can be replaced and taken away")
+		return kg.Receipt{}, nil, invalid("there is no shape with a name in it: give each an IRI, so that it can be replaced and taken away")
 	}
-	return change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
+	r, err = change(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
 		var next []kg.Quad
 		for _, q := range kept {
 			if !names[q.Subject] {
@@ -62,7 +75,48 @@ func Put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad) (kg.Rece
 		}
 		// What the old shapes alone were made of goes with them.
 		return append(reachable(next), quads...), nil
+	}, func(kept, next []kg.Quad) error {
+		issues, err := brought(kept, next, written)
+		if err != nil || len(issues) == 0 {
+			left = nil
+			return err
+		}
+		p := placesIn(documentOf(next))
+		if !supportedOnly {
+			return p.refuse(issues)
+		}
+		if len(issues) > MaxLeftOut {
+			return tooMuch("%d things would be left out, more than the %d that are listed: the first is %s", len(issues), MaxLeftOut, p.leftOut(issues[0]))
+		}
+		left = p.list(issues)
+		return nil
 	})
+	if err != nil {
+		left = nil
+	}
+	return r, left, err
+}
+
+// brought lists what cannot be judged of the statements next, if it is of one of the
+// subjects that were written, or could be judged among the statements kept.
+func brought(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) {
+	after, err := compile(documentOf(next))
+	if err != nil || len(after.issues) == 0 {
+		return nil, err
+	}
+	old := map[issueKey]bool{}
+	if before, err := compile(documentOf(kept)); err == nil {
+		for _, x := range before.issues {
+			old[x.issueKey] = true
+		}
+	}
+	var out []issue
+	for _, x := range after.issues {
+		if written[x.subject] || !old[x.issueKey] {
+			out = append(out, x)
+		}
+	}
+	return out, nil
 }
 
 // Remove takes shapes away with what they alone are made of. One that is not
@@ -87,6 +141,12 @@ func Remove(ctx context.Context, store Writer, m kg.Meta, ids []kg.Term) (kg.Rec
 			}
 		}
 		return reachable(next), nil
+	}, func(kept, next []kg.Quad) error {
+		issues, err := brought(kept, next, nil)
+		if err == nil && len(issues) > 0 {
+			err = placesIn(documentOf(next)).refuse(issues)
+		}
+		return err
 	})
 }
 
@@ -97,8 +157,8 @@ func administrators(m *kg.Meta) error {
 	return nil
 }
 
-// change makes what fn says of the shapes graph.
-func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error)) (kg.Receipt, error) {
+// change makes what fn says of the shapes graph, if admit has nothing against it.
+func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad) ([]kg.Quad, error), admit func(kept, next []kg.Quad) error) (kg.Receipt, error) {
 	if err := administrators(&m); err != nil {
 		return kg.Receipt{}, err
 	}
@@ -117,6 +177,9 @@ func change(ctx context.Context, store Writer, m kg.Meta, fn func(kept []kg.Quad
 		if err := sound(next); err != nil {
 			return err
 		}
+		if err := admit(kept, next); err != nil {
+			return err
+		}
 		return replace(tx, kept, next)
 	})
 }
@@ -129,8 +192,7 @@ func sound(quads []kg.Quad) error {
 	if named := reachable(quads); len(named) < len(quads) {
 		return invalid("a shape has no name: give it an IRI, so that it can be replaced and taken away")
 	}
-	_, err := compile(documentOf(quads))
-	return err
+	return nil
 }
 
 // replace applies the difference.

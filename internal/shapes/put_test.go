@@ -2,8 +2,6 @@ package shapes_test
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 
 	"koine/internal/shapes"
@@ -96,31 +94,6 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	put(t, store, `ex:A a sh:NodeShape ; sh:targetClass ex:C ; sh:property ex:B . ex:B a sh:PropertyShape ; sh:path ex:p ; sh:minCount 1 .`)
 	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("B")}); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("got %v", err)
-	}
-}
-
-// Shapes that were written past Put and do not compile keep a server from
-// opening, and say how to take them away.
-func TestShapesThatCannotBeUsed(t *testing.T) {
-	store, set := judgedStore(t, kg.Options{})
-	put(t, store, personShape)
-	broken := parse(t, `ex:Broken a sh:NodeShape ; sh:targetClass ex:C ; sh:minCount 1 .`, kg.ShapesGraph)
-	if _, err := write(t, store, kg.Meta{Principal: kg.SystemPrincipal()}, broken, nil); err != nil {
-		t.Fatal(err)
-	}
-	refuses(t, store, `ex:bob a ex:Person .`) // those before stay in force
-	err := (&shapes.Set{}).Load(within(t), store)
-	if kg.CodeOf(err) != kg.CodeInvalid || !strings.Contains(err.Error(), "<http://example.org/Broken>: sh:minCount") || !strings.Contains(kg.AsError(err).Hint, "koine shapes remove") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("Broken")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&shapes.Set{}).Load(within(t), store); err != nil {
-		t.Error(err)
-	}
-	if ids := set.List(); !slices.ContainsFunc(ids, func(s shapes.Shape) bool { return s.ID == ex("PersonShape") }) {
-		t.Errorf("got %v", ids)
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"koine/kg"
 )
 
-// dependency is something that is read for the focus nodes of a shape.
+// dependency is something that is read for the focus nodes of a shape: one with
+// targets, or a recursive one.
 type dependency struct {
 	root *shape
 	link // an absent predicate stands for every one
@@ -16,19 +17,30 @@ type dependency struct {
 	// below narrows a link to the type of a node, or to a class above one: only
 	// what is this class or below it counts. Zero narrows nothing.
 	below kg.Term
+	// target: it decides only whether the node is a target.
+	target bool
 }
 
-// reads collects the dependencies of a root shape.
+// use is that the focus nodes of a shape are judged by a recursive shape inside of
+// it, or its values are.
+type use struct {
+	by   *shape
+	of   *shape
+	back sequence // from the node that is judged to the focus nodes
+}
+
+// reads collects the dependencies of a shape, up to the recursive shapes inside.
 type reads struct {
 	root *shape
 	list []*dependency
+	uses []use
 	over bool // there were more than MaxReads
 }
 
 func (r *reads) note(before []way, l link) { r.add(before, l, kg.Term{}) }
 
 func (r *reads) add(before []way, l link, below kg.Term) {
-	if r.over = r.over || len(r.list) >= MaxReads; r.over {
+	if r.over = r.over || len(r.list)+len(r.uses) >= MaxReads; r.over {
 		return
 	}
 	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).back().(sequence), below: below})
@@ -46,6 +58,16 @@ func (r *reads) shape(s *shape, focus []way) {
 	if s.deactivated || r.over {
 		return
 	}
+	if s.recursive {
+		if r.over = len(r.list)+len(r.uses) >= MaxReads; !r.over {
+			r.uses = append(r.uses, use{r.root, s, sequence(focus).back().(sequence)})
+		}
+		return
+	}
+	r.body(s, focus)
+}
+
+func (r *reads) body(s *shape, focus []way) {
 	values := focus
 	if s.way != nil {
 		s.way.reads(focus, r.note)
@@ -56,61 +78,83 @@ func (r *reads) shape(s *shape, focus []way) {
 	}
 }
 
-// readsOf lists what the judgement of a root shape's targets depends on.
-func readsOf(root *shape) ([]*dependency, error) {
-	r := &reads{root: root}
-	for _, class := range root.targets.classes {
+// targets notes what decides whether a node is a target.
+func (r *reads) targets() {
+	t := &r.root.targets
+	for _, class := range t.classes {
 		r.class(nil, class)
 	}
-	for _, p := range root.targets.subjectsOf {
+	for _, p := range t.subjectsOf {
 		r.note(nil, link{p, false})
 	}
-	for _, p := range root.targets.objectsOf {
+	for _, p := range t.objectsOf {
 		r.note(nil, link{p, true})
 	}
-	r.shape(root, nil)
-	if r.over {
-		return nil, tooMuch("%s reads more than %d things", root.id, MaxReads)
+	for _, d := range r.list {
+		d.target = true
 	}
-	return r.list, nil
 }
 
-// index finds dependencies by the predicate of a change.
+// readsOf lists what the judgement of a shape's targets, or of any node by a
+// recursive shape, depends on.
+func readsOf(s *shape, root bool) (*reads, error) {
+	r := &reads{root: s}
+	if root {
+		r.targets()
+	}
+	if !s.deactivated {
+		r.body(s, nil)
+	}
+	if r.over {
+		return nil, tooMuch("%s reads more than %d things", s.id, MaxReads)
+	}
+	return r, nil
+}
+
+// index finds dependencies by the predicate of a change, and where recursive shapes
+// are used.
 type index struct {
-	by  map[kg.Term][]*dependency
-	any []*dependency
+	by   map[kg.Term][]*dependency
+	any  []*dependency
+	uses map[*shape][]use
 }
 
-func (x *index) add(list []*dependency) {
-	for _, d := range list {
+func (x *index) add(r *reads) {
+	for _, d := range r.list {
 		if d.predicate.IsZero() {
 			x.any = append(x.any, d)
 		} else {
 			x.by[d.predicate] = append(x.by[d.predicate], d)
 		}
 	}
+	for _, u := range r.uses {
+		x.uses[u.of] = append(x.uses[u.of], u)
+	}
 }
 
-// affected is the focus nodes of each root shape whose result a set of changes
-// may have changed, in the order in which they were found.
+// affected is the focus nodes of each shape whose result a set of changes may have
+// changed, in the order in which they were found.
 type affected struct {
-	roots []*shape
-	foci  map[*shape]*nodes
+	shapes        []*shape
+	foci          map[*shape]*nodes
+	todo          []pair // of recursive shapes, whose users are to be looked at
+	before, after *view
 }
 
-func (a *affected) add(root *shape, list []kg.Term) {
-	set := a.foci[root]
+func (a *affected) add(s *shape, list []kg.Term) (fresh []kg.Term) {
+	set := a.foci[s]
 	if set == nil {
 		set = &nodes{}
-		a.foci[root] = set
-		a.roots = append(a.roots, root)
+		a.foci[s] = set
+		a.shapes = append(a.shapes, s)
 	}
-	set.add(list)
+	return set.add(list)
 }
 
 // affectedBy goes back from the changes to the focus nodes.
 func (x *index) affectedBy(changes []kg.Change, before, after *view) (*affected, error) {
-	a := &affected{foci: map[*shape]*nodes{}}
+	a := &affected{foci: map[*shape]*nodes{}, before: before, after: after}
+	judged := &affected{foci: map[*shape]*nodes{}} // by recursive shapes
 	for i := range changes {
 		q := changes[i].Quad
 		if kg.IsOwnGraph(q.Graph) {
@@ -131,9 +175,59 @@ func (x *index) affectedBy(changes []kg.Change, before, after *view) (*affected,
 				return nil, err
 			}
 			a.add(d.root, foci)
+			if d.root.recursive && !d.target {
+				a.todo = appendPairs(a.todo, d.root, judged.add(d.root, foci))
+			}
 		}
 	}
-	return a, nil
+	return a, x.goBack(a, judged)
+}
+
+func appendPairs(list []pair, s *shape, of []kg.Term) []pair {
+	for _, n := range of {
+		list = append(list, pair{s, n})
+	}
+	return list
+}
+
+// goBack goes on from nodes that are judged by recursive shapes to the focus nodes of
+// the shapes that these are inside of.
+func (x *index) goBack(a, judged *affected) error {
+	for len(a.todo) > 0 {
+		p := a.todo[len(a.todo)-1]
+		a.todo = a.todo[:len(a.todo)-1]
+		if same, err := a.conformsStill(p); err != nil || same {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, u := range x.uses[p.shape] {
+			foci, err := u.back.from(a.after, []kg.Term{p.node})
+			if err != nil {
+				return err
+			}
+			a.add(u.by, foci)
+			if u.by.recursive {
+				a.todo = appendPairs(a.todo, u.by, judged.add(u.by, foci))
+			}
+		}
+	}
+	return nil
+}
+
+// conformsStill tells whether a node conforms to a recursive shape with the update
+// and without it, so that nothing around notices.
+func (a *affected) conformsStill(p pair) (bool, error) {
+	if !p.shape.settles {
+		return false, nil // it depends on what is around
+	}
+	for _, v := range []*view{a.after, a.before} {
+		if ok, err := p.shape.conforms(v, p.node); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // counts tells whether a change of the statement can change what is read.

@@ -31,6 +31,8 @@ type Report struct {
 	Findings []Finding
 	// Judged counts the targets.
 	Judged int
+	// LeftOut counts what of the shapes is not judged.
+	LeftOut int
 }
 
 // Report judges all targets in the snapshot, as its view shows them.
@@ -38,9 +40,9 @@ func (s *Set) Report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions
 	return s.current().report(ctx, snapshot, o)
 }
 
-// Validate judges by shapes that are not kept.
+// Validate judges by shapes that are not kept, if all of them can be judged.
 func Validate(ctx context.Context, snapshot *kg.Snapshot, shapes []kg.Quad, o ReportOptions) (*Report, error) {
-	compiled, err := compile(documentOf(shapes))
+	compiled, err := compileWhole(documentOf(shapes))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func (s *set) report(ctx context.Context, snapshot *kg.Snapshot, o ReportOptions
 	if o.Limit < 0 || o.Limit > MaxReported {
 		return nil, tooMuch("a report lists at most %d findings", MaxReported)
 	}
-	r := &Report{Complete: true}
+	r := &Report{Complete: true, LeftOut: len(s.issues)}
 	v := newView(snapshot, newMeter(ctx, o.Budget))
 	found := o.Shape.IsZero()
 	for _, root := range s.roots {
@@ -86,12 +88,13 @@ func (r *Report) judge(v *view, root *shape, limit int) error {
 		return err
 	}
 	for _, node := range targets {
-		if len(v.known)+len(v.all) > maxRemembered {
+		if len(v.known)+len(v.all)+v.conforming.size() > maxRemembered {
 			clear(v.known)
 			clear(v.all)
+			v.conforming = newFixpoint(true)
 		}
 		r.Judged++
-		_, err := root.validate(v, node, func(f finding) bool {
+		err := root.collect(v, node, func(f finding) bool {
 			if len(r.Findings) == limit {
 				r.Complete = false
 				return false

@@ -16,8 +16,7 @@ import (
 type Set struct {
 	// Budget of a judgement. Not to be changed in use.
 	Budget Budget
-	// Logger is told when the shapes graph holds what cannot be compiled; nil
-	// discards.
+	// Logger is told when the shapes graph holds what is not judged; nil discards.
 	Logger *slog.Logger
 
 	now atomic.Pointer[set]
@@ -36,9 +35,9 @@ func (s *Set) current() *set {
 // graph is what the shapes are kept in.
 var graph = kg.Pattern{Graph: kg.ShapesGraph}
 
-// Load reads the shapes of a store that was just opened. Shapes that do not
-// compile are an error: a server that went on would admit what it was told to
-// refuse.
+// Load reads the shapes of a store that was just opened. What of them cannot be
+// judged is left out, with one warning: Put refuses it or lists it, and what was kept
+// before Put did is judged as it was. Shapes past a bound are an error.
 func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	var broken error
 	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.take(at, facts) }, graph)
@@ -48,11 +47,14 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 		e.Hint = "Take the shape away with: koine shapes remove --data DIR IRI"
 		err = &e
 	}
+	if left := s.LeftOut(); err == nil && len(left) > 0 && s.Logger != nil {
+		s.Logger.Warn("not all of the shapes is judged: koine shapes list tells what is left out", "things", len(left), "first", left[0].String())
+	}
 	return err
 }
 
-// Follow takes a commit in; for kg.Options.OnSystemChange. Shapes that do not
-// compile, which Put would have refused, leave the ones before them in force.
+// Follow takes a commit in; for kg.Options.OnSystemChange. Shapes past a bound, which
+// Put would have refused, leave the ones before them in force.
 func (s *Set) Follow(c *kg.Commit) {
 	s.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
 		if err := s.take(at, facts); err != nil && s.Logger != nil {
@@ -114,16 +116,26 @@ type Shape struct {
 	Deactivated bool
 	// What it is judged for.
 	Classes, Nodes, SubjectsOf, ObjectsOf []kg.Term
+	LeftOut                               []LeftOut // what of it is not judged
 }
 
 // List gives the shapes that have a name, in the order of their names.
 func (s *Set) List() []Shape {
+	now := s.current()
+	left := map[kg.Term][]LeftOut{}
+	for _, l := range now.leftOut {
+		left[l.Shape] = append(left[l.Shape], l)
+	}
 	var out []Shape
-	for _, x := range s.current().all {
+	for _, x := range now.all {
 		out = append(out, Shape{
-			ID: x.id, Severity: x.severity, Message: x.message, Deactivated: x.deactivated,
+			ID: x.id, LeftOut: left[x.id], Severity: x.severity, Message: x.message, Deactivated: x.deactivated,
 			Classes: x.targets.classes, Nodes: x.targets.nodes, SubjectsOf: x.targets.subjectsOf, ObjectsOf: x.targets.objectsOf,
 		})
 	}
 	return out
 }
+
+// LeftOut lists what is not judged of all that is kept, shapes or not, in the order of
+// their names.
+func (s *Set) LeftOut() []LeftOut { return s.current().leftOut }

@@ -13,6 +13,11 @@ type shape struct {
 	deactivated bool
 	constraints []constraint
 	targets     targets
+	root        bool // it has targets, and is judged
+	recursive   bool // it is inside of itself
+	settles     bool // by constraints only that hold still when more nodes conform inside
+	void        bool // it cannot be read, and constrains nothing
+	weak        bool // something of it, or of a shape inside, is left out
 }
 
 // targets say which nodes a shape is judged for.
@@ -66,45 +71,76 @@ type finding struct {
 // emit takes a finding and tells whether more are wanted.
 type emit func(finding) bool
 
-// validate hands out what of the node violates the shape. It ends early where
-// emit wants no more, and tells whether it does.
+// validate hands out what of the node violates the shape. It ends early where out
+// wants no more, and tells whether it does. Without out it ends at the first finding.
+//
+// A node that is under judgement by a recursive shape counts as conforming to it
+// meanwhile.
 func (s *shape) validate(v *view, focus kg.Term, out emit) (more bool, err error) {
-	if s.deactivated {
+	switch {
+	case s.deactivated:
+		return true, nil
+	case !s.recursive:
+		return s.check(v, focus, out)
+	}
+	if err := v.meter.spend(1); err != nil {
+		return false, err
+	}
+	p := pair{s, focus}
+	if out == nil || s.settles {
+		ok, err := v.conforming.decide(p, s.settles, func() (bool, error) { return s.check(v, focus, nil) })
+		if out == nil || ok || err != nil {
+			return ok, err
+		}
+	} else if _, known := v.conforming.known(p); known {
 		return true, nil
 	}
+	if v.told[p] {
+		return true, nil
+	}
+	v.told[p] = true
+	err = v.conforming.during(p, func() (err error) {
+		more, err = s.check(v, focus, out)
+		return err
+	})
+	return more, err
+}
+
+// check asks the constraints.
+func (s *shape) check(v *view, focus kg.Term, out emit) (more bool, err error) {
 	values := []kg.Term{focus}
 	path := ""
 	if s.way != nil {
 		if values, err = s.way.from(v, values); err != nil {
 			return false, err
 		}
-		path = s.way.String()
+		if out != nil {
+			path = s.way.String()
+		}
 	}
 	each := 1 + costOf(values)
 	for i, c := range s.constraints {
 		if err := v.meter.spend(each); err != nil {
 			return false, err
 		}
-		more := true
-		f := found{focus: focus, values: values, path: path, shape: s, component: c.component(), ordinal: i, emit: func(x finding) bool {
-			more = out(x)
-			return more
-		}}
-		if err := c.check(v, &f); err != nil || !more {
+		f := found{focus: focus, values: values, path: path, shape: s, component: c.component(), ordinal: i, out: out}
+		if err := c.check(v, &f); err != nil || f.ended {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
+// collect is validate from the outside: what is told is told once.
+func (s *shape) collect(v *view, node kg.Term, out emit) error {
+	clear(v.told)
+	_, err := s.validate(v, node, out)
+	return err
+}
+
 // conforms tells whether nothing of the node violates the shape.
 func (s *shape) conforms(v *view, node kg.Term) (bool, error) {
-	ok := true
-	_, err := s.validate(v, node, func(finding) bool {
-		ok = false
-		return false
-	})
-	return ok, err
+	return s.validate(v, node, nil)
 }
 
 // found is what a constraint is asked about, and where it says what it finds.
@@ -117,7 +153,8 @@ type found struct {
 	ordinal   int
 	aspect    string
 	degree    int
-	emit      emit
+	out       emit // nil where only the first finding is wanted
+	ended     bool // no more findings are wanted
 }
 
 // violates notes a finding, and tells whether more are wanted.
@@ -126,10 +163,16 @@ func (f *found) violates(value kg.Term, message string) bool {
 }
 
 func (f *found) violatesAt(path string, value kg.Term, message string) bool {
+	if f.out == nil {
+		f.ended = true
+		return false
+	}
 	if f.shape.message != "" {
 		message = f.shape.message
 	}
-	return f.emit(finding{focus: f.focus, path: path, value: value, shape: f.shape, component: f.component, ordinal: f.ordinal, aspect: f.aspect, degree: f.degree, message: message})
+	more := f.out(finding{focus: f.focus, path: path, value: value, shape: f.shape, component: f.component, ordinal: f.ordinal, aspect: f.aspect, degree: f.degree, message: message})
+	f.ended = f.ended || !more
+	return more
 }
 
 // each is for constraints on single values: test says what is wrong with one, ""

@@ -31,7 +31,10 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 		return kg.Verdict{}, err
 	}
 	var t tally
-	for _, root := range foci.roots {
+	for _, root := range foci.shapes {
+		if !root.root {
+			continue
+		}
 		for _, node := range foci.foci[root].list {
 			if err := t.judge(root, node, before, after); err != nil {
 				return kg.Verdict{}, err
@@ -42,7 +45,7 @@ func (s *Set) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 		verdict.Outcome, verdict.Reason = kg.Rejected, Reason
 	}
 	verdict.Details = t.String()
-	if len(foci.roots) > 0 {
+	if len(foci.shapes) > 0 {
 		verdict.Depends = append(verdict.Depends, kg.Dependency{Graph: kg.SystemGraph})
 	}
 	verdict.Depends = after.depends(before.depends(verdict.Depends))

@@ -10,9 +10,13 @@ type view struct {
 	snapshot *kg.Snapshot
 	meter    *meter
 	known    map[lookup]ends
-	all      map[kg.Term]pairs
+	all      map[kg.Term]properties
 	own      map[kg.ID]bool // graphs: whether koine keeps them for itself
 	below    map[[2]kg.Term]bool
+
+	conforming *fixpoint     // whether nodes conform to recursive shapes
+	worsened   *fixpoint     // whether they are further from them than without the update
+	told       map[pair]bool // whose findings were told already
 }
 
 // lookup is the question where a link leads to from a node.
@@ -27,18 +31,19 @@ type ends struct {
 	cost int
 }
 
-type pair struct{ predicate, object kg.Term }
+type property struct{ predicate, object kg.Term }
 
 // pairs is what a node says of itself, and how many steps it takes to go over it.
-type pairs struct {
-	list []pair
+type properties struct {
+	list []property
 	cost int
 }
 
 func newView(s *kg.Snapshot, m *meter) *view {
 	return &view{
-		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]pairs{},
+		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]properties{},
 		own: map[kg.ID]bool{}, below: map[[2]kg.Term]bool{},
+		conforming: newFixpoint(true), worsened: newFixpoint(false), told: map[pair]bool{},
 	}
 }
 
@@ -106,14 +111,14 @@ func (v *view) scan(node kg.Term, l link) (ends []kg.Term, err error) {
 }
 
 // properties lists what the node says of itself, each once.
-func (v *view) properties(node kg.Term) ([]pair, error) {
+func (v *view) properties(node kg.Term) ([]property, error) {
 	if err := v.meter.spend(cost(node)); err != nil {
 		return nil, err
 	}
 	if known, ok := v.all[node]; ok || node.IsLiteral() {
 		return known.list, v.meter.spend(known.cost)
 	}
-	var list []pair
+	var list []property
 	at, found, err := v.snapshot.ID(node)
 	if err != nil {
 		return nil, err
@@ -127,11 +132,11 @@ func (v *view) properties(node kg.Term) ([]pair, error) {
 	for i := range list {
 		sum += cost(list[i].object)
 	}
-	v.all[node] = pairs{list, sum}
+	v.all[node] = properties{list, sum}
 	return list, nil
 }
 
-func (v *view) scanProperties(at kg.ID) (list []pair, err error) {
+func (v *view) scanProperties(at kg.ID) (list []property, err error) {
 	var last kg.IDQuad
 	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Subject: at}, nil) {
 		if err == nil {
@@ -153,7 +158,7 @@ func (v *view) scanProperties(at kg.ID) (list []pair, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, pair{q.Predicate, q.Object})
+		list = append(list, property{q.Predicate, q.Object})
 	}
 	return list, nil
 }

@@ -63,7 +63,9 @@ func beginning(t kg.Term) string {
 }
 
 // clip shortens what may be long, and keeps it on one line.
-func clip(text string) string {
+func clip(text string) string { return clipTo(text, most) }
+
+func clipTo(text string, most int) string {
 	if len(text) > 2*most {
 		text = text[:2*most]
 	}

@@ -14,6 +14,7 @@ var (
 	rdfRest    = kg.IRI(kg.RDF + "rest")
 	rdfNil     = kg.IRI(kg.RDF + "nil")
 	subClassOf = kg.IRI(rdfs + "subClassOf")
+	imports    = kg.IRI(owl + "imports")
 )
 
 func shTerm(name string) kg.Term { return kg.IRI(sh + name) }
@@ -25,6 +26,83 @@ var (
 	Info      = shTerm("Info")
 )
 
-// described are the properties of a shape that are for people or for forms and
-// constrain nothing.
-var described = map[string]bool{"name": true, "description": true, "order": true, "group": true, "defaultValue": true}
+func namesOf(list ...string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, name := range list {
+		set[name] = true
+	}
+	return set
+}
+
+// described are the properties that are for people or forms, or belong to reports
+// or to queries, and constrain nothing by themselves.
+var described = namesOf(
+	"name", "description", "order", "group", "defaultValue", "labelTemplate", "optional",
+	"prefixes", "declare", "prefix", "namespace", "suggestedShapesGraph",
+	"conforms", "result", "detail", "focusNode", "resultMessage", "resultPath", "resultSeverity",
+	"sourceConstraint", "sourceConstraintComponent", "sourceShape", "value", "shapesGraphWellFormed",
+)
+
+// ofShapes are the properties of a shape beside the parameters of constraints.
+var ofShapes = namesOf(
+	"targetNode", "targetClass", "targetSubjectsOf", "targetObjectsOf", "severity", "message", "deactivated", "path",
+	"flags", "ignoredProperties", "qualifiedMinCount", "qualifiedMaxCount", "qualifiedValueShapesDisjoint",
+)
+
+// ofPaths are the properties of paths.
+var ofPaths = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
+
+// unjudged are the properties that SHACL and its extensions define and that are not
+// judged, and what each is.
+var unjudged = map[string]string{
+	"sparql":     "a constraint in SPARQL",
+	"js":         "a constraint in JavaScript",
+	"expression": "a constraint by a node expression",
+	"target":     "a target that is computed",
+	"rule":       "a rule that infers statements",
+	"values":     "values that a node expression computes",
+	"entailment": "an entailment regime",
+
+	"shapesGraph": "a link to further shapes",
+
+	"parameter":         "part of a constraint component",
+	"validator":         "part of a constraint component",
+	"nodeValidator":     "part of a constraint component",
+	"propertyValidator": "part of a constraint component",
+
+	"ask": "a query in SPARQL", "select": "a query in SPARQL", "construct": "a query in SPARQL", "update": "an update in SPARQL",
+	"resultAnnotation": "part of a query in SPARQL", "annotationProperty": "part of a query in SPARQL",
+	"annotationVarName": "part of a query in SPARQL", "annotationValue": "part of a query in SPARQL",
+
+	"jsLibrary": "JavaScript", "jsFunctionName": "JavaScript", "jsLibraryURL": "JavaScript",
+
+	"subject": "part of a rule", "predicate": "part of a rule", "object": "part of a rule", "condition": "part of a rule",
+	"returnType": "part of a function",
+
+	"filterShape": "a node expression", "nodes": "a node expression", "intersection": "a node expression", "union": "a node expression",
+}
+
+// harmless are those of them without which a shape still says the same about a node.
+var harmless = namesOf("target", "rule", "entailment", "shapesGraph")
+
+// classes are those whose instances constrain nothing by themselves, or are shapes.
+var classes = namesOf(
+	"NodeShape", "PropertyShape", "Shape", "PropertyGroup", "Severity", "NodeKind", "Parameter", "PrefixDeclaration",
+	"AbstractResult", "ValidationReport", "ValidationResult",
+)
+
+// unjudgedClasses are those whose instances are not judged.
+var unjudgedClasses = map[string]string{
+	"ConstraintComponent": "a constraint component of one's own",
+	"Parameterizable":     "something with parameters of its own",
+	"Validator":           "a validator", "SPARQLAskValidator": "a validator in SPARQL", "SPARQLSelectValidator": "a validator in SPARQL", "JSValidator": "a validator in JavaScript",
+	"SPARQLConstraint": "a constraint in SPARQL", "JSConstraint": "a constraint in JavaScript",
+	"Target": "a target that is computed", "SPARQLTarget": "a target in SPARQL", "JSTarget": "a target in JavaScript",
+	"TargetType": "a type of targets", "SPARQLTargetType": "a type of targets in SPARQL", "JSTargetType": "a type of targets in JavaScript",
+	"Rule": "a rule that infers statements", "TripleRule": "a rule that infers statements", "SPARQLRule": "a rule in SPARQL", "JSRule": "a rule in JavaScript",
+	"Function": "a function", "SPARQLFunction": "a function in SPARQL", "JSFunction": "a function in JavaScript",
+	"JSLibrary": "JavaScript", "JSExecutable": "JavaScript",
+	"SPARQLExecutable": "SPARQL", "SPARQLAskExecutable": "SPARQL", "SPARQLSelectExecutable": "SPARQL",
+	"SPARQLConstructExecutable": "SPARQL", "SPARQLUpdateExecutable": "SPARQL",
+	"ResultAnnotation": "part of a query in SPARQL",
+}

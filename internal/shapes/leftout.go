@@ -1,0 +1,152 @@
+package shapes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// MaxLeftOut bounds what may be left out of the shapes.
+const MaxLeftOut = 1_000
+
+// LeftOut is something that the shapes say and that is not judged, or is no SHACL.
+type LeftOut struct {
+	// Shape is the resource with a name that it belongs to.
+	Shape kg.Term
+	// Place leads from Shape to the node that has it, as in
+	// "<https://example.org/S>: sh:property: property <https://example.org/p>".
+	Place string
+	// Name is the property or the class, as in "sh:sparql"; "" for the node as a
+	// whole.
+	Name string
+	// Reason says why, and what becomes of it.
+	Reason string
+}
+
+func (l LeftOut) String() string {
+	if l.Name == "" {
+		return l.Place + ": " + l.Reason
+	}
+	return l.Place + ": " + l.Name + ": " + l.Reason
+}
+
+// issue is what LeftOut is made of. Two of equal keys are the same.
+type issue struct {
+	issueKey
+	err *kg.Error
+}
+
+type issueKey struct {
+	subject, predicate kg.Term // the predicate may be absent
+	reason             string
+}
+
+// note records an issue of a property of a subject.
+func (c *compiler) note(subject, predicate kg.Term, err error) {
+	e := kg.AsError(err)
+	key := issueKey{subject, predicate, clipTo(e.Message, maxReason)}
+	if c.noted[key] {
+		return
+	}
+	c.noted[key] = true
+	c.issues = append(c.issues, issue{key, e})
+}
+
+// maxReason bounds a reason, which may quote a value.
+const maxReason = 500
+
+// qname shortens names of SHACL.
+func qname(t kg.Term) string {
+	if name, ours := strings.CutPrefix(t.Value(), sh); ours {
+		return "sh:" + name
+	}
+	return t.String()
+}
+
+// places tells where the nodes of a document are.
+type places struct {
+	doc document
+	of  map[kg.Term]parent // of blank nodes
+}
+
+type parent struct{ subject, predicate kg.Term }
+
+func placesIn(d document) *places {
+	p := &places{d, map[kg.Term]parent{}}
+	for _, s := range d.subjects() {
+		for _, predicate := range d.properties(s) {
+			for _, o := range d.objects(s, predicate) {
+				if _, known := p.of[o]; !known && o.Kind() == kg.KindBlank && o != s {
+					p.of[o] = parent{s, predicate}
+				}
+			}
+		}
+	}
+	return p
+}
+
+// find gives the resource with a name that a node belongs to, and the way to it.
+func (p *places) find(node kg.Term) (root kg.Term, place string) {
+	var parts []string
+	for seen := map[kg.Term]bool{}; ; {
+		up, inside := p.of[node]
+		if node.Kind() != kg.KindBlank || !inside || seen[node] {
+			break
+		}
+		seen[node] = true
+		if paths := p.doc[node][shTerm("path")]; len(paths) == 1 && paths[0].Kind() == kg.KindIRI {
+			parts = append(parts, "property "+paths[0].String())
+		}
+		if up.predicate != rdfFirst && up.predicate != rdfRest {
+			parts = append(parts, qname(up.predicate))
+		}
+		node = up.subject
+	}
+	parts = append(parts, node.String())
+	slices.Reverse(parts)
+	return node, clipTo(strings.Join(parts, ": "), maxPlace)
+}
+
+// maxPlace bounds the text of a place.
+const maxPlace = 2_000
+
+// list tells issues to people, by shape.
+func (p *places) list(issues []issue) []LeftOut {
+	out := make([]LeftOut, 0, min(len(issues), MaxLeftOut+1))
+	for i, x := range issues {
+		if i == MaxLeftOut {
+			out = append(out, LeftOut{Place: "and", Reason: fmt.Sprintf("%d more", len(issues)-i)})
+			break
+		}
+		out = append(out, p.leftOut(x))
+	}
+	slices.SortStableFunc(out[:min(len(out), MaxLeftOut)], func(a, b LeftOut) int {
+		return cmp.Or(a.Shape.Compare(b.Shape), strings.Compare(a.Place, b.Place), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (p *places) leftOut(x issue) LeftOut {
+	l := LeftOut{Reason: x.reason}
+	l.Shape, l.Place = p.find(x.subject)
+	if !x.predicate.IsZero() {
+		l.Name = qname(x.predicate)
+	}
+	return l
+}
+
+// refuse makes an error of issues, which names the first.
+func (p *places) refuse(issues []issue) error {
+	first := issues[0]
+	e := *first.err
+	e.Message = p.leftOut(first).String()
+	if n := len(issues) - 1; n > 0 {
+		e.Message += fmt.Sprintf(" (and %d more)", n)
+	}
+	const keep = "Ask for what can be judged only (koine shapes put --supported-only, supportedOnly of setShapes): it keeps the rest and lists what is left out."
+	e.Hint = strings.TrimSpace(e.Hint + " " + keep)
+	return &e
+}
