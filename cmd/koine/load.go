@@ -27,6 +27,7 @@ type loadCommand struct {
 	prefixFlags
 	reserveFlag
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
+	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
@@ -37,6 +38,8 @@ type loadCommand struct {
 func (loadCommand) Help() string {
 	return `Each file is read through once before anything is written, so a bad line, told with its number, leaves nothing of its file behind. Blank nodes belong to their file: loading it again adds nothing.
 
+--replace changes a graph of any size in one commit: readers see it as it was or as it is to be. What stays keeps its sources and its history. An empty file empties the graph.
+
 RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, use koine backup and koine restore.
 
 With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own, unless --keep-prefixes registers them. Names with neither a registered prefix nor a known URI scheme are loaded as they are, counted and told.
@@ -45,6 +48,7 @@ Examples:
   koine load --data ./koine-data movies.nq.gz
   koine load --data ./koine-data --prefix ex=https://example.org/ --graph ex:team team.ttl
   koine load --url http://127.0.0.1:8080 team.ttl --graph https://example.org/team
+  koine load --replace https://example.org/team team.ttl more.ttl
   curl -s https://example.org/x.trig | koine load --format trig -`
 }
 
@@ -53,6 +57,12 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	offline, err := c.offline(command)
 	if err != nil {
 		return err
+	}
+	if c.Replace != "" {
+		if c.Graph != "" {
+			return usageError{errors.New("--replace names the graph; --graph has no place beside it")}
+		}
+		c.Graph = c.Replace
 	}
 	sources, err := c.sources(t)
 	defer func() {
@@ -74,6 +84,9 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 		return err
 	}
 	graph, err := c.graph(c.keep(ctx, store, nil))
+	if err == nil && c.Replace != "" {
+		return errors.Join(c.replaceIn(ctx, t, store, graph, sources), store.Close())
+	}
 	for _, s := range sources {
 		if err != nil {
 			break

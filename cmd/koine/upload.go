@@ -44,10 +44,16 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 				return err
 			}
 		}
+		if c.Replace != "" {
+			continue
+		}
 		query.Set("justification", justification(c.Why, s.name))
-		if err := c.send(ctx, t, server, s, query); err != nil {
+		if err := c.send(ctx, t, server, http.MethodPost, s, query); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+	}
+	if c.Replace != "" {
+		return c.replaceOn(ctx, t, server, query, sources)
 	}
 	return nil
 }
@@ -92,7 +98,8 @@ func expand(registry *kg.Prefixes, text string) string {
 	return text
 }
 
-func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Client, s *source, query url.Values) error {
+// send sends a file as it is.
+func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Client, method string, s *source, query url.Values) error {
 	raw, err := s.raw(t, "sending "+s.name)
 	if err != nil {
 		return err
@@ -103,25 +110,53 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 		header.Set("Content-Encoding", "gzip")
 	}
 	began := time.Now()
-	response, err := server.Do(ctx, http.MethodPost, "/data?"+query.Encode(), header, in)
+	response, err := server.Do(ctx, method, "/data?"+query.Encode(), header, in)
 	s.progress.done()
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	var report struct {
-		Quads, Statements, Rejected uint64
-		Revision                    kg.Revision
-		Errors                      []string
-		UnknownNames                []names.Unknown
+	report, err := readReport(response)
+	if err != nil {
+		return err
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&report); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+	report.tell(t)
+	if method == http.MethodPut {
+		t.sayf("%s", replacedText(report.Quads, report.Statements, report.Removed, report.Revision, time.Since(began)))
+	} else {
+		sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
 	}
-	for _, e := range report.Errors {
-		t.sayf("skipped: %s", e)
-	}
-	sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
 	sayUnknown(t, s.name, report.UnknownNames)
 	return nil
+}
+
+// uploaded is a server's answer to a document.
+type uploaded struct {
+	Quads, Statements, Removed, Rejected uint64
+	Revision                             kg.Revision
+	Errors                               []string
+	UnknownNames                         []names.Unknown
+	ProposalID                           string
+}
+
+// readReport reads the answer and closes it. A document without statements may be
+// answered by headers alone.
+func readReport(response *http.Response) (report uploaded, err error) {
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNoContent {
+		return report, nil
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&report); err != nil {
+		return report, fmt.Errorf("the server's answer: %w", err)
+	}
+	return report, nil
+}
+
+// tell says what came of the document beside its statements.
+func (r *uploaded) tell(t terminal) {
+	for _, e := range r.Errors {
+		t.sayf("skipped: %s", e)
+	}
+	if r.ProposalID != "" {
+		t.sayf("it waits for review as %s", r.ProposalID)
+	}
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"koine/client"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// replacing makes a graph hold exactly the statements of files, all together.
+type replacing struct {
+	c       *loadCommand
+	t       terminal
+	graph   kg.Term
+	sources []*source
+	options []rdf.Options          // of the sources
+	quads   uint64                 // of all of them
+	reading atomic.Pointer[source] // nil when none is
+}
+
+// replaceIn replaces a graph of a data directory. The files are read through before
+// anything is written.
+func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store, graph kg.Term, sources []*source) error {
+	r := &replacing{c: c, t: t, graph: graph, sources: sources}
+	if err := r.survey(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	meta := kg.Meta{Principal: c.local(), Justification: r.why()}
+	report, err := store.ReplaceGraph(ctx, meta, graph, r.all(ctx), kg.ReplaceOptions{Progress: r.written})
+	r.end()
+	if err != nil {
+		return err
+	}
+	r.say(report.Added, report.Removed, report.Revision, time.Since(began))
+	return nil
+}
+
+// replaceOn replaces a graph of a server, in one request. One file is sent as it is;
+// several are sent as one document.
+func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.Client, query url.Values, sources []*source) error {
+	r := &replacing{c: c, t: t, graph: kg.DefaultGraph, sources: sources}
+	query.Set("justification", r.why())
+	if len(sources) == 1 {
+		return c.send(ctx, t, server, http.MethodPut, sources[0], query)
+	}
+	if err := r.survey(ctx); err != nil {
+		return err
+	}
+	body, out := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		out.CloseWithError(r.write(ctx, out))
+	}()
+	header := http.Header{"Content-Type": {rdf.NQuads.MediaType()}, "Content-Encoding": {"gzip"}}
+	began := time.Now()
+	response, err := server.Do(ctx, http.MethodPut, "/data?"+query.Encode(), header, body)
+	body.Close()
+	<-written
+	if err != nil {
+		return err
+	}
+	report, err := readReport(response)
+	if err != nil {
+		return err
+	}
+	report.tell(t)
+	r.say(report.Statements, report.Removed, report.Revision, time.Since(began))
+	return nil
+}
+
+// survey reads the files through, so that a fault in the last one leaves the graph as
+// it was.
+func (r *replacing) survey(ctx context.Context) error {
+	for _, s := range r.sources {
+		o := rdf.Options{Name: s.name, Graph: r.graph, ContinueOnError: r.c.ContinueOnError}
+		told := 0
+		checking := o
+		checking.Rejected = func(e *rdf.SyntaxError) {
+			if told++; told <= maxRejectedTold {
+				r.t.sayf("skipped: %v", e)
+			}
+		}
+		summary, err := s.survey(ctx, r.t, checking, nil)
+		if err != nil {
+			return err
+		}
+		o.Tag = summary.Tag
+		r.options = append(r.options, o)
+		r.quads += summary.Quads
+	}
+	return nil
+}
+
+// all yields the statements of the files, one file after the other.
+func (r *replacing) all(ctx context.Context) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		defer r.end()
+		for i, s := range r.sources {
+			in, err := s.open(r.t, "reading "+s.name)
+			if err != nil {
+				yield(kg.Quad{}, err)
+				return
+			}
+			r.reading.Store(s)
+			for q, err := range rdf.Read(&cancelled{ctx, in}, s.format, r.options[i]) {
+				if !yield(q, err) || err != nil {
+					return
+				}
+			}
+			r.end()
+		}
+	}
+}
+
+// write writes the statements as one compressed document.
+func (r *replacing) write(ctx context.Context, w io.Writer) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	out := rdf.NewWriter(z, rdf.NQuads, rdf.WriteOptions{})
+	for q, err := range r.all(ctx) {
+		if err == nil {
+			err = out.Write(q)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(out.Close(), z.Close())
+}
+
+// written is told how many statements have been written.
+func (r *replacing) written(n uint64) {
+	if s := r.reading.Load(); s != nil {
+		s.progress.count(n)
+	}
+}
+
+// end ends the progress of the file that was read.
+func (r *replacing) end() {
+	if s := r.reading.Swap(nil); s != nil {
+		s.progress.done()
+	}
+}
+
+// why is the reason that is kept with the commit.
+func (r *replacing) why() string {
+	var names []string
+	for _, s := range r.sources {
+		names = append(names, s.name)
+	}
+	return strings.ReplaceAll(r.c.Why, "{file}", strings.Join(names, ", "))
+}
+
+func (r *replacing) say(added, removed uint64, revision kg.Revision, took time.Duration) {
+	r.t.sayf("%s", replacedText(r.quads, added, removed, revision, took))
+}
+
+func replacedText(quads, added, removed uint64, revision kg.Revision, took time.Duration) string {
+	return fmt.Sprintf("replaced: the files have %s statements, %s came, %s went; revision %d; %s", countText(quads), countText(added), countText(removed), revision, took.Round(time.Millisecond))
+}
