@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/ristretto/v2/z"
 )
 
@@ -35,13 +38,8 @@ func BenchmarkBulkLoad(b *testing.B) {
 			if err := sw.Prepare(); err != nil {
 				b.Fatal(err)
 			}
-			out := &streamOut{sw: sw, version: 1, buf: z.NewBuffer(streamChunk, "twin")}
-			for _, p := range pairs {
-				out.put(p.key, p.value)
-			}
-			out.send()
-			if err := sw.Flush(); err != nil || out.err != nil {
-				b.Fatal(err, out.err)
+			if err := errors.Join(stream(sw, pairs), sw.Flush()); err != nil {
+				b.Fatal(err)
 			}
 		})
 		if err := db.Close(); err != nil {
@@ -50,6 +48,23 @@ func BenchmarkBulkLoad(b *testing.B) {
 		return n, d
 	}
 	compare(b, "quads", koine, twin)
+}
+
+// stream hands pairs to a StreamWriter, each prefix as a stream of its own.
+func stream(sw *badger.StreamWriter, pairs []pair) error {
+	const chunk = 4 << 20
+	buf := z.NewBuffer(chunk, "twin")
+	defer func() { _ = buf.Release() }()
+	for i, p := range pairs {
+		badger.KVToBuffer(&pb.KV{Key: p.key, Value: p.value, Version: 1, StreamId: uint32(p.key[0]) + 1}, buf)
+		if buf.LenNoPadding() >= chunk || i == len(pairs)-1 {
+			if err := sw.Write(buf); err != nil {
+				return err
+			}
+			buf.Reset()
+		}
+	}
+	return nil
 }
 
 // reportDisk reports how much a statement takes in the log and in the index.

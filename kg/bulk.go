@@ -1,7 +1,6 @@
 package kg
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -10,15 +9,18 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// Bounds of a bulk load. What lies beyond goes the way of all updates.
+// Bounds of a bulk load.
 const (
-	// maxBulkQuads is how many statements are held in memory to be sorted,
-	// maxBulkTextBytes how much text their new terms may have, which is held too.
-	maxBulkQuads     = 5_000_000
-	maxBulkTextBytes = 2 << 30
-	// maxKeptKeys is how many keys there may be already: StreamWriter drops
-	// them, so they are written again.
-	maxKeptKeys = 100_000
+	// bulkFrom is from how many quads on a load into a store that holds something goes
+	// this way: what it costs at least is more than so many cost as updates.
+	bulkFrom = 2 * DefaultLoadCommit
+	// bulkChunk is how many statements are in memory before they go to disk, and
+	// bulkChunkText how much text their new terms may have.
+	bulkChunk     = 1 << 20
+	bulkChunkText = 64 << 20
+	// bulkTableBytes is how much memory the tables of terms and statements take before
+	// what was gathered is written to the index and a new round begins.
+	bulkTableBytes = 1 << 30
 	// bulkGroup is how many commits share an fsync.
 	bulkGroup = 8
 )
@@ -29,137 +31,120 @@ var errNotInBulk = errors.New("not in bulk")
 // keyValue is a key of the index with its value.
 type keyValue struct{ key, value []byte }
 
-// keptByBulk lists the keys that a bulk load must keep; ok is false when the
-// store holds statements of others than koine itself, or too much.
-func (s *Store) keptByBulk() (kept []keyValue, ok bool, err error) {
-	kv := s.newKV(s.head.Load().revision)
-	defer kv.close()
-	d := dictionary{kv: kv, cache: s.cache}
-	ok = true
-	s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
-		t, termErr := d.term(graph)
-		err = errors.Join(err, termErr)
-		ok = ok && (n == 0 || IsOwnGraph(t))
-	})
-	if !ok || err != nil {
-		return nil, false, err
-	}
-	for prefix := range 256 {
-		c := kv.scan([]byte{byte(prefix)})
-		for ; c.valid() && len(kept) <= maxKeptKeys; c.next() {
-			err := c.value(func(v []byte) error {
-				// Badger gives nil for an empty value, and nil would mean a deletion.
-				kept = append(kept, keyValue{bytes.Clone(c.key()), append([]byte{}, v...)})
-				return nil
-			})
-			if err != nil {
-				c.close()
-				return nil, false, err
-			}
-		}
-		c.close()
-	}
-	return kept, len(kept) <= maxKeptKeys, nil
-}
-
-// bulk gathers statements in ids while their commits go to the log, and then
-// writes the index in one piece.
+// bulk gathers statements while their commits go to the log, and then writes the index of
+// all of them in one step. What it knows of terms and statements is in two tables of
+// bounded size: when they are full, it writes the index and begins another round.
 type bulk struct {
 	s         *Store
 	meta      Meta
-	kept      []keyValue
-	base      *badgerKV
-	ids       map[Term]ID // of all terms that were looked at
-	graphs    map[Term]ID // that may be written
-	terms     []Term      // that are new, as they are numbered
-	textBytes int         // of them
-	next      uint64      // number of the next one
-	seen      map[IDQuad]struct{}
-	quads     []bulkQuad
-	values    [][]byte // of SPOG, one for each commit: all its statements have the same
+	options   LoadOptions
+	base      *badgerKV // the index before the round
+	empty     bool      // there is nothing in it
+	terms     termTable
+	lately    [1 << 12]resolved // terms, each in its place
+	graphs    map[Term]ID       // that may be written
+	unused    uint64            // the first number that no term had before the round
+	next      uint64            // number of the next one
+	seen      *quadSet
+	index     *bulkIndex
+	textBytes int // of new terms
 	deltas    *deltas
 	catalogue *catalogue
+	record    []byte // of the term at hand
+	source    ID     // that was counted last
+	sourceKey []byte
+	replays   bool // the log has what is gathered: its terms are taken as they are
 
-	first    Revision // of the values
 	revision Revision
 	time     time.Time
 	pending  []<-chan preparedEntry // entries that are being prepared, at most bulkGroup
 	hash     [32]byte
-	commits  uint64
+	made     bulkMade  // by the load, all rounds together
+	ended    bool      // the index could not be written
 	logged   bulkMark  // what the log has
-	online   bool      // readers stay while the index is written
+	shown    Revision  // up to which the index has it
 	tried    time.Time // when there was no room for it
 }
 
+// bulkMade counts what a load took in and made of it.
+type bulkMade struct{ read, statements, commits uint64 }
+
 // bulkMark is how far a bulk load is.
 type bulkMark struct {
-	quads, values, terms, textBytes int
-	next                            uint64
-	catalogue                       *catalogue
-	revision                        Revision
-	time                            time.Time
-	commits                         uint64
+	size      bulkSize
+	next      uint64
+	catalogue *catalogue
+	revision  Revision
+	time      time.Time
+	made      bulkMade
 }
 
 func (b *bulk) mark() {
-	b.logged = bulkMark{len(b.quads), len(b.values), len(b.terms), b.textBytes, b.next, b.catalogue.copy(), b.revision, b.time, b.commits}
+	b.logged = bulkMark{b.index.size(), b.next, b.catalogue.copy(), b.revision, b.time, b.made}
 }
 
-// backToMark gives up what the log does not have.
+// backToMark gives up what the log does not have. The tables still know it: nothing may be
+// added any more.
 func (b *bulk) backToMark() {
 	m := &b.logged
-	b.quads, b.values, b.terms = b.quads[:m.quads], b.values[:m.values], b.terms[:m.terms]
-	b.textBytes, b.next, b.catalogue = m.textBytes, m.next, m.catalogue
-	b.revision, b.time, b.commits, b.pending = m.revision, m.time, m.commits, nil
+	b.index.truncate(m.size)
+	b.next, b.catalogue = m.next, m.catalogue
+	b.revision, b.time, b.made, b.pending = m.revision, m.time, m.made, nil
 }
 
 // indexBytes is about what the index of a bulk load takes.
 func (b *bulk) indexBytes() uint64 {
 	const quadBytes = 100 // in all orders, compressed
-	return uint64(len(b.quads))*quadBytes + 2*uint64(b.textBytes)
+	return b.index.statements()*quadBytes + 2*uint64(b.textBytes)
 }
 
-type bulkQuad struct {
-	ids    IDQuad
-	commit uint32
-}
-
-func newBulk(s *Store, m Meta, kept []keyValue) (*bulk, error) {
-	if err := writeFile(s.dir.join(buildingName), nil); err != nil {
-		return nil, err
-	}
+func newBulk(s *Store, m Meta, o LoadOptions) *bulk {
 	h := s.head.Load()
-	base := s.newKV(h.revision)
 	b := &bulk{
-		s: s, meta: m, kept: kept, base: base,
-		ids:       make(map[Term]ID),
+		s: s, meta: m, options: o,
 		graphs:    make(map[Term]ID),
-		next:      h.nextNumber,
-		seen:      make(map[IDQuad]struct{}),
 		deltas:    new(deltas),
 		catalogue: h.catalogue.copy(),
-		first:     h.revision + 1,
 		revision:  h.revision,
 		time:      h.time,
+		shown:     h.revision,
+		next:      h.nextNumber,
+		hash:      h.hash,
 	}
-	b.mark()
-	return b, nil
+	b.begin()
+	return b
 }
 
-// add takes a batch in as one commit and says how many statements are new. An
-// error leaves nothing of the batch.
+// begin begins a round.
+func (b *bulk) begin() {
+	b.s.options.bulkStep("round")
+	b.base = b.s.newKV(b.revision)
+	b.unused, b.empty = b.next, b.next == 1
+	b.terms, b.seen = newTermTable(), newQuadSet()
+	clear(b.lately[:])
+	b.index = newBulkIndex(b.s, b.revision+1, b.next)
+	b.textBytes = 0
+	b.mark()
+}
+
+// close ends a round but for the index that was gathered.
+func (b *bulk) close() {
+	b.base.close()
+	b.terms.free()
+	b.seen.free()
+}
+
+// full tells whether the round has come to its bounds.
+func (b *bulk) full() bool { return b.terms.bytes+b.seen.bytes() >= b.s.options.bulkTableBytes }
+
+// add takes a batch in as one commit and says how many statements it changed. After an
+// error nothing of the batch is there, and nothing may be added any more.
 func (b *bulk) add(quads []Quad) (n uint64, err error) {
-	rows, values, terms := len(b.quads), len(b.values), len(b.terms)
-	if n, err = b.commit(quads); err != nil && len(b.quads) >= rows { // else it is further back already
-		b.quads, b.values = b.quads[:rows], b.values[:values]
+	size, next, text, made := b.index.size(), b.next, b.textBytes, b.made
+	if n, err = b.commit(quads); err != nil && b.index.size().quads >= size.quads { // else it is further back already
+		b.index.truncate(size)
 		b.deltas.clear()
-		for _, t := range b.terms[terms:] {
-			delete(b.ids, t)
-			delete(b.graphs, t)
-			b.textBytes -= t.textBytes()
-			b.next--
-		}
-		b.terms = b.terms[:terms]
+		b.next, b.textBytes, b.made = next, text, made
 	}
 	return n, err
 }
@@ -172,48 +157,143 @@ func (b *bulk) commit(quads []Quad) (uint64, error) {
 	if now.Before(b.time) {
 		now = b.time
 	}
-	c := &Commit{
-		Revision: b.revision + 1, Time: now, Principal: b.meta.Principal.ID, Actor: b.meta.Actor,
-		Justification: b.meta.Justification, TaskID: b.meta.TaskID, SessionID: b.meta.SessionID, MessageID: b.meta.MessageID,
+	c := b.newCommit(now)
+	if b.options.Place != nil {
+		c.MessageID = b.options.Place(b.made.read + uint64(len(quads)))
 	}
-	a := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
-	after := []Assertion{a}
+	made := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
+	after := []Assertion{made}
 	c.Changes = make([]Change, 0, len(quads))
-	var value []byte
 	var last Quad // with its ids: most of the next quad's terms are the same
 	var ids IDQuad
 	for _, q := range quads {
 		var err error
-		ids, err = b.assign(&q, &last, ids)
-		if err != nil {
+		if ids, err = b.assign(&q, &last, ids); err != nil {
 			return 0, err
 		}
 		last = q
-		if _, known := b.seen[ids]; known {
+		if fresh, err := b.seen.add(&ids); err != nil {
+			return 0, err
+		} else if !fresh {
 			continue
 		}
-		if value == nil {
-			source, err := b.id(agentTerm(a.Source))
-			if err != nil {
-				return 0, err
-			}
-			value = appendState(nil, state{c.Revision, after}, func(AgentID) uint64 { return source.Number() })
+		change := Change{Op: Add, Quad: q, Assertion: made, After: after, ReplacedBy: -1}
+		changed, err := b.change(&change, ids)
+		if err != nil {
+			return 0, err
 		}
-		b.seen[ids] = struct{}{}
-		b.quads = append(b.quads, bulkQuad{ids, uint32(len(b.values))})
-		b.deltas.count(&q, ids, 1)
-		c.Changes = append(c.Changes, Change{Op: Add, Quad: q, Assertion: a, After: after, ReplacedBy: -1})
+		if changed {
+			c.Changes = append(c.Changes, change)
+		}
 	}
+	b.made.read += uint64(len(quads))
 	if len(c.Changes) == 0 {
 		return 0, nil
 	}
-	source, err := b.id(agentTerm(a.Source)) // has a number since the first change
+	value, err := b.encode(state{c.Revision, after})
 	if err != nil {
 		return 0, err
 	}
-	b.deltas.add(keys.Source(source.Number()), int64(len(c.Changes)))
-	b.values = append(b.values, value)
+	b.index.values = append(b.index.values, value)
 	return uint64(len(c.Changes)), b.log(c)
+}
+
+func (b *bulk) newCommit(now time.Time) *Commit {
+	return &Commit{
+		Revision: b.revision + 1, Time: now, Principal: b.meta.Principal.ID, Actor: b.meta.Actor,
+		Justification: b.meta.Justification, TaskID: b.meta.TaskID, SessionID: b.meta.SessionID, MessageID: b.meta.MessageID,
+	}
+}
+
+// change takes in one statement, if it changes anything.
+func (b *bulk) change(c *Change, ids IDQuad) (bool, error) {
+	row := bulkQuad{ids, uint32(len(b.index.values))}
+	before, err := b.before(&ids)
+	if err != nil {
+		return false, err
+	}
+	old, had := findSource(before.assertions, c.Assertion.Source)
+	if len(before.assertions) > 0 {
+		if had && old.same(c.Assertion) {
+			return false, nil
+		}
+		if !had && len(before.assertions) >= MaxAssertions {
+			return false, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+		}
+		c.Before, c.Since, c.After = before.assertions, before.since, withAssertion(before.assertions, c.Assertion)
+		if err := b.stood(c, ids); err != nil {
+			return false, err
+		}
+		row.commit |= bulkStood
+	} else {
+		b.deltas.count(&c.Quad, ids, 1)
+	}
+	if !had {
+		source, err := b.id(agentTerm(c.Assertion.Source))
+		if err != nil {
+			return false, err
+		}
+		b.countSource(source)
+	}
+	b.index.chunk.quads = append(b.index.chunk.quads, row)
+	return true, nil
+}
+
+// countSource notes a statement that a source backs.
+func (b *bulk) countSource(id ID) {
+	if b.source != id {
+		b.source, b.sourceKey = id, keys.Source(id.Number())
+	}
+	b.deltas.add(b.sourceKey, 1)
+}
+
+// before is what stood of a statement before the round.
+func (b *bulk) before(ids *IDQuad) (s state, err error) {
+	if b.empty {
+		return s, nil
+	}
+	for _, id := range [...]*ID{&ids.Subject, &ids.Predicate, &ids.Object, &ids.Graph} {
+		if id.IsNumbered() && id.Number() >= b.unused {
+			return s, nil
+		}
+	}
+	_, err = b.base.get(keys.SPOG.Append(nil, *ids), func(v []byte) (err error) {
+		s, err = parseState(v, dictionary{kv: b.base, cache: b.s.cache}.agent)
+		return err
+	})
+	return s, err
+}
+
+// stood gives a statement that stood before its new state, and the old one to the past
+// (indexWriter.past).
+func (b *bulk) stood(c *Change, ids IDQuad) error {
+	value, err := b.encode(state{c.Assertion.Revision, c.After})
+	if err != nil {
+		return err
+	}
+	pairs := append(b.index.chunk.pairs, keyValue{keys.SPOG.Append(nil, ids), value})
+	if from, to := c.Since, c.Assertion.Revision; to > b.s.floor() {
+		if value, err = b.encode(state{from, c.Before}); err != nil {
+			return err
+		}
+		for _, o := range keys.Orders {
+			if o.Holds(ids) {
+				pairs = append(pairs, keyValue{o.AppendPast(nil, ids, uint64(from), uint64(to)), value})
+				value = noValue // only SPOG has one
+			}
+		}
+	}
+	b.index.chunk.pairs = pairs
+	return nil
+}
+
+func (b *bulk) encode(s state) (value []byte, err error) {
+	value = appendState(nil, s, func(a AgentID) uint64 {
+		id, failed := b.id(agentTerm(a))
+		err = errors.Join(err, failed)
+		return id.Number()
+	})
+	return value, err
 }
 
 // assign gives a quad its ids, checking terms when they are first seen; those of
@@ -243,41 +323,72 @@ func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	return ids, nil
 }
 
-// full tells whether the load has come to its bounds.
-func (b *bulk) full() bool {
-	return len(b.quads) >= b.s.options.bulkQuads || b.textBytes >= b.s.options.bulkTextBytes
-}
-
+// id is the id of a term, which gets the next number if it has none.
 func (b *bulk) id(t Term) (ID, error) {
-	if id, ok := b.ids[t]; ok {
-		return id, nil
-	}
 	if id, ok := inlineID(t); ok {
-		return id, t.Valid()
+		return id, b.valid(&t)
 	}
-	if err := t.Valid(); err != nil {
+	late := b.place(&t)
+	if late != nil && late.term == t {
+		return late.id, nil
+	}
+	b.record = appendTerm(b.record[:0], t)
+	place, key, id, err := b.terms.find(b.record)
+	if err != nil {
 		return ID{}, err
 	}
-	id, known, err := b.known(t)
-	if err != nil {
-		return id, err
+	if id.IsZero() {
+		if id, err = b.number(t); err != nil {
+			return ID{}, err
+		}
+		b.terms.set(place, key, id)
 	}
-	if !known {
-		id = keys.Numbered(tagOf(t), b.next)
-		b.next++
-		b.terms = append(b.terms, t)
-		b.textBytes += t.textBytes()
+	if late != nil {
+		*late = resolved{t, id}
 	}
-	b.ids[t] = id
 	return id, nil
 }
 
-// known looks a term up among those from before the load.
-func (b *bulk) known(t Term) (ID, bool, error) {
-	if b.s.head.Load().nextNumber == 1 {
-		return ID{}, false, nil // there was none
+// place is where a term is remembered that was asked for lately, nil for none.
+func (b *bulk) place(t *Term) *resolved {
+	n := len(t.value)
+	if n < 4 || n > maxCachedTerm {
+		return nil
 	}
-	return dictionary{kv: b.base, cache: b.s.cache}.id(t)
+	at := uint64(n)<<32 | uint64(t.value[n-1])<<24 | uint64(t.value[n-2])<<16 | uint64(t.value[n-3])<<8 | uint64(t.value[n/2])
+	return &b.lately[mix(at)%uint64(len(b.lately))]
+}
+
+// number finds a term's number in the store, or gives it the next.
+func (b *bulk) number(t Term) (ID, error) {
+	if err := b.valid(&t); err != nil {
+		return ID{}, err
+	}
+	if !b.empty {
+		id, known, err := b.dictionary().id(t)
+		// A number that nobody had before the round is left over from an apply that was
+		// cut short: the log gives the same one again.
+		if err != nil || known && (!id.IsNumbered() || id.Number() < b.unused) {
+			return id, err
+		}
+	}
+	id := keys.Numbered(tagOf(t), b.next)
+	b.next++
+	b.index.term(t, b.record)
+	b.textBytes += t.textBytes()
+	return id, nil
+}
+
+func (b *bulk) valid(t *Term) error {
+	if b.replays {
+		return nil
+	}
+	return t.Valid()
+}
+
+// dictionary is that of the index before the round.
+func (b *bulk) dictionary() dictionary {
+	return dictionary{kv: b.base, cache: b.s.cache, from: b.unused}
 }
 
 // graph is the id of a graph that the caller may write.
@@ -287,7 +398,7 @@ func (b *bulk) graph(t Term) (ID, error) {
 	}
 	tx := &Tx{
 		meta: b.meta, access: b.s.options.Access, catalog: b.s.head.Load().catalogue,
-		w: &indexWriter{dict: dictionary{kv: b.base, cache: b.s.cache}},
+		w: &indexWriter{dict: b.dictionary()},
 	}
 	if err := tx.mayWrite(t); err != nil {
 		return ID{}, err
@@ -309,7 +420,8 @@ func (b *bulk) log(c *Commit) error {
 	b.catalogue.add(b.deltas, c.Revision, func(string, tally) {})
 	b.deltas.clear()
 	b.revision, b.time = c.Revision, c.Time
-	b.commits++
+	b.made.commits++
+	b.made.statements += uint64(len(c.Changes))
 	if len(b.pending) < bulkGroup {
 		return nil
 	}
@@ -353,6 +465,7 @@ func (b *bulk) append() error {
 		b.backToMark()
 		return full
 	}
+	b.s.options.bulkStep("append")
 	if err == nil {
 		err = b.s.wal.AppendPrepared(uint64(first), frames)
 	}
@@ -365,84 +478,94 @@ func (b *bulk) append() error {
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
 	b.hash, err = b.s.wal.Hash(uint64(b.revision))
+	b.index.spillIfFull()
 	b.mark()
 	return err
 }
 
-// abandon ends a load that cannot go on. The commits before the failure stand:
-// they are in the log, and so the index must hold them.
-func (b *bulk) abandon(l *load, cause error) error {
-	if b.s.refused.Load() != nil {
-		b.close()
-		return cause
-	}
-	return errors.Join(cause, b.finish(l))
-}
-
-func (b *bulk) close() { b.base.close() }
-
-// finish appends what waits, writes the index and shows it.
-func (b *bulk) finish(l *load) error {
-	err := b.append()
-	b.close()
-	l.report.Commits += b.commits
-	switch {
-	case b.commits == 0:
-		l.report = LoadReport{}
-		return errors.Join(err, removeFile(b.s.dir.join(buildingName)))
-	case err != nil && CodeOf(err) != CodeDiskFull:
+// round writes the index and begins another round.
+func (b *bulk) round() error {
+	if err := b.append(); err != nil {
 		return err
 	}
-	l.report.Bulk, l.report.Statements = true, uint64(len(b.quads))
-	return errors.Join(err, b.index())
+	b.close()
+	if err := b.show(); err != nil {
+		return err
+	}
+	b.begin()
+	return nil
 }
 
-// index writes what the log has of the load.
-func (b *bulk) index() (err error) {
-	b.online = !b.s.shutGate()
-	err = b.write()
+// finish appends what waits, writes the index and shows it. cause is why the load cannot go
+// on, nil at its end: the commits before stand, for they are in the log, and so the index
+// must hold them.
+func (b *bulk) finish(l *load, cause error) error {
+	var err error
+	if !b.ended && b.s.refused.Load() == nil {
+		err = b.append()
+	}
+	b.close()
+	l.report = LoadReport{Read: b.made.read, Statements: b.made.statements, Commits: b.made.commits, Bulk: b.made.commits > 0}
+	if !b.ended && b.s.refused.Load() == nil {
+		err = errors.Join(err, b.show())
+	}
+	return errors.Join(cause, err)
+}
+
+// show writes what the log has of the load into the index, and shows it.
+func (b *bulk) show() error {
+	err := b.write()
+	b.ended = err != nil
 	switch {
 	case isNoSpace(err):
 		b.s.log.Warn("the volume has no room for the index of a load: it is written when there is room again", "error", err)
 		b.tried = time.Now()
 		b.s.unindexed.Store(b)
-		err = errUnindexed()
-		if !b.online {
-			b.s.openGate(errUnindexed()) // what was there is gone from the index
-		}
+		return errUnindexed()
 	case err != nil:
-		err = b.failed(err)
-		if !b.online {
-			b.s.openGate(b.s.refused.Load())
-		}
-	case !b.online:
-		b.s.openGate(nil)
+		b.index.close()
+		return b.failed(err)
 	}
-	return err
+	b.index.close()
+	return nil
 }
 
 // write writes the index and shows it. It may be done again after it failed.
 func (b *bulk) write() error {
-	if b.online {
-		// From the log, because readers stay. What a try before has shown is not applied
-		// again.
-		if from := b.s.head.Load().revision + 1; from <= b.revision {
-			if err := b.s.replay(from, b.revision); err != nil {
-				return err
-			}
-		}
-		b.s.tailer.tell()
-		return removeFile(b.s.dir.join(buildingName))
+	if b.shown == b.revision {
+		return nil
 	}
 	m := marker{b.s.dir.epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
-	if err := b.stream(m); err != nil {
+	err := b.index.write(b.catalogue, m, b.options.Indexing)
+	if b.index.failed != nil {
+		return b.writeFromLog(err)
+	}
+	if err != nil {
 		return err
 	}
-	return b.show(m)
+	b.shown = b.revision
+	b.s.options.bulkStep("show")
+	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber, b.hash})
+	b.s.tailer.tell()
+	return nil
 }
 
-// errUnindexed is why nothing is written, and perhaps nothing read, while the volume has
-// no room for the index of a load that is in the log.
+// writeFromLog is write where the sorted runs could not be written. What a try before has
+// shown is not applied again.
+func (b *bulk) writeFromLog(cause error) error {
+	b.s.log.Warn("the sorted runs of a load could not be written: its index is made from the log", "error", cause)
+	if from := b.s.head.Load().revision + 1; from <= b.revision {
+		if err := b.s.replay(from, b.revision); err != nil {
+			return err
+		}
+	}
+	b.shown = b.revision
+	b.s.tailer.tell()
+	return nil
+}
+
+// errUnindexed is why nothing is written while the volume has no room for the index of a
+// load that is in the log.
 func errUnindexed() *Error {
 	e := Errorf(CodeDiskFull, "the volume of the data directory has no room for the index of a load, which is in the log")
 	e.Hint = "make room: the index is written then, without a restart"
@@ -470,28 +593,16 @@ func (s *Store) indexLoad() {
 	if isNoSpace(err) {
 		return
 	}
-	var lost *Error
 	if err != nil {
 		_ = b.failed(err)
-		lost = s.refused.Load()
 	} else {
 		s.log.Warn("the volume has room again: the index of a load was written")
 	}
+	b.index.close()
 	s.unindexed.Store(nil)
-	if !b.online {
-		s.mu.Lock()
-		s.gate.lost = lost
-		s.mu.Unlock()
-	}
 }
 
 func (b *bulk) failed(err error) error {
 	b.s.refuse(errReadOnly("the index could not be written; opening the store again builds it from the log", err))
 	return &Error{Code: CodeOutcomeUnknown, Message: "the load is in the log, and the index could not be written", Hint: "open the store again", Err: err}
-}
-
-func (b *bulk) show(m marker) error {
-	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber, b.hash})
-	b.s.tailer.tell()
-	return removeFile(b.s.dir.join(buildingName))
 }

@@ -2,201 +2,318 @@ package kg
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
-	"maps"
+	"iter"
 	"slices"
 
-	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/pb"
-	"github.com/dgraph-io/ristretto/v2/z"
-
+	"koine/internal/extsort"
 	"koine/kg/internal/keys"
 )
 
-// stream writes the whole index: what is new, and the keys that StreamWriter
-// drops. The marker is among them, so that a stop right afterwards finds the
-// index done.
-func (b *bulk) stream(m marker) error {
-	b.s.hideFlushed() // readers are out already
-	b.s.renumbered.Store(true)
-	sw := b.s.db.NewStreamWriter()
-	if err := sw.Prepare(); err != nil {
-		sw.Cancel()
-		return err
-	}
-	out := &streamOut{sw: sw, version: uint64(b.revision), buf: z.NewBuffer(streamChunk, "bulk"), kept: make(map[byte][]keyValue)}
-	defer func() { _ = out.buf.Release() }()
-	for _, k := range b.kept {
-		out.kept[k.key[0]] = append(out.kept[k.key[0]], k)
-	}
-	sorted := b.sortAhead()
-	b.dictionary(out)
-	for _, o := range keys.Orders {
-		b.order(o, <-sorted, out)
-	}
-	b.catalogue.tallies.Scan(func(key string, t tally) bool {
-		out.put([]byte(key), t.encode())
-		return true
-	})
-	out.put(markerKey, m.encode())
-	out.put(countedKey, []byte{1})
-	out.rest()
-	err := errors.Join(out.err, sw.Flush())
-	if err != nil {
-		sw.Cancel() // waits for the tables that are still being written
-	}
-	return err
+// bulkIndex gathers what becomes keys of the index: statements and terms in memory, and
+// beyond a chunk of them in sorted runs on disk. It then writes all of it as whole tables
+// beside those of the index (badger.Ingest), in one step. What it writes stands for
+// revisions after the index's; its memory does not grow with the statements.
+type bulkIndex struct {
+	s       *Store
+	values  [][]byte // of SPOG, one for each commit: its statements have the same
+	first   Revision // of the values
+	kinds   map[string]struct{}
+	chunk   bulkPart
+	runs    [len(keys.Orders)][]*extsort.Run
+	numbers []*extsort.Run  // of terms by their numbers, one after the other
+	terms   *extsort.Sorter // of terms by their keys
+	pairs   *extsort.Sorter // of other keys with their values
+	rows    uint64          // of the runs and the chunk
+	bytes   int64           // of the runs
+
+	sealed   bool       // nothing more is gathered
+	spilling chan error // a chunk is on its way to disk; nil for none
+	failed   error      // of a chunk: not all that was gathered is there
 }
 
-// dictionary writes both sides of the new terms.
-func (b *bulk) dictionary(out *streamOut) {
-	rows := make([]keyValue, len(b.terms))
-	first := b.next - uint64(len(b.terms))
-	for i, t := range b.terms {
-		number := first + uint64(i)
-		record := appendTerm(nil, t)
-		key, _ := keys.Term(record, hash16)
-		rows[i] = keyValue{key, binary.AppendUvarint(nil, number)}
-		out.put(keys.Number(number), record)
-	}
-	slices.SortFunc(rows, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
-	for _, r := range rows {
-		out.put(r.key, r.value)
-	}
-	kinds := make(map[string]bool)
-	for _, t := range b.terms {
-		if t.lang() != "" || t.datatype() != "" {
-			kinds[string(literalKindKey(t))] = true
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(kinds)) {
-		out.put([]byte(key), nil)
-	}
+// bulkPart is what is not on disk yet.
+type bulkPart struct {
+	quads []bulkQuad
+	terms bulkTerms
+	pairs []keyValue
 }
 
-// bulkRow is a statement as a key of one order.
-type bulkRow struct {
-	key    [keys.QuadKeySize]byte
+// bulkQuad is a statement with its commit. Of one that stood before (bulkStood) the value
+// is among the pairs.
+type bulkQuad struct {
+	ids    IDQuad
 	commit uint32
 }
 
-// sortAhead gives the rows of each order in turn; one is sorted while the one
-// before it is written. All of them must be received.
-func (b *bulk) sortAhead() <-chan []bulkRow {
-	sorted := make(chan []bulkRow)
-	go func() {
-		for _, o := range keys.Orders {
-			sorted <- b.sorted(o)
-		}
-	}()
-	return sorted
+const bulkStood = 1 << 31
+
+// bulkTerms are records of terms with consecutive numbers.
+type bulkTerms struct {
+	first uint64
+	text  []byte
+	ends  []int // of the records in the text
 }
 
-func (b *bulk) sorted(o keys.Order) []bulkRow {
+func (t *bulkTerms) add(record []byte) {
+	t.text = append(t.text, record...)
+	t.ends = append(t.ends, len(t.text))
+}
+
+func (t *bulkTerms) all() iter.Seq2[uint64, []byte] {
+	return func(yield func(uint64, []byte) bool) {
+		from := 0
+		for i, end := range t.ends {
+			if !yield(t.first+uint64(i), t.text[from:end]) {
+				return
+			}
+			from = end
+		}
+	}
+}
+
+func newBulkIndex(s *Store, first Revision, number uint64) *bulkIndex {
+	o := extsort.Options{Dir: s.dir.path, Bytes: s.options.bulkSortBytes}
+	return &bulkIndex{
+		s: s, first: first,
+		kinds: make(map[string]struct{}),
+		chunk: bulkPart{terms: bulkTerms{first: number}},
+		terms: extsort.New(context.Background(), o),
+		pairs: extsort.New(context.Background(), o),
+	}
+}
+
+// close lets memory and files go.
+func (b *bulkIndex) close() {
+	_ = b.await()
+	for i := range b.runs {
+		for _, r := range b.runs[i] {
+			_ = r.Close() // it has no name any more
+		}
+	}
+	for _, r := range b.numbers {
+		_ = r.Close()
+	}
+	_, _ = b.terms.Close(), b.pairs.Close()
+}
+
+// term takes in a term with the next number.
+func (b *bulkIndex) term(t Term, record []byte) {
+	b.chunk.terms.add(record)
+	if t.of != "" {
+		if _, known := b.kinds[t.of]; !known {
+			b.kinds[t.of] = struct{}{}
+		}
+	}
+}
+
+// size tells how much of the chunk there is, to go back to.
+func (b *bulkIndex) size() bulkSize {
+	return bulkSize{len(b.chunk.quads), len(b.chunk.terms.ends), len(b.chunk.pairs), len(b.values)}
+}
+
+type bulkSize struct{ quads, terms, pairs, values int }
+
+// truncate goes back to an earlier size of the same chunk.
+func (b *bulkIndex) truncate(to bulkSize) {
+	c := &b.chunk
+	c.quads, c.pairs, b.values = c.quads[:to.quads], c.pairs[:to.pairs], b.values[:to.values]
+	c.terms.ends = c.terms.ends[:to.terms]
+	end := 0
+	if to.terms > 0 {
+		end = c.terms.ends[to.terms-1]
+	}
+	c.terms.text = c.terms.text[:end]
+}
+
+// spillIfFull sends a full chunk to disk, beside everything else. Nothing of it is taken
+// back any more.
+func (b *bulkIndex) spillIfFull() {
+	c := &b.chunk
+	if len(c.quads) < b.s.options.bulkChunk && len(c.terms.text) < bulkChunkText && len(c.pairs) < b.s.options.bulkChunk {
+		return
+	}
+	if err := b.await(); err != nil {
+		return
+	}
+	full := b.chunk
+	b.rows += uint64(len(full.quads))
+	b.chunk = bulkPart{quads: make([]bulkQuad, 0, cap(full.quads)), terms: bulkTerms{first: full.terms.first + uint64(len(full.terms.ends))}}
+	b.spilling = make(chan error, 1)
+	go func() { b.spilling <- b.spill(&full) }()
+}
+
+// await waits for the chunk that is on its way to disk.
+func (b *bulkIndex) await() error {
+	if b.spilling != nil {
+		b.failed = errors.Join(b.failed, <-b.spilling)
+		b.spilling = nil
+	}
+	return b.failed
+}
+
+func (b *bulkIndex) spill(c *bulkPart) error {
+	b.s.options.bulkStep("spill")
+	for i, o := range keys.Orders {
+		rows := c.sorted(o)
+		if len(rows) == 0 {
+			continue
+		}
+		run, err := b.newRun(func(add func([]byte) error) error {
+			for i := range rows {
+				if err := add(rows[i][:]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		b.runs[i] = append(b.runs[i], run)
+	}
+	run, err := b.newRun(func(add func([]byte) error) error {
+		var b []byte
+		for number, record := range c.terms.all() {
+			b = append(binary.BigEndian.AppendUint64(b[:0], number), record...)
+			if err := add(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.numbers = append(b.numbers, run)
+	return b.sort(c)
+}
+
+func (b *bulkIndex) newRun(write func(add func([]byte) error) error) (*extsort.Run, error) {
+	w, err := extsort.NewRun(b.s.dir.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(w.Add); err != nil {
+		return nil, errors.Join(err, w.Abandon())
+	}
+	return w.Finish()
+}
+
+// sort hands the chunk's terms and pairs to the sorters.
+func (b *bulkIndex) sort(c *bulkPart) error {
+	var row []byte
+	for number, record := range c.terms.all() {
+		key, _ := keys.Term(record, hash16)
+		row = binary.AppendUvarint(appendEscaped(row[:0], key), number)
+		if err := b.terms.Add(row); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.pairs {
+		row = append(appendEscaped(row[:0], p.key), p.value...)
+		if err := b.pairs.Add(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bulkRow is a statement in one order: its key without the prefix, and its commit.
+type bulkRow [keys.QuadKeySize - 1 + 4]byte
+
+// sorted gives the rows of an order.
+func (c *bulkPart) sorted(o keys.Order) []bulkRow {
 	n := 0
-	for _, q := range b.quads {
-		if o.Holds(q.ids) {
+	for i := range c.quads {
+		if o.Holds(c.quads[i].ids) {
 			n++
 		}
 	}
 	rows := make([]bulkRow, 0, n)
-	for _, q := range b.quads {
+	var key [keys.QuadKeySize]byte
+	for i := range c.quads {
+		q := &c.quads[i]
 		if !o.Holds(q.ids) {
 			continue
 		}
-		row := bulkRow{commit: q.commit}
-		o.Append(row.key[:0], q.ids)
+		var row bulkRow
+		copy(row[:], o.Append(key[:0], q.ids)[1:])
+		binary.BigEndian.PutUint32(row[len(row)-4:], q.commit)
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b bulkRow) int { return bytes.Compare(a.key[:], b.key[:]) })
+	slices.SortFunc(rows, func(a, b bulkRow) int { return bytes.Compare(a[:], b[:]) })
 	return rows
 }
 
-// order writes one order; GSPO has each subject of a graph in
-// one run and so writes the last changes as well.
-func (b *bulk) order(o keys.Order, rows []bulkRow, out *streamOut) {
-	for i := range rows {
-		var value []byte
-		if o == keys.SPOG {
-			value = b.values[rows[i].commit]
+// appendEscaped appends a key so that what is appended afterwards does not change where
+// it sorts.
+func appendEscaped(dst, key []byte) []byte {
+	for _, c := range key {
+		if dst = append(dst, c); c == 0 {
+			dst = append(dst, 0xff)
 		}
-		out.put(rows[i].key[:], value)
 	}
-	if o != keys.GSPO {
-		return
-	}
-	const run = 1 + 2*keys.IDSize
-	for i := 0; i < len(rows); {
-		last, first := rows[i].commit, i
-		for ; i < len(rows) && bytes.Equal(rows[i].key[:run], rows[first].key[:run]); i++ {
-			last = max(last, rows[i].commit)
-		}
-		graph, subject, _ := keys.ParsePair(rows[first].key[:run])
-		out.put(keys.Last(graph, subject), binary.AppendUvarint(nil, uint64(b.first)+uint64(last)))
-	}
+	return append(dst, 0, 0)
 }
 
-// streamChunk is how many bytes go to the stream writer at a time.
-const streamChunk = 4 << 20
-
-// streamOut feeds a StreamWriter. Keys come in order within a prefix; every
-// prefix is a stream of its own.
-type streamOut struct {
-	sw      *badger.StreamWriter
-	version uint64
-	buf     *z.Buffer
-	// kept are keys from before, by prefix and in order, that are merged in; a
-	// new one of the same name wins.
-	kept map[byte][]keyValue
-	last [256][]byte // key that was written last, by prefix
-	kv   pb.KV
-	err  error
-}
-
-func (o *streamOut) put(key, value []byte) {
-	kept := o.kept[key[0]]
-	for len(kept) > 0 {
-		c := bytes.Compare(kept[0].key, key)
-		if c > 0 {
+// cutEscaped appends to key what appendEscaped wrote, and gives what follows it.
+func cutEscaped(key, row []byte) (_, rest []byte, ok bool) {
+	for i := 0; i < len(row); i++ {
+		if row[i] != 0 {
+			key = append(key, row[i])
+			continue
+		}
+		if i++; i == len(row) {
 			break
 		}
-		if c < 0 {
-			o.write(kept[0].key, kept[0].value)
-		}
-		kept = kept[1:]
-		o.kept[key[0]] = kept
-	}
-	o.write(key, value)
-}
-
-// rest writes the kept keys that are left, and all that is buffered.
-func (o *streamOut) rest() {
-	for _, kept := range o.kept {
-		for _, k := range kept {
-			o.write(k.key, k.value)
+		switch row[i] {
+		case 0:
+			return key, row[i+1:], true
+		case 0xff:
+			key = append(key, 0)
+		default:
+			return nil, nil, false
 		}
 	}
-	o.send()
+	return nil, nil, false
 }
 
-func (o *streamOut) write(key, value []byte) {
-	last := &o.last[key[0]]
-	if o.err == nil && bytes.Compare(key, *last) <= 0 {
-		// StreamWriter would take it, and readers not find it.
-		o.err = Errorf(CodeInternal, "keys of a bulk load are out of order: %x after %x", key, *last)
+// seal ends the gathering.
+func (b *bulkIndex) seal() error {
+	if err := b.await(); err != nil || b.sealed {
+		return err
 	}
-	*last = append((*last)[:0], key...)
-	o.kv = pb.KV{Key: key, Value: value, Version: o.version, StreamId: uint32(key[0]) + 1}
-	badger.KVToBuffer(&o.kv, o.buf)
-	if o.buf.LenNoPadding() >= streamChunk {
-		o.send()
-	}
+	b.sealed = true
+	b.failed = b.sort(&b.chunk)
+	b.chunk.pairs = nil
+	return b.failed
 }
 
-func (o *streamOut) send() {
-	if o.err == nil && o.buf.LenNoPadding() > 0 {
-		o.err = o.sw.Write(o.buf)
+// statements is how many rows each order has at the most.
+func (b *bulkIndex) statements() uint64 { return b.rows + uint64(len(b.chunk.quads)) }
+
+// write writes the index: all that was gathered, the counts of the catalogue that are new,
+// and the marker. After an error nothing of it is there, and it may be tried again.
+func (b *bulkIndex) write(cat *catalogue, m marker, progress func(done, of uint64)) error {
+	if err := b.seal(); err != nil {
+		return err
 	}
-	o.buf.Reset()
+	const orders = uint64(len(keys.Orders) - 1) // hardly anything is in the last
+	w := &bulkWriter{b: b, in: b.s.db.NewIngest(), version: uint64(m.revision), of: orders * b.statements(), progress: progress}
+	next, stop := iter.Pull2(b.pairs.Sorted())
+	defer stop()
+	w.pairs = next
+	b.s.options.bulkStep("write")
+	if err := w.all(cat, m); err != nil {
+		for _, out := range w.writers {
+			out.Abandon()
+		}
+		w.in.Cancel()
+		return err
+	}
+	b.s.options.bulkStep("ingest")
+	return w.in.Commit()
 }

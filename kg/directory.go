@@ -27,11 +27,11 @@ import (
 //	index/          what the log means now; may be thrown away
 //	index/CLEAN     there only while the index is closed in order: checksums of its files;
 //	                put back without any when one is found to be damaged later
-//	index.building  there while a bulk load or a rebuild writes the index
+//	index.building  there while a rebuild writes the index
 //	erasing/        there while Erase makes a new store; erasing.ready while that
 //	                takes the place of this one
 //	checkpoints/    states from which, with the log behind them, to rebuild
-//	sorting-….tmp   for a moment, until a check has opened it and taken its name away
+//	sorting-….tmp   for a moment, until a check or a load has opened it and taken its name away
 const (
 	lockName       = "LOCK"
 	formatName     = "koine.json"

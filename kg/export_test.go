@@ -26,6 +26,10 @@ type Faults struct {
 	RetainEvery     time.Duration // time between two of these rounds
 	OverlapFrom     int           // updates that have to wait for the next group to be executed while the log takes one
 	SummedFirst     int64         // how much of an index is summed before it is opened
+	BulkFrom        int           // from how many quads on a load is one in bulk
+	BulkChunk       int           // statements of a bulk load that are in memory
+	BulkTableBytes  int           // of the tables of a bulk load, before another round
+	BulkStep        func(string)  // called before each step of a bulk load
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
 
@@ -35,6 +39,7 @@ func (o Options) WithFaults(f Faults) Options {
 	o.afterRetain, o.retainEvery = f.AfterRetain, f.RetainEvery
 	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
 	o.indexSummedFirst = f.SummedFirst
+	o.bulkFrom, o.bulkChunk, o.bulkTableBytes, o.bulkStep = f.BulkFrom, f.BulkChunk, f.BulkTableBytes, f.BulkStep
 	return o
 }
 

@@ -2,8 +2,6 @@ package kg
 
 import (
 	"context"
-	"errors"
-	"runtime"
 	"testing"
 )
 
@@ -62,11 +60,6 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 	if got := asks(&late); got != 0 {
 		t.Errorf("Badger is asked %d times of what was foreseen later", got)
 	}
-	s.hideFlushed()
-	hidden := s.foreseeTerm(term)
-	if got := asks(&hidden); got != 1 || hidden.lacks != nil {
-		t.Errorf("Badger is asked %d times where nobody could look before", got)
-	}
 }
 
 // TestForeseenIsHandedOver opens a store again, whose cache knows nothing: the term that
@@ -90,49 +83,5 @@ func TestForeseenIsHandedOver(t *testing.T) {
 	f := s.foreseeTerm(q.Subject)
 	if _, cached := s.cache.id(q.Subject); f.id.IsZero() || f.key != nil || !cached {
 		t.Errorf("foreseen as %+v, in the cache: %v", f, cached)
-	}
-}
-
-// TestLoadWaitsForLookers has somebody look into Badger when a bulk load is about to drop
-// its files: it waits, and lets nobody in until it is done.
-func TestLoadWaitsForLookers(t *testing.T) {
-	ctx := context.Background()
-	s, err := Open(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	before := s.flushedKV.Load()
-	s.door.RLock() // as flushedID does
-	done := make(chan error, 1)
-	go func() {
-		r, err := s.Load(ctx, Meta{Principal: Principal{ID: "agent://a"}}, func(yield func(Quad, error) bool) {
-			for i := range 5000 {
-				if !yield(numbered(i), nil) {
-					return
-				}
-			}
-		}, LoadOptions{})
-		if err == nil && !r.Bulk {
-			err = errors.New("it was no bulk load")
-		}
-		done <- err
-	}()
-	for s.door.TryRLock() { // until somebody waits to have the door alone
-		s.door.RUnlock()
-		select {
-		case err := <-done:
-			s.door.RUnlock()
-			t.Fatalf("the load did not wait: %v", err)
-		default:
-			runtime.Gosched()
-		}
-	}
-	s.door.RUnlock()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if now := s.flushedKV.Load(); now == nil || now == before {
-		t.Error("what Badger has is not shown anew")
 	}
 }

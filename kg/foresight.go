@@ -23,14 +23,6 @@ func (s *Store) showFlushed(at Revision) {
 	s.flushedKV.Store(s.newKV(at))
 }
 
-// hideFlushed keeps callers from Badger whose files are about to go, and waits for those
-// that read them.
-func (s *Store) hideFlushed() {
-	s.door.Lock()
-	s.flushedKV.Store(nil)
-	s.door.Unlock()
-}
-
 // Foresight does ahead of Tx.Apply what can be done of an update's patches while others
 // have the committer. It belongs to one goroutine.
 type Foresight struct {

@@ -262,9 +262,6 @@ func (s *Store) checkIndexFiles() {
 		if s.isStopping() {
 			return
 		}
-		if s.renumbered.Load() {
-			break // a bulk load has made all of it anew
-		}
 		if err == nil && got == c.sums.Files[f.name] {
 			c.unchecked = c.unchecked[1:]
 			continue

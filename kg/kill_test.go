@@ -43,7 +43,7 @@ const (
 
 // killOptions have memtables and files that fill up now and then.
 func killOptions() kg.Options {
-	o := smallLog(kg.Faults{})
+	o := smallLog(kg.Faults{BulkFrom: 1, BulkChunk: 4000}) // so that loads later on are in bulk too
 	o.GroupCommits = 3
 	return o
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"koine/kg/internal/keys"
 )
 
 // LoadOptions configures Store.Load.
@@ -14,11 +16,17 @@ type LoadOptions struct {
 	// in. Nothing is loaded meanwhile, and during a bulk load nothing committed:
 	// it must be fast and not call the store. May be nil.
 	Progress func(loaded uint64)
+	// Indexing is called now and then while the index of a bulk load is written, with
+	// how many of its rows are there. As Progress. May be nil.
+	Indexing func(done, of uint64)
+	// Place, if set, gives the Meta.MessageID of each commit, from how many quads were
+	// taken in with it: where a load goes on that was interrupted, see LoadedUpTo. May be
+	// called beside the source.
+	Place func(loaded uint64) string
 	// CommitQuads bounds the quads of one commit; DefaultLoadCommit when 0, and
 	// at most that.
 	CommitQuads int
-	// Online keeps other updates and reads going where a bulk load would make
-	// them wait.
+	// Online keeps other updates going where a bulk load would make them wait.
 	Online bool
 }
 
@@ -27,7 +35,7 @@ type LoadReport struct {
 	Read       uint64 // quads that were taken in
 	Statements uint64 // of them, those that changed something
 	Commits    uint64
-	Bulk       bool // the index was built in one piece
+	Bulk       bool // at least a part was added to the index in one piece
 	Revision   Revision
 }
 
@@ -46,10 +54,11 @@ const (
 
 // Load adds many statements for the Meta's actor, in as many commits as they
 // need; a failure leaves the commits before it in place, and the report says how
-// far it came. Into a store without statements (koine's own apart) it is
-// exclusive and builds the index in one piece; otherwise, when a Verifier is
-// set, or for who is not of this process, the commits go the way of all updates. Idempotency keys, expected
-// revisions and dry runs are not for loads.
+// far it came. A large one, and any into a store
+// without statements, is exclusive and adds to the index in one piece: other updates wait,
+// and reads go on. Others, and all when a Verifier is set or for who is not of this process,
+// go the way of all updates. Idempotency keys, expected revisions and dry runs are not for
+// loads.
 func (s *Store) Load(ctx context.Context, m Meta, quads iter.Seq2[Quad, error], o LoadOptions) (report LoadReport, err error) {
 	if s.options.Span != nil {
 		var end func(error)
@@ -102,7 +111,8 @@ type load struct {
 	before      *update // handed in and not yet waited for; nil for none
 	beforeQuads int     // of it
 
-	left *batch // which the bulk load could not take; nil for none
+	ahead []batch // that were received and not taken yet
+	left  *batch  // which the bulk load could not take; nil for none
 }
 
 // batch is what becomes one commit; err is the source's own and comes last.
@@ -159,7 +169,10 @@ func (l *load) send(b batch) bool {
 func (l *load) run() error {
 	var err error
 	if !l.options.Online && !l.s.judges() && l.meta.Principal.trusted() {
-		err = l.bulk()
+		var large bool
+		if large, err = l.isLarge(); large && err == nil {
+			err = l.bulk()
+		}
 	}
 	if err == nil && l.left != nil {
 		err = l.online(*l.left)
@@ -176,8 +189,38 @@ func (l *load) run() error {
 	return errors.Join(err, l.await())
 }
 
-// next waits for the next batch; more is false at the end, and with an error.
+// isLarge tells whether a bulk load pays: always where there is nothing yet, otherwise from
+// Options.bulkFrom quads on. It receives so many.
+func (l *load) isLarge() (bool, error) {
+	var statements uint64
+	l.s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { statements += n })
+	if statements == 0 {
+		return true, nil
+	}
+	for quads := 0; quads < l.s.options.bulkFrom; {
+		b, more, err := l.receive()
+		if err != nil || !more {
+			return false, err
+		}
+		l.ahead = append(l.ahead, b)
+		if quads += len(b.quads); b.err != nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// next gives the next batch; more is false at the end, and with an error.
 func (l *load) next() (b batch, more bool, err error) {
+	if len(l.ahead) > 0 {
+		b, l.ahead = l.ahead[0], l.ahead[1:]
+		return b, true, nil
+	}
+	return l.receive()
+}
+
+// receive waits for a batch of the source.
+func (l *load) receive() (b batch, more bool, err error) {
 	select {
 	case b, more = <-l.batches:
 		if !more && l.ctx.Err() != nil {
@@ -208,7 +251,15 @@ func (l *load) online(b batch) error {
 
 // handIn hands quads in as one update, and waits for the one before.
 func (l *load) handIn(quads []Quad) error {
-	u, err := l.begin(func(tx *Tx) error {
+	meta := l.meta
+	if l.options.Place != nil {
+		// Nothing may be committed behind a commit that fails: the place would lie.
+		if err := l.await(); err != nil {
+			return err
+		}
+		meta.MessageID = l.options.Place(l.report.Read + uint64(len(quads)))
+	}
+	u, err := l.begin(meta, func(tx *Tx) error {
 		for _, q := range quads {
 			if err := tx.Apply(Patch{Op: Add, Quad: q}); err != nil {
 				return err
@@ -225,8 +276,8 @@ func (l *load) handIn(quads []Quad) error {
 }
 
 // begin has one update judged, where that is needed, and queues it.
-func (l *load) begin(fn func(*Tx) error) (*update, error) {
-	u := &update{ctx: l.ctx, meta: l.meta, patient: true, done: make(chan struct{}), fn: fn}
+func (l *load) begin(meta Meta, fn func(*Tx) error) (*update, error) {
+	u := &update{ctx: l.ctx, meta: meta, patient: true, done: make(chan struct{}), fn: fn}
 	if l.s.judges() {
 		if err := l.judge(u); err != nil {
 			return nil, err
@@ -301,7 +352,7 @@ func (l *load) await() error {
 	for u.err == errOvertaken {
 		err := again.next(l.ctx, u.overtakenBy)
 		if err == nil {
-			u, err = l.begin(u.fn)
+			u, err = l.begin(u.meta, u.fn)
 		}
 		if err != nil {
 			return err
@@ -355,37 +406,25 @@ func (l *load) bulkExclusive() error {
 	if err := l.s.writable(); err != nil || l.s.judges() {
 		return err
 	}
-	kept, ok, err := l.s.keptByBulk()
-	if !ok || err != nil {
-		return err
-	}
-	b, err := newBulk(l.s, l.meta, kept)
-	if err != nil {
-		return err
-	}
+	b := newBulk(l.s, l.meta, l.options)
 	for {
 		batch, more, err := l.next()
-		if err != nil {
-			return b.abandon(l, err)
+		if err != nil || !more {
+			return b.finish(l, err)
 		}
-		if !more {
-			return b.finish(l)
-		}
-		n, err := b.add(batch.quads)
+		_, err = b.add(batch.quads)
 		if err == errNotInBulk {
 			l.left = &batch // not from here: the committer would wait for itself
-			return b.finish(l)
+			return b.finish(l, nil)
+		}
+		if err == nil {
+			l.taken(len(batch.quads))
+			if err = batch.err; err == nil && b.full() {
+				err = b.round()
+			}
 		}
 		if err != nil {
-			return b.abandon(l, err)
-		}
-		l.report.Statements += n
-		l.taken(len(batch.quads))
-		if batch.err != nil || b.full() {
-			if err := b.finish(l); err != nil {
-				return err
-			}
-			return batch.err
+			return b.finish(l, err)
 		}
 	}
 }

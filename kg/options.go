@@ -139,9 +139,11 @@ type Options struct {
 	// logSegmentBytes is the size of the log's files; for fault tests. 0 is the
 	// log's own default.
 	logSegmentBytes int
-	// bulkQuads and bulkTextBytes bound a bulk load; for tests of what lies
-	// beyond.
-	bulkQuads, bulkTextBytes int
+	// bulkFrom, bulkChunk and bulkTableBytes stand in for the constants of these names,
+	// and bulkSortBytes for extsort.DefaultBytes; for tests of what lies beyond.
+	bulkFrom, bulkChunk, bulkTableBytes, bulkSortBytes int
+	// bulkStep is called in a bulk load before each step with its name; for tests.
+	bulkStep func(step string)
 	// tailBytes stands in for maxTailBytes.
 	tailBytes int
 	// overlapFrom and gatherFrom stand in for defaultOverlapFrom and defaultGatherFrom.
@@ -213,9 +215,13 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RingCommits, DefaultRingCommits)
 	setDefault(&o.RingBytes, DefaultRingBytes)
 	setDefault(&o.MaxWatchers, DefaultMaxWatchers)
-	setDefault(&o.bulkQuads, maxBulkQuads)
+	if o.bulkStep == nil {
+		o.bulkStep = func(string) {}
+	}
+	setDefault(&o.bulkFrom, bulkFrom)
+	setDefault(&o.bulkChunk, bulkChunk)
+	setDefault(&o.bulkTableBytes, bulkTableBytes)
 	setDefault(&o.tailBytes, maxTailBytes)
-	setDefault(&o.bulkTextBytes, maxBulkTextBytes)
 	return o
 }
 

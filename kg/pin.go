@@ -11,11 +11,12 @@ type pinned struct {
 }
 
 // pin holds the newest revision readable until unpin.
-func (s *Store) pin(ctx context.Context) (pinned, error) {
-	if err := s.enter(ctx); err != nil {
-		return pinned{}, err
-	}
+func (s *Store) pin(context.Context) (pinned, error) {
+	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return pinned{}, errClosed()
+	}
 	at := s.layers.flushed
 	n, _ := s.pins.Get(at)
 	s.pins.Set(at, n+1)
@@ -33,7 +34,6 @@ func (s *Store) unpin(p pinned) {
 	} else {
 		s.pins.Delete(p.at)
 	}
-	s.gate.left(s.pins.Len())
 	s.users.Done()
 }
 

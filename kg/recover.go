@@ -179,14 +179,10 @@ func (s *Store) closeIndex() error {
 		return nil // what was applied is not known: let opening find out
 	}
 	if err == nil {
-		known := s.closedIndex.sums
-		if s.renumbered.Load() {
-			known, s.closedIndex.unchecked = indexSums{}, nil
-		}
 		if s.closedIndex.rewritten(path) {
 			return nil // perhaps of a damaged table: let opening build the index
 		}
-		if err = writeClean(path, known); err == nil {
+		if err = writeClean(path, s.closedIndex.sums); err == nil {
 			err = removeFile(filepath.Join(path, uncheckedName))
 		}
 	}
@@ -260,13 +256,27 @@ const replayBytes = 8 << 20
 func (s *Store) replay(from, to Revision) error { return s.replayWith(s.newReplay(), from, to) }
 
 func (s *Store) replayWith(r *replayer, from, to Revision) error {
-	defer func() { r.base.close() }()
+	defer func() { r.giveUpBulk(); r.base.close() }()
 	progress := s.newProgress("applying the log to the index", uint64(to-from+1))
 	for e, err := range s.wal.Entries(uint64(from), uint64(to)) {
 		if err != nil {
-			return errors.Join(errLog(err), r.finish())
+			return errors.Join(errLog(err), r.endBulk(), r.finish())
 		}
 		c, err := parseEntry(e.Payload, Revision(e.Index))
+		inBulk := false
+		if err == nil {
+			if inBulk, err = r.replayInBulk(c); isNoSpace(err) {
+				// What memory can hold is read all the same.
+				r.giveUpBulk()
+				r.renew()
+				r.ordinary = true
+				return s.replayWith(r, s.head.Load().revision+1, to)
+			}
+		}
+		if err == nil && inBulk {
+			progress.step(e.Index - uint64(from) + 1)
+			continue
+		}
 		if err == nil {
 			err = r.w.replay(c, r.catalogue)
 		}
@@ -284,6 +294,13 @@ func (s *Store) replayWith(r *replayer, from, to Revision) error {
 		}
 		progress.step(e.Index - uint64(from) + 1)
 	}
+	if err := r.endBulk(); isNoSpace(err) {
+		r.renew()
+		r.ordinary = true
+		return s.replayWith(r, s.head.Load().revision+1, to)
+	} else if err != nil {
+		return err
+	}
 	if err := r.finish(); err != nil {
 		return err
 	}
@@ -297,6 +314,9 @@ type replayer struct {
 	w         *indexWriter
 	catalogue *catalogue
 	last      *Commit
+
+	bulk     *bulk // commits of loads that are not in the index yet; nil for none
+	ordinary bool  // there was no room for that
 
 	keeps bool // what Badger has no room for stays in memory
 	full  bool // Badger had no room
@@ -337,10 +357,7 @@ func (r *replayer) flush() error {
 	// With readers, who may be there when a load is applied from the log, both of
 	// what they take move at once.
 	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
-	r.base.close()
-	next := r.s.newReplay()
-	next.keeps = r.keeps
-	*r = *next
+	r.renew()
 	return nil
 }
 

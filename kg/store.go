@@ -81,8 +81,7 @@ type Store struct {
 
 	mu     sync.Mutex // guards what follows
 	pins   btree.Map[Revision, int]
-	moved  chan struct{} // closed when head moves
-	gate   gate
+	moved  chan struct{}  // closed when head moves
 	closed bool           // written with door and mu held, read with one of them
 	users  sync.WaitGroup // open snapshots; added to under mu
 
@@ -103,10 +102,8 @@ type Store struct {
 	// knows what it lacks.
 	flushedKV   atomic.Pointer[badgerKV]
 	closedIndex closedIndex // that was opened
-	// renumbered tells that tables have been given names that others had before.
-	renumbered atomic.Bool
-	replayed   uint64 // commits that opening had to apply again
-	rebuilt    string // why opening had to make the index anew; "" when it did not
+	replayed    uint64      // commits that opening had to apply again
+	rebuilt     string      // why opening had to make the index anew; "" when it did not
 }
 
 // head is the newest revision as readers see it.

@@ -8,7 +8,7 @@ original=$(cd / && GOFLAGS=-mod=mod go mod download -json github.com/dgraph-io/b
 now=$(mktemp)
 trap 'rm -f "$now"' EXIT
 for file in $(cd badger && find . -name '*.go' | LC_ALL=C sort); do
-  diff -u --label "a/$file" --label "b/$file" "$original/$file" "badger/$file" >>"$now" || [ $? -eq 1 ]
+  diff -uN --label "a/$file" --label "b/$file" "$original/$file" "badger/$file" >>"$now" || [ $? -eq 1 ]
 done
 if [ "${1:-}" = write ]; then
   cat "$now" >badger.patch

@@ -42,6 +42,8 @@ var law = []layer{
 
 	{"koine/internal/extsort", []string{}, []string{},
 		"records are put in order the same way whatever they are"},
+	{"koine/internal/social", []string{"koine/kg"}, []string{},
+		"data for benchmarks are made of statements alone"},
 	{"koine/internal/slowtest", []string{}, []string{},
 		"tests of all packages import it"},
 	{"koine/internal/benchguard", []string{}, []string{},

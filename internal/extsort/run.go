@@ -23,54 +23,94 @@ const runBuffer = 64 << 10
 // errRun says that a run does not hold what was written.
 var errRun = errors.New("a temporary file of a sorting is not as it was written")
 
-// run is a temporary file of records in order: of each how many bytes it shares with
+// Run is a temporary file of records in order: of each how many bytes it shares with
 // the one before, how many follow, and these.
-type run struct {
+type Run struct {
 	file *os.File
 	size int64
 }
 
-func closeRuns(runs []*run) (err error) {
+// Size is how many bytes the file has.
+func (r *Run) Size() int64 { return r.size }
+
+// Close lets the file go. A nil Run has none.
+func (r *Run) Close() error {
+	if r == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+func closeRuns(runs []*Run) (err error) {
 	for _, r := range runs {
-		err = errors.Join(err, r.file.Close())
+		err = errors.Join(err, r.Close())
 	}
 	return err
 }
 
-// writeRun writes the records, which come in order.
-func writeRun(ctx context.Context, dir string, records iter.Seq2[[]byte, error]) (_ *run, err error) {
+// RunWriter writes a run.
+type RunWriter struct {
+	run  *Run
+	out  *bufio.Writer
+	last []byte
+	head []byte
+}
+
+// NewRun begins a run, whose file loses its name at once. It must be ended by Finish or
+// Abandon.
+func NewRun(dir string) (*RunWriter, error) {
 	file, err := os.CreateTemp(dir, TempPattern)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{file: file}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, file.Close())
-		}
-	}()
 	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &RunWriter{run: &Run{file: file}, out: bufio.NewWriterSize(file, runBuffer)}, nil
+}
+
+// Add writes a record, which must not be less than the one before.
+func (w *RunWriter) Add(record []byte) error {
+	shared := sharedPrefix(w.last, record)
+	w.head = binary.AppendUvarint(w.head[:0], uint64(shared))
+	w.head = binary.AppendUvarint(w.head, uint64(len(record)-shared))
+	_, _ = w.out.Write(w.head) // its error comes with the next
+	_, err := w.out.Write(record[shared:])
+	w.run.size += int64(len(w.head) + len(record) - shared)
+	w.last = append(w.last[:shared], record[shared:]...)
+	return err
+}
+
+// Finish gives the run. After an error there is none.
+func (w *RunWriter) Finish() (*Run, error) {
+	if err := w.out.Flush(); err != nil {
+		return nil, errors.Join(err, w.Abandon())
+	}
+	return w.run, nil
+}
+
+// Abandon lets the file go.
+func (w *RunWriter) Abandon() error { return w.run.Close() }
+
+// writeRun writes the records, which come in order.
+func writeRun(ctx context.Context, dir string, records iter.Seq2[[]byte, error]) (*Run, error) {
+	w, err := NewRun(dir)
+	if err != nil {
 		return nil, err
 	}
-	out := bufio.NewWriterSize(file, runBuffer)
-	var last, head []byte
 	n := 0
 	for record, err := range records {
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = w.Add(record)
 		}
-		shared := sharedPrefix(last, record)
-		head = binary.AppendUvarint(head[:0], uint64(shared))
-		head = binary.AppendUvarint(head, uint64(len(record)-shared))
-		_, _ = out.Write(head) // its error stays until Flush
-		_, _ = out.Write(record[shared:])
-		r.size += int64(len(head) + len(record) - shared)
-		last = append(last[:shared], record[shared:]...)
-		if n++; n%checkEvery == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if n++; err == nil && n%checkEvery == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, errors.Join(err, w.Abandon())
 		}
 	}
-	return r, out.Flush()
+	return w.Finish()
 }
 
 func sharedPrefix(a, b []byte) int {
@@ -90,7 +130,7 @@ type runReader struct {
 	record []byte
 }
 
-func (r *run) reader() *runReader {
+func (r *Run) reader() *runReader {
 	return &runReader{in: bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), runBuffer), left: r.size}
 }
 
@@ -140,8 +180,9 @@ func (h *byRecord) Pop() any {
 	return last
 }
 
-// merged gives the records of all runs, and of rows, in order.
-func merged(runs []*run, rows [][]byte) iter.Seq2[[]byte, error] {
+// Merge gives the records of all runs, and of rows, which are in order, in order. Each is
+// valid until the next; an error is the last.
+func Merge(runs []*Run, rows [][]byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		rows := rows
 		var readers byRecord

@@ -49,7 +49,7 @@ type Sorter struct {
 	chunks  [][]byte // that hold them, and are used again
 	used    int      // of chunks
 	bytes   int      // of rows, with what they take themselves
-	levels  [][]*run // by size; a run is about fanIn of those of the level below
+	levels  [][]*Run // by size; a run is about fanIn of those of the level below
 	spilled bool
 }
 
@@ -142,14 +142,14 @@ func (s *Sorter) add(level int, most int64, records iter.Seq2[[]byte, error]) er
 	for _, r := range full {
 		total += r.size
 	}
-	return errors.Join(s.add(level+1, total, merged(full, nil)), closeRuns(full))
+	return errors.Join(s.add(level+1, total, Merge(full, nil)), closeRuns(full))
 }
 
 // Sorted gives all records in order; each is valid until the next. An error is the
 // last. It may be asked for several times, and nothing may be added behind it.
 func (s *Sorter) Sorted() iter.Seq2[[]byte, error] {
 	slices.SortFunc(s.rows, bytes.Compare)
-	return merged(slices.Concat(s.levels...), s.rows)
+	return Merge(slices.Concat(s.levels...), s.rows)
 }
 
 // Close lets memory and files go.

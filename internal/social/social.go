@@ -1,0 +1,140 @@
+// Package social generates a social network of any size, for benchmarks: people with
+// profiles, who know each other, posts with replies and tags, and likes. It is the same
+// for the same number, and nothing of it is kept in memory.
+package social
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"koine/kg"
+)
+
+// Namespace is that of the network's own names; Vocabulary is that of its properties.
+const (
+	Namespace  = "https://social.example/"
+	Vocabulary = Namespace + "ns#"
+)
+
+// A person comes with friends, posts and likes; each is about as many statements as these
+// say together.
+const (
+	friendsEach = 8
+	postsEach   = 5
+	likesEach   = 12
+	tags        = 500
+)
+
+var began = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var words = [...]string{"morning", "coffee", "river", "train", "music", "window", "garden", "winter", "letter", "bridge", "market", "forest", "evening", "harbour", "ticket", "mountain"}
+
+// property is an IRI of the vocabulary.
+func property(name string) kg.Term { return kg.IRI(Vocabulary + name) }
+
+var (
+	isA       = kg.IRI(kg.RDFType)
+	person    = property("Person")
+	post      = property("Post")
+	name      = property("name")
+	joined    = property("joined")
+	age       = property("age")
+	city      = property("city")
+	knows     = property("knows")
+	creator   = property("creator")
+	content   = property("content")
+	created   = property("created")
+	replyOf   = property("replyOf")
+	hasTag    = property("tag")
+	likes     = property("likes")
+	label     = kg.IRI(kg.RDFSLabel)
+	languages = [...]string{"en", "de", "fr", "es"}
+)
+
+func personIRI(n int) kg.Term { return kg.IRI(Namespace + "person/" + strconv.Itoa(n)) }
+func postIRI(n int) kg.Term   { return kg.IRI(Namespace + "post/" + strconv.Itoa(n)) }
+func tagIRI(n int) kg.Term    { return kg.IRI(Namespace + "tag/" + strconv.Itoa(n)) }
+
+// Statements gives the first n statements of the network in the graph. A few of them say
+// the same as an earlier one, as data from outside does.
+func Statements(n int, graph kg.Term) iter.Seq[kg.Quad] {
+	return func(yield func(kg.Quad) bool) {
+		g := &generator{graph: graph, left: n, yield: yield, dice: rand.New(rand.NewPCG(1, 2))}
+		for i := range tags {
+			g.say(tagIRI(i), label, kg.String(g.words(2)))
+		}
+		for i := 0; g.left > 0; i++ {
+			g.person(i)
+		}
+	}
+}
+
+type generator struct {
+	graph kg.Term
+	left  int
+	yield func(kg.Quad) bool
+	dice  *rand.Rand
+	posts int
+}
+
+func (g *generator) say(s, p, o kg.Term) {
+	if g.left <= 0 {
+		return
+	}
+	if g.left--; !g.yield(kg.Quad{Subject: s, Predicate: p, Object: o, Graph: g.graph}) {
+		g.left = 0
+	}
+}
+
+func (g *generator) words(n int) string {
+	text := ""
+	for i := range n {
+		if i > 0 {
+			text += " "
+		}
+		text += words[g.dice.IntN(len(words))]
+	}
+	return text
+}
+
+// some is a number below n: small ones come more often, as those who joined early are known
+// to more people.
+func (g *generator) some(n int) int {
+	a, b := g.dice.Float64(), g.dice.Float64()
+	return int(a * b * float64(n))
+}
+
+func (g *generator) person(i int) {
+	me := personIRI(i)
+	g.say(me, isA, person)
+	g.say(me, name, kg.LangString(fmt.Sprint(g.words(1), " ", g.words(1), " ", i), languages[g.dice.IntN(len(languages))]))
+	g.say(me, joined, kg.DateTime(began.Add(time.Duration(i)*time.Minute)))
+	g.say(me, age, kg.Integer(int64(16+g.dice.IntN(70))))
+	g.say(me, city, kg.String(words[g.dice.IntN(len(words))]+" town"))
+	for range friendsEach {
+		g.say(me, knows, personIRI(g.some(i+1)))
+	}
+	for range postsEach {
+		g.post(i, me)
+	}
+	for range likesEach {
+		g.say(me, likes, postIRI(g.some(g.posts)))
+	}
+}
+
+func (g *generator) post(by int, me kg.Term) {
+	n := g.posts
+	g.posts++
+	p := postIRI(n)
+	g.say(p, isA, post)
+	g.say(p, creator, me)
+	g.say(p, created, kg.DateTime(began.Add(time.Duration(by)*time.Minute+time.Duration(n%60)*time.Second)))
+	g.say(p, content, kg.String(fmt.Sprint(g.words(4+g.dice.IntN(12)), " ", n)))
+	g.say(p, hasTag, tagIRI(g.some(tags)))
+	if n > 0 && g.dice.IntN(2) == 0 {
+		g.say(p, replyOf, postIRI(g.some(n)))
+	}
+}

@@ -1,0 +1,243 @@
+package kg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"koine/internal/extsort"
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// bulkWriter writes a bulkIndex once.
+type bulkWriter struct {
+	b        *bulkIndex
+	in       *badger.Ingest
+	writers  []*badger.IngestWriter
+	version  uint64
+	done, of uint64 // rows
+	progress func(done, of uint64)
+
+	pairs func() ([]byte, error, bool)
+	pair  keyValue // that comes next; no key at the end
+}
+
+// all writes the keys in the order of their prefixes, but for last changes, which are known
+// from GSPO.
+func (w *bulkWriter) all(cat *catalogue, m marker) error {
+	if err := w.nextPair(); err != nil {
+		return err
+	}
+	if err := w.dictionary(m); err != nil {
+		return err
+	}
+	rows := w.sortAhead()
+	defer func() {
+		for range rows { // what is not needed after an error
+		}
+	}()
+	counts := w.writer() // last changes go there too
+	for i, o := range keys.Orders {
+		out := w.writer()
+		var err error
+		if o == keys.GSPO {
+			err = w.lasts(i, <-rows, out, counts)
+		} else {
+			err = w.order(i, <-rows, out)
+		}
+		if err == nil && i == len(keys.Orders)-1 {
+			err = w.takePairs(nil, out) // the past
+		}
+		if err != nil {
+			return err
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	return w.counts(cat, counts)
+}
+
+func (w *bulkWriter) writer() *badger.IngestWriter {
+	out := w.in.NewWriter()
+	w.writers = append(w.writers, out)
+	return out
+}
+
+// nextPair goes on to the next pair.
+func (w *bulkWriter) nextPair() error {
+	row, err, more := w.pairs()
+	if !more || err != nil {
+		w.pair = keyValue{}
+		return err
+	}
+	key, value, ok := cutEscaped(w.pair.key[:0], row)
+	if !ok {
+		return codec.ErrMalformed
+	}
+	w.pair = keyValue{key, append(w.pair.value[:0], value...)}
+	return nil
+}
+
+// takePairs writes the pairs before a key, all of them where it is nil.
+func (w *bulkWriter) takePairs(before []byte, out *badger.IngestWriter) error {
+	for len(w.pair.key) > 0 && (before == nil || bytes.Compare(w.pair.key, before) < 0) {
+		if err := out.Add(w.pair.key, w.pair.value, w.version); err != nil {
+			return err
+		}
+		if err := w.nextPair(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dictionary writes the marker and both sides of the new terms.
+func (w *bulkWriter) dictionary(m marker) error {
+	out := w.writer()
+	if err := out.Add(markerKey, m.encode(), w.version); err != nil {
+		return err
+	}
+	if err := out.Add(countedKey, []byte{1}, w.version); err != nil {
+		return err
+	}
+	var key []byte
+	for row, err := range w.b.terms.Sorted() {
+		if err != nil {
+			return err
+		}
+		var number []byte
+		var ok bool
+		if key, number, ok = cutEscaped(key[:0], row); !ok {
+			return codec.ErrMalformed
+		}
+		if err := out.Add(key, number, w.version); err != nil {
+			return err
+		}
+	}
+	for row, err := range extsort.Merge(w.b.numbers, nil) {
+		if err != nil {
+			return err
+		}
+		if err := out.Add(keys.Number(binary.BigEndian.Uint64(row)), row[8:], w.version); err != nil {
+			return err
+		}
+	}
+	for number, record := range w.b.chunk.terms.all() {
+		if err := out.Add(keys.Number(number), record, w.version); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// sortAhead gives the rows of each order that are in memory in turn; one is sorted while
+// the one before it is written. All of them must be received.
+func (w *bulkWriter) sortAhead() <-chan []bulkRow {
+	sorted := make(chan []bulkRow)
+	go func() {
+		defer close(sorted)
+		for _, o := range keys.Orders {
+			sorted <- w.b.chunk.sorted(o)
+		}
+	}()
+	return sorted
+}
+
+// each calls fn with the statements of an order: key and commit.
+func (w *bulkWriter) each(i int, rows []bulkRow, fn func(key []byte, commit uint32) error) error {
+	inMemory := make([][]byte, len(rows))
+	for j := range rows {
+		inMemory[j] = rows[j][:]
+	}
+	var key [keys.QuadKeySize]byte
+	key[0] = byte(keys.Orders[i])
+	for row, err := range extsort.Merge(w.b.runs[i], inMemory) {
+		if err != nil {
+			return err
+		}
+		copy(key[1:], row)
+		if err := fn(key[:], binary.BigEndian.Uint32(row[len(key)-1:])); err != nil {
+			return err
+		}
+		if w.done++; w.progress != nil && w.done%checkEvery == 0 {
+			w.progress(min(w.done, w.of), w.of)
+		}
+	}
+	return nil
+}
+
+// order writes an order other than GSPO.
+func (w *bulkWriter) order(i int, rows []bulkRow, out *badger.IngestWriter) error {
+	spog := keys.Orders[i] == keys.SPOG
+	err := w.each(i, rows, func(key []byte, commit uint32) error {
+		if !spog {
+			return out.Add(key, noValue, w.version)
+		}
+		if commit&bulkStood != 0 {
+			return nil // a pair
+		}
+		if err := w.takePairs(key, out); err != nil {
+			return err
+		}
+		return out.Add(key, w.b.values[commit], w.version)
+	})
+	if err == nil && spog {
+		err = w.takePairs([]byte{byte(keys.SPOG) + 1}, out)
+	}
+	return err
+}
+
+// lasts writes GSPO, which has each subject of a graph in one run, and so the last changes
+// as well.
+func (w *bulkWriter) lasts(i int, rows []bulkRow, out, last *badger.IngestWriter) error {
+	const pair = 1 + 2*keys.IDSize
+	var run [pair]byte // of whom the last change is looked for
+	newest := uint32(0)
+	note := func() error {
+		graph, subject, ok := keys.ParsePair(run[:])
+		if !ok {
+			return nil // before the first
+		}
+		return last.Add(keys.Last(graph, subject), binary.AppendUvarint(nil, uint64(w.b.first)+uint64(newest)), w.version)
+	}
+	err := w.each(i, rows, func(key []byte, commit uint32) error {
+		if !bytes.Equal(run[:], key[:pair]) {
+			if err := note(); err != nil {
+				return err
+			}
+			copy(run[:], key)
+			newest = 0
+		}
+		newest = max(newest, commit&^bulkStood)
+		return out.Add(key, noValue, w.version)
+	})
+	if err != nil {
+		return err
+	}
+	return note()
+}
+
+// counts writes the counts that are new, and which kinds of literals there are.
+func (w *bulkWriter) counts(cat *catalogue, out *badger.IngestWriter) error {
+	var list []keyValue
+	cat.tallies.Scan(func(key string, t tally) bool {
+		if t.revision >= w.b.first {
+			list = append(list, keyValue{[]byte(key), t.encode()})
+		}
+		return true
+	})
+	for of := range w.b.kinds {
+		list = append(list, keyValue{literalKindKey(Term{kind: KindLiteral, of: of}), noValue})
+	}
+	slices.SortFunc(list, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
+	for _, k := range list {
+		if err := out.Add(k.key, k.value, w.version); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
