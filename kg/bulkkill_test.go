@@ -20,12 +20,12 @@ type stopped struct{ step, dir string }
 // was never stopped.
 func TestBulkLoadStoppedAnywhere(t *testing.T) {
 	t.Parallel()
-	const n, session = 3000, "load of a test"
+	const n, session = 6000, "load of a test"
 	dir := filepath.Join(t.TempDir(), "data")
 	var moments []stopped
 	seen := make(map[string]int)
 	var faults kg.Faults
-	faults.BulkFrom, faults.BulkChunk, faults.BulkTableBytes = 1, 400, 150<<10
+	faults.BulkFrom, faults.BulkChunk, faults.BulkTableBytes = 1, 400, 140<<10
 	o := smallLog(faults)
 	faults.BulkStep = func(step string) {
 		if seen[step]++; step == "spill" || seen[step] > 3 { // a spill is beside the others

@@ -30,13 +30,16 @@ type loadCommand struct {
 	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
+	Resume          bool   `help:"Go on with a load of the same files that was interrupted (with --data)."`
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
-	Why             string `help:"The reason, kept in the history; {file} is the file's name." default:"Load of {file}" placeholder:"TEXT"`
+	Why             string `help:"The reason, kept in the history; {file} is the file's name, or the first one's and how many there are." default:"Load of {file}" placeholder:"TEXT"`
 }
 
 // Help is shown by --help.
 func (loadCommand) Help() string {
-	return `Each file is read through once before anything is written, so a bad line, told with its number, leaves nothing of its file behind. Blank nodes belong to their file: loading it again adds nothing.
+	return `The files are one load: each is read through once before anything is written, so a bad line, told with its file and number, leaves nothing of them behind (through a server: nothing of its file). Blank nodes belong to their file: loading it again adds nothing.
+
+With --data, a load that was interrupted, by Ctrl-C, a full disk or the end of the machine, goes on where it was with --resume and the same files in the same order.
 
 --replace changes a graph of any size in one commit: readers see it as it was or as it is to be. What stays keeps its sources and its history. An empty file empties the graph.
 
@@ -52,13 +55,16 @@ Examples:
   curl -s https://example.org/x.trig | koine load --format trig -`
 }
 
-// Run loads the files one after the other.
+// Run loads the files as one.
 func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal, log *slog.Logger) error {
 	offline, err := c.offline(command)
 	if err != nil {
 		return err
 	}
 	if c.Replace != "" {
+		if c.Resume {
+			return usageError{errors.New("--resume is not for --replace: what it does is one commit, or nothing")}
+		}
 		if c.Graph != "" {
 			return usageError{errors.New("--replace names the graph; --graph has no place beside it")}
 		}
@@ -74,6 +80,9 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 		return err
 	}
 	if !offline {
+		if c.Resume {
+			return usageError{errors.New("--resume is for --data: a server takes each file as one request; send those again that were not answered")}
+		}
 		return c.upload(ctx, t, sources)
 	}
 	if _, err := c.graph(c.registry()); err != nil { // before a directory is made
@@ -87,11 +96,8 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if err == nil && c.Replace != "" {
 		return errors.Join(c.replaceIn(ctx, t, store, graph, sources), store.Close())
 	}
-	for _, s := range sources {
-		if err != nil {
-			break
-		}
-		err = c.one(ctx, t, store, s, graph)
+	if err == nil {
+		err = (&loading{c: c, t: t, store: store, sources: sources, graph: graph, work: newWork(sources)}).run(ctx)
 	}
 	return errors.Join(err, store.Close())
 }
@@ -101,50 +107,6 @@ func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
 		return kg.DefaultGraph, err
 	}
 	return graphNamed(registry, c.Graph)
-}
-
-// one loads one file: it is checked first.
-func (c *loadCommand) one(ctx context.Context, t terminal, store *kg.Store, s *source, graph kg.Term) error {
-	o := rdf.Options{Name: s.name, Graph: graph, ContinueOnError: c.ContinueOnError}
-	checking := o
-	told := 0
-	checking.Rejected = func(e *rdf.SyntaxError) {
-		if told++; told <= maxRejectedTold {
-			t.sayf("skipped: %v", e)
-		}
-	}
-	declared := map[string]string{}
-	checking.Prefix = func(name, namespace string) { declared[name] = namespace }
-	census := names.NewCensus(store)
-	summary, err := s.survey(ctx, t, checking, census.Add)
-	if err != nil {
-		return err
-	}
-	if c.KeepPrefixes {
-		meta := kg.Meta{Principal: c.local(), Justification: "Register the prefixes of " + s.name}
-		keepDeclared(t, s.name, declared, store.KeptPrefixes(), func(prefixes map[string]string) error {
-			_, err := names.Register(ctx, store, meta, prefixes, false)
-			return err
-		})
-	}
-	o.Tag = summary.Tag
-	in, err := s.open(t, "loading "+s.name)
-	if err != nil {
-		return err
-	}
-	meta := kg.Meta{Principal: c.local(), Justification: justification(c.Why, s.name)}
-	began := time.Now()
-	report, err := store.Load(ctx, meta, rdf.Read(in, s.format, o), kg.LoadOptions{Progress: s.progress.count})
-	s.progress.done()
-	if err != nil {
-		if report.Statements > 0 {
-			return fmt.Errorf("%w\n%s statements before it are in the store; loading the file again adds the rest", err, countText(report.Statements))
-		}
-		return err
-	}
-	sayLoaded(t, s.name, summary, report.Statements, report.Revision, time.Since(began))
-	sayUnknown(t, s.name, census.Unknown())
-	return nil
 }
 
 // keepDeclared registers the prefixes that a file declares and that can be registered:
@@ -206,6 +168,11 @@ type source struct {
 	file     *os.File
 	progress *progress
 	remove   bool
+
+	options rdf.Options
+	summary rdf.Summary
+	before  uint64 // quads of the files before it
+	work    *fileWork
 }
 
 func (c *loadCommand) sources(t terminal) (out []*source, err error) {
@@ -275,7 +242,7 @@ func (s *source) raw(t terminal, what string) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.file, s.progress = f, newProgress(t, what, f, s.size)
+	s.file, s.progress = f, newPart(t, what, f, s.size, s.work)
 	return s.progress, nil
 }
 
@@ -314,6 +281,3 @@ func (c *cancelled) Read(b []byte) (int, error) {
 	}
 	return c.Reader.Read(b)
 }
-
-// justification puts the file's name into the reason.
-func justification(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }

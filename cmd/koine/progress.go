@@ -26,18 +26,26 @@ type progress struct {
 	began      time.Time
 	told       time.Time
 	bar        *progressbar.ProgressBar
+
+	work *fileWork // what this is a part of, nil for a whole of its own
+	rows bool      // they are counted, and not bytes
 }
 
 // newProgress watches the reading of an input of this size, -1 if unknown.
 func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
+	return newPart(t, what, in, size, nil)
+}
+
+// newPart is newProgress of a part of a larger work.
+func newPart(t terminal, what string, in io.Reader, size int64, work *fileWork) *progress {
 	now := time.Now()
-	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now}
+	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work}
 	if t.interactive() {
 		p.bar = progressbar.NewOptions64(size,
 			progressbar.OptionSetWriter(t.err),
 			progressbar.OptionSetDescription(what),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionShowBytes(in != nil),
+			progressbar.OptionSetPredictTime(work == nil),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
 		)
@@ -49,17 +57,37 @@ func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.read += int64(n)
+	if p.work != nil {
+		p.work.read(p.read)
+	}
+	if p.bar != nil && errors.Is(err, io.EOF) {
+		p.bar.Describe(p.what + p.rate(time.Now()) + ", all read")
+	} else {
+		p.tell(n)
+	}
+	return n, err
+}
+
+// moveTo tells of what is not read.
+func (p *progress) moveTo(done int64) {
+	n := done - p.read
+	p.read = done
+	p.tell(int(n))
+}
+
+// tell says how far it has come, of which the last n is new.
+func (p *progress) tell(n int) {
 	switch now := time.Now(); {
-	case p.bar != nil && errors.Is(err, io.EOF):
-		p.bar.Describe(p.what + p.rate(now) + ", all read")
+	case p.bar != nil && p.work != nil:
+		p.bar.Describe(p.what + p.rate(now) + p.left(now))
+		p.bar.Add(n) // it has nowhere to report a failing terminal to
 	case p.bar != nil:
 		p.bar.Describe(p.what + p.rate(now))
-		p.bar.Add(n) // it has nowhere to report a failing terminal to
+		p.bar.Add(n)
 	case now.Sub(p.told) >= reportEvery:
 		p.told = now
 		p.t.sayf("%s: %s%s%s", p.what, p.share(), p.rate(now), p.left(now))
 	}
-	return n, err
 }
 
 // count says how many statements there have been.
@@ -73,7 +101,11 @@ func (p *progress) share() string {
 }
 
 func (p *progress) rate(now time.Time) string {
-	n, seconds := p.statements.Load(), now.Sub(p.began).Seconds()
+	n, began := p.statements.Load(), p.began
+	if p.work != nil && !p.rows {
+		n, began = p.work.w.statements.Load(), p.work.w.loadBegan
+	}
+	seconds := now.Sub(began).Seconds()
 	if n == 0 || seconds < 0.1 {
 		return ""
 	}
@@ -81,11 +113,13 @@ func (p *progress) rate(now time.Time) string {
 }
 
 func (p *progress) left(now time.Time) string {
+	if p.work != nil {
+		return leftText(p.work.w.left(now))
+	}
 	if p.size <= 0 || p.read == 0 {
 		return ""
 	}
-	left := time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read))
-	return fmt.Sprintf(", %s left", left.Round(time.Second))
+	return leftText(time.Duration(float64(now.Sub(p.began)) * float64(p.size-p.read) / float64(p.read)))
 }
 
 // done takes the bar away.

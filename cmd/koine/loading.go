@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/internal/names"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// loading is one load of several files into a data directory.
+type loading struct {
+	c       *loadCommand
+	t       terminal
+	store   *kg.Store
+	sources []*source
+	graph   kg.Term
+	work    *work
+
+	quads uint64 // of all files
+	from  uint64 // quads that an interrupted load has taken in already
+}
+
+func (l *loading) run(ctx context.Context) error {
+	var unknown [][]names.Unknown
+	var declared []map[string]string
+	for _, s := range l.sources {
+		u, d, err := l.check(ctx, s)
+		if err != nil {
+			return err
+		}
+		unknown, declared = append(unknown, u), append(declared, d)
+	}
+	session := l.session()
+	if l.c.Resume {
+		if whole, err := l.resume(ctx, session); whole || err != nil {
+			return err
+		}
+	}
+	if l.c.KeepPrefixes {
+		for i, s := range l.sources {
+			l.keepPrefixes(ctx, s, declared[i])
+		}
+	}
+	if err := l.load(ctx, session); err != nil {
+		return err
+	}
+	for i, s := range l.sources {
+		sayUnknown(l.t, s.name, unknown[i])
+	}
+	return nil
+}
+
+// check reads a file from end to end.
+func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
+	s.options = rdf.Options{Name: s.name, Graph: l.graph, ContinueOnError: l.c.ContinueOnError}
+	checking := s.options
+	told := 0
+	checking.Rejected = func(e *rdf.SyntaxError) {
+		if told++; told <= maxRejectedTold {
+			l.t.sayf("skipped: %v", e)
+		}
+	}
+	declared := map[string]string{}
+	checking.Prefix = func(name, namespace string) { declared[name] = namespace }
+	census := names.NewCensus(l.store)
+	s.work = l.work.checks(s)
+	summary, err := s.survey(ctx, l.t, checking, census.Add)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.summary, s.options.Tag, s.before = summary, summary.Tag, l.quads
+	l.quads += summary.Quads
+	return census.Unknown(), declared, nil
+}
+
+func (l *loading) keepPrefixes(ctx context.Context, s *source, declared map[string]string) {
+	meta := kg.Meta{Principal: l.c.local(), Justification: "Register the prefixes of " + s.name}
+	keepDeclared(l.t, s.name, declared, l.store.KeptPrefixes(), func(prefixes map[string]string) error {
+		_, err := names.Register(ctx, l.store, meta, prefixes, false)
+		return err
+	})
+}
+
+// session names the load in its commits (kg.Meta.SessionID): the same files in the same
+// order, read in the same way, have the same name.
+func (l *loading) session() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %t %q\n", l.graph, l.c.ContinueOnError, l.c.Format)
+	for _, s := range l.sources {
+		fmt.Fprintln(sum, s.summary.Tag, s.format, s.summary.Quads)
+	}
+	return "koine load " + hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// resume finds where an earlier load of the files ended; whole tells that there is nothing
+// left to do.
+func (l *loading) resume(ctx context.Context, session string) (whole bool, err error) {
+	place, at, err := l.store.LoadedUpTo(ctx, l.c.local().ID, session)
+	if err != nil {
+		return false, err
+	}
+	if place == "" {
+		return false, usageError{errors.New("--resume: no load of these files, in this order and with these options, was begun: load them without it")}
+	}
+	if l.from, err = strconv.ParseUint(place, 10, 64); err != nil || l.from > l.quads {
+		return false, fmt.Errorf("--resume: commit %d says %q of how far the load was", at, place)
+	}
+	if l.from == l.quads {
+		l.t.sayf("nothing to resume: all %s statements were loaded at revision %d", countText(l.quads), at)
+		return true, nil
+	}
+	l.t.sayf("resuming %s, behind revision %d", l.where(l.from), at)
+	return false, nil
+}
+
+// where says which statement comes after so many.
+func (l *loading) where(quads uint64) string {
+	for _, s := range l.sources {
+		if quads < s.before+s.summary.Quads {
+			return fmt.Sprintf("at statement %s of %s in %s", countText(quads-s.before+1), countText(s.summary.Quads), s.name)
+		}
+	}
+	return "at the end"
+}
+
+func (l *loading) load(ctx context.Context, session string) error {
+	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, l.name()), SessionID: session}
+	began := time.Now()
+	report, err := l.store.Load(ctx, meta, l.read(), kg.LoadOptions{
+		Place:    l.place,
+		Progress: l.work.statements.Store,
+		Indexing: l.work.indexing(l.t),
+	})
+	for _, s := range l.sources {
+		s.closeFile()
+	}
+	l.work.end()
+	if err != nil {
+		return l.interrupted(err, report)
+	}
+	all := rdf.Summary{}
+	for _, s := range l.sources {
+		all.Quads += s.summary.Quads
+		all.Rejected += s.summary.Rejected
+		if len(l.sources) > 1 {
+			l.t.sayf("%s: %s statements", s.name, countText(s.summary.Quads))
+		}
+	}
+	all.Quads -= l.from
+	sayLoaded(l.t, l.name(), all, report.Statements, report.Revision, time.Since(began))
+	return nil
+}
+
+// place says in a commit how far the load is with it.
+func (l *loading) place(loaded uint64) string { return strconv.FormatUint(l.from+loaded, 10) }
+
+// name is that of the file, or says how many there are.
+func (l *loading) name() string {
+	if n := len(l.sources) - 1; n > 0 {
+		return fmt.Sprintf("%s and %d more", l.sources[0].name, n)
+	}
+	return l.sources[0].name
+}
+
+// interrupted says where a load was that has failed.
+func (l *loading) interrupted(err error, report kg.LoadReport) error {
+	if report.Commits == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nstopped %s: the %s before it are in the store, at revision %d; the same command with --resume goes on there",
+		err, l.where(l.from+report.Read), countText(l.from+report.Read), report.Revision)
+}
+
+// read gives the statements of the files that are not in the store yet.
+func (l *loading) read() iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		for _, s := range l.sources {
+			s.work = l.work.loads(s)
+			if l.from >= s.before+s.summary.Quads {
+				s.work.skip()
+				continue
+			}
+			in, err := s.open(l.t, "loading "+s.name)
+			if err != nil {
+				yield(kg.Quad{}, err)
+				return
+			}
+			known := l.from - min(l.from, s.before)
+			for q, err := range rdf.Read(in, s.format, s.options) {
+				if err == nil && known > 0 {
+					known--
+					continue
+				}
+				if !yield(q, err) || err != nil {
+					s.progress.done()
+					return
+				}
+			}
+			s.progress.done()
+		}
+	}
+}
+
+// justification puts the file's name into the reason.
+func justification(why, name string) string { return strings.ReplaceAll(why, "{file}", name) }

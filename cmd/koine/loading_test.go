@@ -1,0 +1,184 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// loadingOf is a load of files, which are written first.
+func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files map[string]string) *loading {
+	t.Helper()
+	l := &loading{c: &loadCommand{Resume: resume, Why: "Load of {file}"}, t: terminal{err: said}, store: store, graph: kg.DefaultGraph}
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.sources = append(l.sources, &source{name: name, path: filepath.Join(dir, name), format: rdf.NQuads, size: int64(len(text))})
+	}
+	slices.SortFunc(l.sources, func(a, b *source) int { return strings.Compare(a.name, b.name) })
+	t.Cleanup(func() {
+		for _, s := range l.sources {
+			s.close()
+		}
+	})
+	l.work = newWork(l.sources)
+	return l
+}
+
+// TestLoadResumes interrupts a load in its second file: it says where it was, goes on there
+// with the same blank nodes, and changes nothing where it is whole.
+func TestLoadResumes(t *testing.T) {
+	const each = 60
+	files := map[string]string{}
+	for _, name := range []string{"a.nq", "b.nq"} {
+		var text strings.Builder
+		for i := range each {
+			fmt.Fprintf(&text, "_:b%d <urn:in> \"%s %d\" .\n", i%7, name, i)
+		}
+		files[name] = text.String()
+	}
+	open := func() *kg.Store {
+		s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	at, whole := open(), open()
+	var said strings.Builder
+	if err := loadingOf(t, whole, &said, false, files).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	l := loadingOf(t, at, &said, false, files)
+	for _, s := range l.sources {
+		if _, _, err := l.check(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := errors.New("the plug was pulled")
+	meta := kg.Meta{Principal: l.c.local(), SessionID: l.session()}
+	report, err := at.Load(t.Context(), meta, until(l.read(), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.place})
+	err = l.interrupted(err, report)
+	want := "stopped at statement 16 of 60 in b.nq: the 75 before it are in the store, at revision 8;"
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the load failed with %v, want %q", err, want)
+	}
+
+	said.Reset()
+	if err := loadingOf(t, at, &said, true, files).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"resuming at statement 16 of 60 in b.nq, behind revision 8", "45 statements, 45 of them new; revision 9"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("said %q, want %q", said.String(), want)
+		}
+	}
+	if got, want := statementsOf(t, at), statementsOf(t, whole); !slices.Equal(got, want) {
+		t.Errorf("%d statements, want %d, or others", len(got), len(want))
+	}
+	said.Reset()
+	if err := loadingOf(t, at, &said, true, files).run(t.Context()); err != nil || !strings.Contains(said.String(), "nothing to resume: all 120 statements") {
+		t.Errorf("once more: %v, %q", err, said.String())
+	}
+	files["b.nq"] += "<urn:s> <urn:p> <urn:o> .\n"
+	if err := loadingOf(t, at, &said, true, files).run(t.Context()); !errors.As(err, new(usageError)) {
+		t.Errorf("other files: %v, want an error of usage", err)
+	}
+}
+
+// until gives the first n, and then an error.
+func until(quads iter.Seq2[kg.Quad, error], n int, err error) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		left := n
+		for q, failed := range quads {
+			if left--; left < 0 {
+				yield(kg.Quad{}, err)
+				return
+			}
+			if !yield(q, failed) {
+				return
+			}
+		}
+	}
+}
+
+func statementsOf(t *testing.T, s *kg.Store) (out []string) {
+	t.Helper()
+	snap, err := s.View(t.Context(), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for st, err := range snap.Match(kg.Pattern{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprint(st.Quad))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestTimeLeft plays a load whose parts cost half or twice as much as work takes them to, in
+// one and in several rounds: from the first tenth on, the time that is said to be left is
+// right within a half.
+func TestTimeLeft(t *testing.T) {
+	for _, rounds := range []int{1, 3} {
+		for _, faster := range []float64{0.7, 1, 1.4} {
+			sources := []*source{{size: 600}, {size: 400}}
+			w := newWork(sources)
+			now, costs := w.began, [...]float64{checkCost, loadCost * faster, indexCost}
+			total := 1000 * (costs[0] + costs[1] + costs[2])
+			spent := 0.0
+			look := func(cost float64) {
+				spent += cost
+				now = now.Add(time.Duration(cost * float64(time.Second)))
+				left, want := w.left(now).Seconds(), total-spent
+				if spent >= total/10 && want > total/100 && (left > 1.5*want || left < want/1.5) {
+					t.Errorf("%d rounds, %g: after %.0f of %.0f: %.0f left, want %.0f", rounds, faster, spent, total, left, want)
+				}
+			}
+			for _, s := range sources {
+				part := w.checks(s)
+				for n := int64(100); n <= s.size; n += 100 {
+					part.read(n)
+					look(100 * costs[0])
+				}
+			}
+			index := w.indexing(terminal{err: io.Discard, quiet: true})
+			read := 0
+			for _, s := range sources {
+				part := w.loads(s)
+				for n := int64(100); n <= s.size; n += 100 {
+					part.read(n)
+					look(100 * costs[1])
+					if read++; read%(10/rounds) == 0 || read == 10 {
+						size := 100 * float64(read%(10/rounds))
+						if read%(10/rounds) == 0 {
+							size = 100 * float64(10/rounds)
+						}
+						for done := uint64(1); done <= 10; done++ {
+							index(done, 10)
+							look(size / 10 * costs[2])
+						}
+					}
+				}
+			}
+			w.end()
+		}
+	}
+}
