@@ -64,7 +64,7 @@ func (f *DateTimeFilter) test() func(time.Time) bool {
 	if f.Exists != nil && !*f.Exists {
 		return func(time.Time) bool { return false }
 	}
-	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, instantOf)
+	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, func(t time.Time) instant { return moment{at: t}.instant() })
 }
 
 // test compiles the condition for a revision that is there, as it always is for what is

@@ -61,6 +61,24 @@ func matchText(f *StringFilter) (textMatch, error) {
 	}, nil
 }
 
+// lower is the condition on a text in lower case: all but the regular expression.
+func (f *StringFilter) lower() *StringFilter {
+	out := *f
+	for _, s := range [...]**string{&out.Eq, &out.Ne, &out.Lt, &out.Lte, &out.Gt, &out.Gte, &out.Contains, &out.StartsWith, &out.EndsWith} {
+		if *s != nil {
+			text := strings.ToLower(**s)
+			*s = &text
+		}
+	}
+	if f.In != nil {
+		out.In = lowerAll(f.In)
+	}
+	if f.Nin != nil {
+		out.Nin = lowerAll(f.Nin)
+	}
+	return &out
+}
+
 // textTest is about the characters of a text; other values do not fit.
 func textTest(part *string, test func(s, part string) bool) termTest {
 	if part == nil {

@@ -89,8 +89,8 @@ func valueLanguage(f *StringFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	test, err := matchText(f)
-	return func(t kg.Term) bool { return isText(t) && test(t.Lang(), t.Lang() != "") }, err
+	test, err := matchText(f.lower())
+	return func(t kg.Term) bool { return isText(t) && test(strings.ToLower(t.Lang()), t.Lang() != "") }, err
 }
 
 // valueDatatype is a condition on the datatype of a literal; an entity has none.

@@ -2208,6 +2208,11 @@ type Group {
     "The name given with ` + "`" + `as` + "`" + `."
     as: String!
   ): Entity
+  "One of the keys, or of the values that were computed, as an entity or a literal, which knows its language and datatype. Null when there is none."
+  term(
+    "The name given with ` + "`" + `as` + "`" + `."
+    as: String!
+  ): Term
   "One of the values that were computed."
   value(
     "The name given with ` + "`" + `as` + "`" + `."
@@ -2543,9 +2548,9 @@ A condition on a value, the object of a statement. All the operators that are gi
 
 Values are compared by what they mean, not by how they are written: a number with every numeric
 literal (1, 1.0 and 1e0 are equal), a boolean with booleans, a string with every other literal: with a
-text by its characters, in any language, with a date or a date and time by the moment, when the string
-is one, with any other literal by how that is written. Values that cannot be compared are
-neither equal nor less nor greater. For entities use ` + "`" + `iri` + "`" + `.
+text by its characters, in any language, with a date, a time or both by the moment, when the string
+is one of the same datatype, with or without a time zone as it is, with any other literal by how that is
+written. Values that cannot be compared are neither equal nor less nor greater. For entities use ` + "`" + `iri` + "`" + `.
 """
 input ValueFilter {
   "Equal."
@@ -2574,7 +2579,7 @@ input ValueFilter {
   regex: String
   "An entity whose IRI fits; with ` + "`" + `exists: false` + "`" + ` a literal."
   iri: IRIFilter
-  "A text with a language tag that fits. Tags are in lower case."
+  "A text with a language tag that fits, in whatever case the two are written; ` + "`" + `regex` + "`" + ` sees the tag in lower case."
   language: StringFilter
   "A literal whose datatype fits."
   datatype: IRIFilter
@@ -2845,9 +2850,9 @@ input VariableFilter {
   exists: Boolean
   "A condition on the value."
   value: ValueFilter
-  "Equal to what stands for this variable, by meaning."
+  "Equal to what stands for this variable, as ` + "`" + `=` + "`" + ` of SPARQL has it: numbers, booleans, dates and times by value, texts with their language, all else the same term."
   eqVar: String
-  "Another one than what stands for this variable."
+  "Another one than what stands for this variable, as ` + "`" + `!=` + "`" + ` of SPARQL has it: what cannot be compared is neither equal nor another one."
   neVar: String
   "Less than what stands for this variable. Entities are in the order of their IRIs, so that ` + "`" + `ltVar` + "`" + ` takes each pair once."
   ltVar: String
@@ -2931,7 +2936,7 @@ input MatchGroupKey {
 enum AggregateFunction {
   "How many values there are. Without a value to look at: how many things."
   COUNT
-  "How many different values there are, by meaning: 1 and 1.0 are one."
+  "How many different terms there are: 1 and 1.0 are two, and so are texts in two languages."
   COUNT_DISTINCT
   "The smallest value, in the order that ` + "`" + `orderBy` + "`" + ` has."
   MIN
@@ -5979,6 +5984,8 @@ func (ec *executionContext) childFields_Group(ctx context.Context, field graphql
 		return ec.fieldContext_Group_key(ctx, field)
 	case "entity":
 		return ec.fieldContext_Group_entity(ctx, field)
+	case "term":
+		return ec.fieldContext_Group_term(ctx, field)
 	case "value":
 		return ec.fieldContext_Group_value(ctx, field)
 	case "count":
@@ -7690,6 +7697,20 @@ func (ec *executionContext) field_Group_entity_args(ctx context.Context, rawArgs
 }
 
 func (ec *executionContext) field_Group_key_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "as",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["as"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Group_term_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "as",
@@ -17141,6 +17162,49 @@ func (ec *executionContext) fieldContext_Group_entity(ctx context.Context, field
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Group_entity_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Group_term(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Group_term(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Term, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Term) graphql.Marshaler {
+			return ec.marshalOTerm2koineᚋgraphᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Group_term(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Group",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type Term does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Group_term_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -41821,6 +41885,11 @@ func (ec *executionContext) _Group(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "entity":
 			out.Values[i] = ec._Group_entity(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "term":
+			out.Values[i] = ec._Group_term(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

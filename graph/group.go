@@ -23,10 +23,11 @@ type groupShape struct {
 
 // groupField is a field of a group that was asked for.
 type groupField struct {
-	key    []byte
-	name   string
-	of     int         // which key or value, for those with a name
-	entity *entityPlan // of `entity`
+	key     []byte
+	name    string
+	of      int           // which key or value, for those with a name
+	entity  *entityPlan   // of `entity`, and of a `term` that is one
+	literal []scalarField // of a `term` that is none
 }
 
 // MaxGroupKeys bounds what groups may have in common, MaxComputed what is
@@ -158,6 +159,14 @@ func (p *planner) groupFields(s *groupShape, set ast.SelectionSet) (fields []gro
 			if field.entity, err = p.entity(f.Selections); err != nil {
 				return err
 			}
+		case "term":
+			parse = p.run.ec.field_Group_term_args
+			if field.entity, err = p.entity(f.Selections); err == nil {
+				field.literal, err = p.literal(f.Selections)
+			}
+			if err != nil {
+				return err
+			}
 		default:
 			return unplanned(f)
 		}
@@ -245,11 +254,23 @@ func (l *groupList) writeGroup(b []byte, k int) []byte {
 			} else {
 				b = append(b, "null"...)
 			}
+		case "term":
+			b = l.writeTerm(b, f, i, k)
 		default:
 			b = append(b, `"Group"`...)
 		}
 	}
 	return append(b, '}')
+}
+
+func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
+	if n := l.entities[i][k]; n != nil {
+		return n.write(b)
+	}
+	if t := l.groups[k].term(f.of); t.IsLiteral() {
+		return appendLiteral(b, t, f.literal)
+	}
+	return append(b, "null"...)
 }
 
 // appendNamed writes some of a group's terms as an object.

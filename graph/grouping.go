@@ -166,11 +166,11 @@ func (t *groupTable[T]) count(c *cell, fn AggregateFunction, m member) error {
 	case AggregateFunctionCountDistinct:
 		return t.know(c, m)
 	case AggregateFunctionMin:
-		if c.best == nobody || v.value.compare(t.members.values[c.best].value) < 0 {
+		if c.best == nobody || v.order(&t.members.values[c.best]) < 0 {
 			c.best = m
 		}
 	case AggregateFunctionMax:
-		if c.best == nobody || v.value.compare(t.members.values[c.best].value) > 0 {
+		if c.best == nobody || v.order(&t.members.values[c.best]) > 0 {
 			c.best = m
 		}
 	case AggregateFunctionSum, AggregateFunctionAvg:

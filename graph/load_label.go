@@ -47,6 +47,7 @@ func bestLabel(s *kg.Snapshot, found []candidate, langs []string) (best kg.Term,
 // langRank is how well a language is liked, the best with the lowest number:
 // those asked for in their order, then none, then any.
 func langRank(lang string, liked []string) int {
+	lang = strings.ToLower(lang)
 	i := slices.IndexFunc(liked, func(l string) bool {
 		return lang == l || strings.HasPrefix(lang, l) && lang[len(l)] == '-'
 	})

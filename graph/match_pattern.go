@@ -175,14 +175,10 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 	if err != nil {
 		return kg.AsError(err).At("value")
 	}
-	lang := ""
-	if in.Language != nil {
-		lang = strings.ToLower(*in.Language)
-	}
 	equal := comparison{operand: o, holds: isZero}
 	holds := func(terms []kg.Term) bool {
 		l := terms[0]
-		return l.IsLiteral() && (in.Language == nil || l.Lang() == lang) &&
+		return l.IsLiteral() && (in.Language == nil || strings.EqualFold(l.Lang(), *in.Language)) &&
 			(in.Datatype == nil || l.Datatype() == in.Datatype.Value()) && equal.test(valueOf(l))
 	}
 	if o.kind == textValue && !o.hasMoment && r.literals != nil {

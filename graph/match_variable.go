@@ -104,7 +104,7 @@ func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, er
 	for _, c := range [...]struct {
 		field string
 		other *string
-		order bool
+		order bool // holds needs an order, not only equality
 		holds func(c int) bool
 	}{
 		{"eqVar", in.EqVar, false, isZero},
@@ -125,23 +125,9 @@ func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, er
 			if t[self].IsZero() || t[other].IsZero() {
 				return false
 			}
-			n, ordered := compareMeaning(t[self], t[other])
-			return (ordered || !c.order) && c.holds(n)
+			n, ordered, known := compareTermValues(t[self], t[other])
+			return known && (ordered || !c.order) && c.holds(n)
 		})
 	}
 	return all, nil
-}
-
-// compareMeaning compares two terms by what they mean: values of a kind by
-// value, entities by IRI. What is of different kinds is different, and in no
-// order; so are literals of datatypes without one.
-func compareMeaning(a, b kg.Term) (c int, ordered bool) {
-	v, w := valueOf(a), valueOf(b)
-	switch {
-	case v.kind != w.kind:
-		return 1, false
-	case v.kind == otherValue:
-		return compareBooleans(a == b, true), false
-	}
-	return v.compare(w), true
 }

@@ -1,37 +1,43 @@
 package graph
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 
 	"koine/kg"
 )
 
-// member is a value among members; terms that mean the same are one.
+// member is a term among members.
 type member int32
 
 // nobody stands for: no value.
 const nobody member = -1
 
-// members numbers the values that a grouping meets, by what they mean: 1 and
-// 1.0 are one member, "chat"@en and "chat"@fr too. Each id is decoded once.
+// members numbers the terms that a grouping meets. They are told apart as terms, as
+// GROUP BY and DISTINCT of SPARQL 1.1 do: 1 and 1.0 are two, and so are "chat"@en and
+// "chat"@fr. Each id is decoded once.
 type members struct {
-	snapshot  *kg.Snapshot
-	max       int
-	byID      map[kg.ID]member
-	byMeaning map[string]member
-	values    []memberValue
+	snapshot *kg.Snapshot
+	max      int
+	byID     map[kg.ID]member
+	byTerm   map[kg.Term]member
+	values   []memberValue
 }
 
-// memberValue is a member with the term that stands for it: of all that were
-// met, the first in the order of Term.Compare.
+// memberValue is a member with what it means.
 type memberValue struct {
 	term  kg.Term
 	value value
 }
 
+// order is a total order of members.
+func (m *memberValue) order(n *memberValue) int {
+	return cmp.Or(m.value.order(n.value), m.term.Compare(n.term))
+}
+
 func newMembers(s *kg.Snapshot, max int) *members {
-	return &members{snapshot: s, max: max, byID: map[kg.ID]member{}, byMeaning: map[string]member{}}
+	return &members{snapshot: s, max: max, byID: map[kg.ID]member{}, byTerm: map[kg.Term]member{}}
 }
 
 // of is the member that an id stands for.
@@ -50,59 +56,21 @@ func (m *members) of(id kg.ID) (member, error) {
 
 // term is the member that a term stands for.
 func (m *members) term(t kg.Term) (member, error) {
-	v := valueOf(t)
-	meaning := v.meaning()
-	if n, ok := m.byMeaning[meaning]; ok {
-		if t.Compare(m.values[n].term) < 0 {
-			m.values[n] = memberValue{t, v}
-		}
+	if n, ok := m.byTerm[t]; ok {
 		return n, nil
 	}
 	if len(m.values) >= m.max {
 		return nobody, m.tooMany()
 	}
 	n := member(len(m.values))
-	m.values = append(m.values, memberValue{t, v})
-	m.byMeaning[meaning] = n
+	m.values = append(m.values, memberValue{t, valueOf(t)})
+	m.byTerm[t] = n
 	return n, nil
 }
 
 func (m *members) tooMany() error {
 	return limitError("groupedValues", "the groups are made of more than %d different values", m.max).
 		hint("Group by something with fewer values, or narrow what is grouped.")
-}
-
-// meaning is a text that is the same for values that compare as equal, and
-// only for those.
-func (v value) meaning() string {
-	kind := string(rune('0' + v.kind))
-	switch v.kind {
-	case numberValue:
-		return kind + v.numberMeaning()
-	case momentValue:
-		return kind + strconv.FormatInt(v.moment.Unix(), 10) + "." + strconv.Itoa(v.moment.Nanosecond())
-	case booleanValue:
-		return kind + strconv.FormatBool(v.boolean)
-	}
-	return kind + v.text
-}
-
-func (v value) numberMeaning() string {
-	if v.exact != nil {
-		if f, exact := v.exact.Float64(); !exact {
-			return v.exact.RatString()
-		} else {
-			return floatMeaning(f)
-		}
-	}
-	return floatMeaning(v.number)
-}
-
-func floatMeaning(f float64) string {
-	if f == 0 {
-		f = 0 // -0 is 0
-	}
-	return strconv.FormatFloat(f, 'x', -1, 64)
 }
 
 // sum adds numbers up: integers and decimals exactly, floats and doubles with
@@ -123,7 +91,7 @@ func (s *sum) add(m *memberValue) {
 	}
 	s.n++
 	switch m.term.Datatype() {
-	case kg.XSDDouble, kg.XSD + "float":
+	case kg.XSDDouble, xsdFloat:
 		s.inexact = true
 		y := m.value.number - s.lost
 		t := s.float + y
@@ -137,17 +105,10 @@ func (s *sum) add(m *memberValue) {
 			return
 		}
 	}
-	r := m.value.exact
-	if r == nil {
-		var ok bool
-		if r, ok = new(big.Rat).SetString(m.term.Value()); !ok {
-			r = m.value.fraction()
-		}
-	}
 	if s.exact == nil {
 		s.exact = new(big.Rat)
 	}
-	s.exact.Add(s.exact, r)
+	s.exact.Add(s.exact, m.value.fraction())
 }
 
 func (s *sum) total() *big.Rat {

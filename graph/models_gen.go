@@ -1016,6 +1016,8 @@ type Group struct {
 	Key json.RawMessage `json:"key"`
 	// One of the keys as an entity. Null when it is none.
 	Entity *Entity `json:"entity"`
+	// One of the keys, or of the values that were computed, as an entity or a literal, which knows its language and datatype. Null when there is none.
+	Term Term `json:"term"`
 	// One of the values that were computed.
 	Value json.RawMessage `json:"value"`
 	// How many things are in the group.
@@ -2660,9 +2662,9 @@ type ValidationResult struct {
 //
 // Values are compared by what they mean, not by how they are written: a number with every numeric
 // literal (1, 1.0 and 1e0 are equal), a boolean with booleans, a string with every other literal: with a
-// text by its characters, in any language, with a date or a date and time by the moment, when the string
-// is one, with any other literal by how that is written. Values that cannot be compared are
-// neither equal nor less nor greater. For entities use `iri`.
+// text by its characters, in any language, with a date, a time or both by the moment, when the string
+// is one of the same datatype, with or without a time zone as it is, with any other literal by how that is
+// written. Values that cannot be compared are neither equal nor less nor greater. For entities use `iri`.
 type ValueFilter struct {
 	// Equal.
 	Eq json.RawMessage `json:"eq"`
@@ -2690,7 +2692,7 @@ type ValueFilter struct {
 	Regex *string `json:"regex"`
 	// An entity whose IRI fits; with `exists: false` a literal.
 	Iri *IRIFilter `json:"iri"`
-	// A text with a language tag that fits. Tags are in lower case.
+	// A text with a language tag that fits, in whatever case the two are written; `regex` sees the tag in lower case.
 	Language *StringFilter `json:"language"`
 	// A literal whose datatype fits.
 	Datatype *IRIFilter `json:"datatype"`
@@ -2705,9 +2707,9 @@ type VariableFilter struct {
 	Exists *bool `json:"exists"`
 	// A condition on the value.
 	Value *ValueFilter `json:"value"`
-	// Equal to what stands for this variable, by meaning.
+	// Equal to what stands for this variable, as `=` of SPARQL has it: numbers, booleans, dates and times by value, texts with their language, all else the same term.
 	EqVar *string `json:"eqVar"`
-	// Another one than what stands for this variable.
+	// Another one than what stands for this variable, as `!=` of SPARQL has it: what cannot be compared is neither equal nor another one.
 	NeVar *string `json:"neVar"`
 	// Less than what stands for this variable. Entities are in the order of their IRIs, so that `ltVar` takes each pair once.
 	LtVar *string `json:"ltVar"`
@@ -2801,7 +2803,7 @@ type AggregateFunction string
 const (
 	// How many values there are. Without a value to look at: how many things.
 	AggregateFunctionCount AggregateFunction = "COUNT"
-	// How many different values there are, by meaning: 1 and 1.0 are one.
+	// How many different terms there are: 1 and 1.0 are two, and so are texts in two languages.
 	AggregateFunctionCountDistinct AggregateFunction = "COUNT_DISTINCT"
 	// The smallest value, in the order that `orderBy` has.
 	AggregateFunctionMin AggregateFunction = "MIN"

@@ -48,7 +48,7 @@ func (o ordering[T]) compare(a, b rank) int {
 			}
 			return 1
 		default:
-			c := a[i].compare(b[i].value)
+			c := a[i].order(b[i].value)
 			if k.down {
 				c = -c
 			}
@@ -145,7 +145,7 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 		case StatementOrderKeyCertainty:
 			v.number, _ = s.Certainty()
 		case StatementOrderKeyRecordedAt:
-			v.kind, v.moment = momentValue, s.RecordedAt()
+			v.kind, v.moment = momentValue, moment{at: s.RecordedAt()}
 		case StatementOrderKeyRevision:
 			v.number = float64(s.Revision())
 		}
@@ -188,7 +188,7 @@ func endKey(of ends, greatest bool) func(*subject) (value, bool, error) {
 				return found, false, err
 			}
 			v := valueOf(t)
-			if c := v.compare(found); !there || greatest && c > 0 || !greatest && c < 0 {
+			if c := v.order(found); !there || greatest && c > 0 || !greatest && c < 0 {
 				found, there = v, true
 			}
 		}

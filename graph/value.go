@@ -2,18 +2,14 @@ package graph
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
-	"math/big"
-	"strconv"
 	"strings"
-	"time"
 
 	"koine/kg"
 )
 
-// valueKind sorts the values of different kinds, which cannot be compared, in
-// the order of the constants.
+// valueKind sorts the values of different kinds, which are different and in no
+// order.
 type valueKind uint8
 
 const (
@@ -21,18 +17,21 @@ const (
 	momentValue
 	booleanValue
 	textValue
-	otherValue // a literal of a datatype without an order here, or without sense
+	otherValue // a literal of a datatype without values here, or that is none of its datatype
 	resourceValue
 )
 
-// value is what a term means, in a form that compares.
+// value is what a term means: it stands for the literals that are written
+// otherwise, too (XML Schema Datatypes 1.1). Terms that join, that DISTINCT keeps
+// apart and that groups are made of are compared as terms, never by value.
 type value struct {
 	kind    valueKind
 	number  float64
-	exact   *big.Rat // of a number that a float64 does not hold exactly
-	moment  time.Time
+	exact   bool // of a number: it is an integer or a decimal, written in text
+	moment  moment
 	boolean bool
 	text    string // also of the other kinds: how it is written
+	lang    string // of a text
 }
 
 // valueOf is the meaning of a term.
@@ -44,7 +43,7 @@ func valueOf(t kg.Term) value {
 	}
 	switch datatype := t.Datatype(); datatype {
 	case kg.XSDString, kg.RDFLangString:
-		v.kind = textValue
+		v.kind, v.lang = textValue, t.Lang()
 	case kg.XSDBoolean:
 		switch t.Value() {
 		case "true", "1":
@@ -52,61 +51,82 @@ func valueOf(t kg.Term) value {
 		case "false", "0":
 			v.kind = booleanValue
 		}
-	case kg.XSDDateTime, kg.XSDDate:
-		if m, ok := t.DateTimeValue(); ok {
+	case kg.XSDDateTime, kg.XSDDate, xsdTime, xsdDateTimeStamp:
+		if m, ok := parseMoment(t.Value(), datatype); ok {
 			v.kind, v.moment = momentValue, m
 		}
 	default:
-		if f, ok := t.Number(); ok && !math.IsNaN(f) {
-			v.kind, v.number, v.exact = numberValue, f, exactNumber(t.Value(), f)
+		if f, exact, ok := parseNumber(t.Value(), datatype); ok {
+			v.kind, v.number, v.exact = numberValue, f, exact
 		}
 	}
 	return v
 }
 
-// maxExactDigits bounds what is compared digit by digit; numbers that are
-// longer compare as float64.
-const maxExactDigits = 400
-
-// exactNumber is the number as a fraction where f may have lost digits of it.
-func exactNumber(text string, f float64) *big.Rat {
-	if len(text) <= 15 || len(text) > maxExactDigits || math.IsInf(f, 0) || strings.ContainsAny(text, "eE") {
-		return nil
-	}
-	if r, ok := new(big.Rat).SetString(text); ok {
-		return r
-	}
-	return nil
-}
-
-func compareNumbers(a, b value) int {
-	if a.exact == nil && b.exact == nil || math.IsInf(a.number, 0) || math.IsInf(b.number, 0) {
-		return cmp.Compare(a.number, b.number)
-	}
-	return a.fraction().Cmp(b.fraction())
-}
-
-func (v value) fraction() *big.Rat {
-	if v.exact != nil {
-		return v.exact
-	}
-	return new(big.Rat).SetFloat64(v.number)
-}
-
-// compare is a total order of values: first by kind, then by meaning.
-func (v value) compare(w value) int {
-	if c := cmp.Compare(v.kind, w.kind); c != 0 {
+// order is a total order of values, for lists: by kind, then by meaning where that
+// has an order, and by something that stays the same where it has none.
+func (v value) order(w value) int {
+	if c := cmp.Compare(v.place(), w.place()); c != 0 {
 		return c
 	}
 	switch v.kind {
 	case numberValue:
-		return compareNumbers(v, w)
+		return orderNumbers(v, w)
 	case momentValue:
-		return v.moment.Compare(w.moment)
+		return v.moment.order(w.moment)
 	case booleanValue:
 		return compareBooleans(v.boolean, w.boolean)
 	}
 	return strings.Compare(v.text, w.text)
+}
+
+// place is where the values of a kind stand in order, with blank nodes before IRIs.
+func (v value) place() int {
+	if v.kind == resourceValue && strings.HasPrefix(v.text, "_:") {
+		return int(v.kind)
+	}
+	return int(v.kind) + 1
+}
+
+// compare compares two values as the operators of SPARQL 1.1, section 17.3, do.
+// Without ordered they are equal or different, and neither is less; without known it
+// cannot be told whether they are equal.
+func (v value) compare(w value) (c int, ordered, known bool) {
+	switch {
+	case v.kind == otherValue || w.kind == otherValue:
+		// A resource is no literal, and what literals of an unknown datatype mean
+		// nobody knows.
+		return 1, false, v.kind == resourceValue || w.kind == resourceValue
+	case v.kind != w.kind:
+		return 1, false, true
+	}
+	switch v.kind {
+	case numberValue:
+		if math.IsNaN(v.number) || math.IsNaN(w.number) {
+			return 1, false, true
+		}
+		return compareNumbers(v, w), true, true
+	case momentValue:
+		return v.moment.compare(w.moment)
+	case booleanValue:
+		return compareBooleans(v.boolean, w.boolean), true, true
+	case textValue:
+		if !strings.EqualFold(v.lang, w.lang) {
+			return 1, false, true
+		}
+	}
+	return strings.Compare(v.text, w.text), true, true
+}
+
+// compareTermValues is the comparison of two terms: what is the same term is equal,
+// whatever it means, but for a number that is none.
+func compareTermValues(a, b kg.Term) (c int, ordered, known bool) {
+	v := valueOf(a)
+	c, ordered, known = v.compare(valueOf(b))
+	if a == b && !known {
+		return 0, false, true
+	}
+	return c, ordered, known
 }
 
 func compareBooleans(a, b bool) int {
@@ -117,67 +137,4 @@ func compareBooleans(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// operand is what a filter compares values with, as it came in JSON.
-type operand struct {
-	value
-	// moment is set when a string reads as one.
-	hasMoment bool
-}
-
-func parseOperand(raw json.RawMessage) (operand, error) {
-	var o operand
-	if len(raw) == 0 {
-		return o, kg.Errorf(kg.CodeInvalid, "a value is missing")
-	}
-	switch c := raw[0]; {
-	case c == '"':
-		if err := json.Unmarshal(raw, &o.text); err != nil {
-			return o, kg.Errorf(kg.CodeInvalid, "the value is no JSON string")
-		}
-		o.kind = textValue
-		o.moment, o.hasMoment = parseMoment(o.text)
-	case c == 't' || c == 'f':
-		o.kind, o.boolean, o.text = booleanValue, c == 't', string(raw)
-	case c == '-' || c >= '0' && c <= '9':
-		f, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil {
-			return o, kg.Errorf(kg.CodeInvalid, "the number is out of range")
-		}
-		o.kind, o.number, o.text = numberValue, f, string(raw)
-		o.exact = exactNumber(o.text, f)
-	default:
-		return o, kg.Errorf(kg.CodeInvalid, "a value to compare with is a string, a number or a boolean")
-	}
-	return o, nil
-}
-
-// parseMoment reads a date or a date and time as a literal of those types
-// would be read.
-func parseMoment(text string) (time.Time, bool) {
-	if len(text) < len("2006-01-02") || text[4] != '-' {
-		return time.Time{}, false
-	}
-	if m, ok := kg.Typed(text, kg.XSDDateTime).DateTimeValue(); ok {
-		return m, true
-	}
-	return kg.Typed(text, kg.XSDDate).DateTimeValue()
-}
-
-// compare compares a value with the operand: ok is false when there is nothing
-// to compare. A literal of an unknown datatype equals the string that it is
-// written as, and is neither less nor greater.
-func (o *operand) compare(v value) (c int, ok, ordered bool) {
-	switch {
-	case v.kind == o.kind && v.kind != otherValue:
-		return v.compare(o.value), true, true
-	case o.kind != textValue:
-		return 0, false, false
-	case v.kind == momentValue && o.hasMoment:
-		return v.moment.Compare(o.moment), true, true
-	case v.kind == otherValue:
-		return strings.Compare(v.text, o.text), true, false
-	}
-	return 0, false, false
 }

@@ -2,6 +2,7 @@ package kg
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -87,22 +88,57 @@ func numberFromJSON(text, datatype string) (Term, error) {
 	return Double(f), nil
 }
 
-// ValueJSON is the literal's value as JSON: a number for the numeric
-// datatypes whose lexical form is one in JSON too, true or false for
-// booleans, and a string for all others.
+// ValueJSON is the literal's value as JSON: a number for the number datatypes, true
+// or false for booleans, and a string for all others, for numbers that JSON does not
+// have, and for what is no value of its datatype. A number keeps its digits, and
+// loses only what JSON does not allow: "+007" is 7.
 func (t Term) ValueJSON() []byte {
-	switch t.Datatype() {
-	case XSDInteger, XSDDecimal, XSDDouble, XSD + "int", XSD + "long", XSD + "short", XSD + "byte", XSD + "float",
-		XSD + "nonNegativeInteger", XSD + "positiveInteger", XSD + "unsignedInt", XSD + "unsignedLong":
-		if raw := []byte(t.value); json.Valid(raw) {
-			return raw
-		}
-	case XSDBoolean:
-		if t.value == "true" || t.value == "false" {
+	switch datatype := t.Datatype(); {
+	case numberTypes[datatype]:
+		if json.Valid([]byte(t.value)) {
 			return []byte(t.value)
+		}
+		if number := jsonNumber(t.value); t.FitsDatatype() && json.Valid(number) {
+			return number
+		}
+	case datatype == XSDBoolean:
+		switch t.value {
+		case "true", "1":
+			return []byte("true")
+		case "false", "0":
+			return []byte("false")
 		}
 	}
 	return jsonString(t.value)
+}
+
+// numberTypes are the datatypes whose values are numbers.
+var numberTypes = map[string]bool{
+	XSDInteger: true, XSDDecimal: true, XSDDouble: true, XSD + "float": true,
+	XSD + "long": true, XSD + "int": true, XSD + "short": true, XSD + "byte": true,
+	XSD + "nonNegativeInteger": true, XSD + "positiveInteger": true, XSD + "nonPositiveInteger": true, XSD + "negativeInteger": true,
+	XSD + "unsignedLong": true, XSD + "unsignedInt": true, XSD + "unsignedShort": true, XSD + "unsignedByte": true,
+}
+
+// jsonNumber writes a number of XML Schema as JSON has it: without a plus before it,
+// without zeros that are not needed, and with a digit on both sides of a point.
+func jsonNumber(text string) []byte {
+	mantissa, exponent := text, ""
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		mantissa, exponent = text[:i], text[i:]
+	}
+	sign := ""
+	if rest, negative := strings.CutPrefix(mantissa, "-"); negative {
+		sign, mantissa = "-", rest
+	} else {
+		mantissa = strings.TrimPrefix(mantissa, "+")
+	}
+	whole, fraction, point := strings.Cut(mantissa, ".")
+	whole = cmp.Or(strings.TrimLeft(whole, "0"), "0")
+	if point && fraction != "" {
+		whole += "." + fraction
+	}
+	return []byte(sign + whole + exponent)
 }
 
 func jsonString(s string) []byte {

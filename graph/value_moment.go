@@ -1,0 +1,189 @@
+package graph
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// momentKind is the datatype of a moment, and whether it has a time zone: only
+// moments of one kind compare.
+type momentKind uint8
+
+const (
+	dateTime momentKind = iota
+	localDateTime
+	date
+	localDate
+	timeOfDay
+	localTimeOfDay
+)
+
+// moment is the value of a date, a time or both. Without a time zone it is read as in
+// UTC, and its kind says so.
+type moment struct {
+	kind momentKind
+	at   time.Time
+	rest string // digits of the second's fraction behind the nanoseconds
+}
+
+// instant is when a moment is.
+type instant struct {
+	kind        momentKind
+	seconds     int64
+	nanoseconds int
+	rest        string
+}
+
+func (m moment) instant() instant { return instant{m.kind, m.at.Unix(), m.at.Nanosecond(), m.rest} }
+
+func (m moment) compare(n moment) (c int, ordered, known bool) {
+	if m.kind != n.kind {
+		// With and without a zone they might be the same; of different datatypes not.
+		return 1, false, m.kind/2 != n.kind/2
+	}
+	return m.order(n), true, true
+}
+
+// order is a total order: by time, whatever the kind.
+func (m moment) order(n moment) int {
+	return cmp.Or(m.at.Compare(n.at), strings.Compare(m.rest, n.rest), cmp.Compare(m.kind, n.kind))
+}
+
+// parseMoment reads a literal of a datatype of times: XML Schema Datatypes 1.1,
+// section 3.3.7 to 3.3.9 and 3.4.28. The hour 24 is the next day's midnight.
+func parseMoment(text, datatype string) (m moment, ok bool) {
+	p := momentParser{text: text, ok: true}
+	var year, month, day, hour, minute, second, nanosecond int
+	switch datatype {
+	case kg.XSDDateTime, xsdDateTimeStamp:
+		m.kind = dateTime
+		year, month, day = p.date()
+		p.sign('T')
+		hour, minute, second, nanosecond = p.time(&m.rest)
+	case kg.XSDDate:
+		m.kind = date
+		year, month, day = p.date()
+	case xsdTime:
+		m.kind = timeOfDay
+		year, month, day = 1972, 12, 31 // as XML Schema has it
+		hour, minute, second, nanosecond = p.time(&m.rest)
+		hour %= 24
+	default:
+		return m, false
+	}
+	zone, local := p.zone()
+	if !p.ok || p.text != "" || local && datatype == xsdDateTimeStamp {
+		return m, false
+	}
+	if local {
+		m.kind++
+	}
+	m.at = time.Date(year, time.Month(month), day, hour, minute, second, nanosecond, time.UTC).Add(-zone)
+	return m, true
+}
+
+// momentParser reads from the front of a text; ok is false once something did not fit.
+type momentParser struct {
+	text string
+	ok   bool
+}
+
+// maxYearDigits bounds the years that are told apart.
+const maxYearDigits = 9
+
+func (p *momentParser) date() (year, month, day int) {
+	negative := strings.HasPrefix(p.text, "-")
+	p.text = strings.TrimPrefix(p.text, "-")
+	n := 0
+	for n < len(p.text) && isDigit(p.text[n]) {
+		n++
+	}
+	p.ok = p.ok && n >= 4 && n <= maxYearDigits && (n == 4 || p.text[0] != '0')
+	year = p.number(n)
+	if negative {
+		year = -year
+	}
+	p.sign('-')
+	month = p.within(1, 12)
+	p.sign('-')
+	day = p.within(1, 31)
+	p.ok = p.ok && day <= time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	return year, month, day
+}
+
+func (p *momentParser) time(rest *string) (hour, minute, second, nanosecond int) {
+	hour = p.within(0, 24)
+	p.sign(':')
+	minute = p.within(0, 59)
+	p.sign(':')
+	second = p.within(0, 59)
+	if strings.HasPrefix(p.text, ".") {
+		n := 1
+		for n < len(p.text) && isDigit(p.text[n]) {
+			n++
+		}
+		p.ok = p.ok && n > 1
+		digits := strings.TrimRight(p.text[1:n], "0")
+		p.text = p.text[n:]
+		*rest = digits[min(len(digits), 9):]
+		nanosecond, _ = strconv.Atoi((digits + "000000000")[:9])
+	}
+	p.ok = p.ok && (hour < 24 || minute == 0 && second == 0 && nanosecond == 0 && *rest == "")
+	return hour, minute, second, nanosecond
+}
+
+func (p *momentParser) zone() (offset time.Duration, local bool) {
+	switch {
+	case p.text == "":
+		return 0, true
+	case p.text == "Z":
+		p.text = ""
+		return 0, false
+	}
+	negative := p.text[0] == '-'
+	p.ok = p.ok && (negative || p.text[0] == '+')
+	p.text = p.text[1:]
+	hours := p.within(0, 14)
+	p.sign(':')
+	minutes := p.within(0, 59)
+	p.ok = p.ok && (hours < 14 || minutes == 0)
+	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if negative {
+		offset = -offset
+	}
+	return offset, false
+}
+
+// within reads a number of two digits in these bounds.
+func (p *momentParser) within(least, most int) int {
+	n := p.number(2)
+	p.ok = p.ok && n >= least && n <= most
+	return n
+}
+
+func (p *momentParser) number(digits int) (n int) {
+	if len(p.text) < digits || digits > maxYearDigits {
+		p.ok = false
+	}
+	for range min(digits, maxYearDigits) {
+		if !p.ok || !isDigit(p.text[0]) {
+			p.ok = false
+			return 0
+		}
+		n, p.text = n*10+int(p.text[0]-'0'), p.text[1:]
+	}
+	return n
+}
+
+// sign passes over one character.
+func (p *momentParser) sign(c byte) {
+	if p.ok = p.ok && p.text != "" && p.text[0] == c; p.ok {
+		p.text = p.text[1:]
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
