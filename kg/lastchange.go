@@ -7,8 +7,9 @@ import (
 
 // LastChange is the revision that last changed a statement of the graph, as of the
 // snapshot's newest revision; 0 when none did, and when the view does not show the
-// graph. It looks at one key for each subject that the graph has or had, and not at
-// the statements.
+// graph. Statements that are hidden from the principal count: see HidesStatements. It
+// looks at one key for each subject that the graph has or had, and not at the
+// statements.
 func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	id, known, err := s.dict.id(graph)
 	if !known || err != nil {
@@ -34,6 +35,10 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	}
 	return last, nil
 }
+
+// HidesStatements tells whether single statements of graphs that the view shows may be
+// hidden from its principal (Hider).
+func (s *Snapshot) HidesStatements() bool { return s.hides != nil }
 
 // Doubts are those that decide what the snapshot leaves out (View.Doubted).
 func (s *Snapshot) Doubts() Doubts { return s.view.doubts }

@@ -125,3 +125,68 @@ func TestHiddenGraphs(t *testing.T) {
 		t.Errorf("something was written: %+v, was %+v", store.Head(), head)
 	}
 }
+
+// hiding hides the statements with one predicate from who is no administrator.
+type hiding struct{ kg.Front }
+
+func (hiding) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
+	if p.IsAdmin() {
+		return nil
+	}
+	return func(predicate, _ kg.Term) bool { return predicate == kg.IRI("urn:hidden") }
+}
+
+// Who does not see single statements of a graph is not told when they change: it gets no
+// entity tag, and the same answers whatever they are.
+func TestHiddenStatements(t *testing.T) {
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: hiding{kg.Front{Access: kg.AllowAll{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	prefixes, err := kg.NewPrefixes(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: prefixes, Graphs: policy.NewGraphs(store, policy.New(policy.Options{}))}, rdfdata.Options{TempDir: t.TempDir()})
+	ask := func(who kg.Principal, method, query, body string, header ...string) (int, http.Header, string) {
+		r := httptest.NewRequest(method, "/data"+query, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/n-triples")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r.WithContext(caller.With(context.Background(), caller.Caller{Principal: who})))
+		h := w.Result().Header
+		h.Del("Koine-Revision") // of the store, which everybody is told
+		h.Del("Koine-Position")
+		return w.Code, h, w.Body.String()
+	}
+	root := kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}
+	eve := kg.Principal{ID: "agent://eve", Method: "key"}
+	ask(root, "POST", "?graph=urn:g", "<urn:s> <urn:p> \"seen\" .\n")
+	_, shown, _ := ask(root, "GET", "?graph=urn:g", "")
+	all := func() (out string) {
+		for _, header := range [][]string{nil, {"If-None-Match", shown.Get("ETag")}, {"If-Match", shown.Get("ETag")}} {
+			for _, query := range []string{"?graph=urn:g", "", "?default", "?graph=urn:other"} {
+				status, h, body := ask(eve, "GET", query, "", header...)
+				if h.Get("ETag") != "" {
+					t.Errorf("%s has the tag %s", query, h.Get("ETag"))
+				}
+				out += fmt.Sprintln(query, header, status, h, body)
+			}
+		}
+		return out
+	}
+	before := all()
+	if status, _, body := ask(root, "POST", "?graph=urn:g", "<urn:s> <urn:hidden> \"secret\" .\n<urn:t> <urn:hidden> \"secret\" .\n"); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	ask(root, "POST", "?graph=urn:other", "<urn:t> <urn:hidden> \"secret\" .\n")
+	if after := all(); after != before {
+		t.Errorf("what is hidden is told:\n%s\nbefore\n%s", after, before)
+	}
+	if _, now, _ := ask(root, "GET", "?graph=urn:g", ""); shown.Get("ETag") == "" || now.Get("ETag") == shown.Get("ETag") {
+		t.Errorf("who sees all has the tag %q, before %q", now.Get("ETag"), shown.Get("ETag"))
+	}
+}

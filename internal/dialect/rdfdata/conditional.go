@@ -30,12 +30,17 @@ import (
 // Behind it is a digest of the certainty that was asked for and of the doubts that
 // leave statements out, if there are any. A condition on a write compares states: the
 // tag may be of any format.
+//
+// There is none for who may not see single statements of graphs that it reads (hide
+// rules): it would tell when one of these changes.
 
-// stateOf is the state of what a snapshot shows of the target; some tells that it
-// shows a statement.
+// stateOf is the state of what a snapshot shows of the target, "" for one that has no
+// tag; some tells that it shows a statement.
 func stateOf(s *kg.Snapshot, t target, past, some bool) (state string, err error) {
 	v := s.View()
 	switch {
+	case s.HidesStatements():
+		return "", nil
 	case past:
 		state = "a" + strconv.FormatUint(uint64(s.Revision()), 36)
 	case !t.named || kg.IsOwnGraph(t.graph): // single statements may be hidden there
@@ -171,7 +176,7 @@ func (h *handler) find(r *http.Request, t target) (found standing, err error) {
 	if err != nil {
 		return found, err
 	}
-	match, noneMatch := fails(r, found.exists, func(tag string) bool { return stateIn(tag) == state })
+	match, noneMatch := fails(r, found.exists, func(tag string) bool { return state != "" && stateIn(tag) == state })
 	if match || noneMatch {
 		return found, preconditionFailed()
 	}

@@ -46,11 +46,13 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	}
 	prefixes := h.Prefixes.Fixed()
 	tag := etag(state, format, prefixes, takesGzip(r))
-	match, noneMatch := fails(r, true, func(other string) bool { return other == tag })
+	match, noneMatch := fails(r, true, func(other string) bool { return state != "" && other == tag })
 	if match {
 		return preconditionFailed()
 	}
-	w.Header().Set("ETag", tag)
+	if state != "" {
+		w.Header().Set("ETag", tag)
+	}
 	if noneMatch {
 		h.describeState(w, snapshot)
 		w.WriteHeader(http.StatusNotModified)
