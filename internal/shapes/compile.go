@@ -12,7 +12,7 @@ const (
 	MaxShapes    = 10_000 // with those inside of others
 	MaxNesting   = 32     // of shapes in each other, and of paths
 	MaxReads     = 10_000 // different things that one shape with targets looks up
-	MaxPathSteps = 1_000
+	MaxPathSteps = 1_000  // of paths that are more than a property
 )
 
 // set is all shapes, compiled. It never changes.
@@ -391,6 +391,9 @@ func flag(values []kg.Term) (bool, error) {
 
 // way compiles a path (SHACL, section 2.3.1).
 func (c *compiler) way(at kg.Term, depth int) (way, error) {
+	if at.Kind() == kg.KindIRI && at != rdfNil && depth == 0 {
+		return link{predicate: at}, nil
+	}
 	if c.steps--; c.steps < 0 {
 		return nil, c.passed("paths have more than %d steps", MaxPathSteps)
 	}

@@ -102,7 +102,7 @@ func (c rangeConstraint) check(_ *view, f *found) error {
 		if order, ok := compare(value, c.bound); ok && c.holds(order) {
 			return "", nil
 		}
-		return "is not " + c.words + " " + c.bound.Value(), nil
+		return "is not " + c.words + " " + clip(c.bound.Value()), nil
 	})
 }
 
@@ -134,10 +134,12 @@ func (c patternConstraint) check(v *view, f *found) error {
 	})
 }
 
+// Language tags and ranges are compared without case (RFC 4647, section 2).
 func (c languageInConstraint) check(_ *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
+		lang := strings.ToLower(value.Lang())
 		for _, r := range c.ranges {
-			if lang := value.Lang(); lang != "" && (r == "*" || lang == r || strings.HasPrefix(lang, r+"-")) {
+			if lang != "" && (r == "*" || lang == r || strings.HasPrefix(lang, r+"-")) {
 				return "", nil
 			}
 		}
@@ -149,7 +151,7 @@ func (uniqueLangConstraint) check(_ *view, f *found) error {
 	count := map[string]int{}
 	var langs []string
 	for _, value := range f.values {
-		lang := value.Lang()
+		lang := strings.ToLower(value.Lang())
 		if count[lang]++; lang != "" && count[lang] == 2 {
 			langs = append(langs, lang)
 		}
@@ -166,7 +168,7 @@ func (uniqueLangConstraint) check(_ *view, f *found) error {
 
 func (c hasValueConstraint) check(_ *view, f *found) error {
 	if !slices.Contains(f.values, c.value) {
-		f.violates(kg.Term{}, "lacks the value "+c.value.Name())
+		f.violates(kg.Term{}, "lacks the value "+clip(c.value.Name()))
 	}
 	return nil
 }

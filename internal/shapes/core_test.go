@@ -133,6 +133,12 @@ var coreCases = []struct {
 	{"moments with and without a zone", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:minInclusive "2002-10-10T12:00:00-05:00"^^xsd:dateTime .`,
 		`ex:a ex:p "2002-10-10T17:00:00Z"^^xsd:dateTime, "2002-10-10T16:59:59Z"^^xsd:dateTime, "2002-10-10T18:00:00"^^xsd:dateTime, "2002-10-12T18:00:00"^^xsd:dateTime .`,
 		[]string{`ex:a ex:p "2002-10-10T16:59:59Z"^^<http://www.w3.org/2001/XMLSchema#dateTime MinInclusive`, `ex:a ex:p "2002-10-10T18:00:00"^^<http://www.w3.org/2001/XMLSchema#dateTime MinInclusive`}},
+	{"the end of a day", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:datatype xsd:dateTime ; sh:minInclusive "2024-01-01T00:00:00Z"^^xsd:dateTime ; sh:maxExclusive "2024-12-31T24:00:00Z"^^xsd:dateTime .`,
+		`ex:a ex:p "2023-12-31T24:00:00Z"^^xsd:dateTime, "2023-12-31T23:59:59Z"^^xsd:dateTime, "2024-12-31T23:59:59Z"^^xsd:dateTime, "2025-01-01T00:00:00Z"^^xsd:dateTime .`,
+		[]string{`ex:a ex:p "2023-12-31T23:59:59Z"^^<http://www.w3.org/2001/XMLSchema#dateTime MinInclusive`, `ex:a ex:p "2025-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime MaxExclusive`}},
+	{"no end of a day", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:datatype xsd:dateTime .`, `ex:a ex:p "2023-12-31T24:00:00.0Z"^^xsd:dateTime, "2023-12-31T24:00:00.5Z"^^xsd:dateTime, "2023-02-30T24:00:00Z"^^xsd:dateTime .`,
+		[]string{`ex:a ex:p "2023-12-31T24:00:00.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime Datatype`, `ex:a ex:p "2023-02-30T24:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime Datatype`}},
+	{"pairs of times at the end of a day", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:lessThan ex:q .`, `ex:a ex:p "2023-12-31T24:00:00Z"^^xsd:dateTime ; ex:q "2024-01-01T00:00:00Z"^^xsd:dateTime .`, []string{`ex:a ex:p "2023-12-31T24:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime LessThan`}},
 	// Strings (4.4).
 	{"lengths", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:minLength 2 ; sh:maxLength 3 .`, `ex:a ex:p "é", "éé", "abcd"@en, 12345 .`, []string{`ex:a ex:p "é" MinLength`, `ex:a ex:p "abcd"@en MaxLength`, "ex:a ex:p 12345 MaxLength"}},
 	{"a blank node has no length", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:node [ sh:not [ sh:minLength 0 ] ] .`, `ex:a ex:p [] .`, nil},
@@ -141,6 +147,9 @@ var coreCases = []struct {
 	{"pattern taken as it is", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:pattern "a.c" ; sh:flags "q" .`, `ex:a ex:p "a.c", "abc" .`, []string{`ex:a ex:p "abc" Pattern`}},
 	{"pattern of an IRI", `ex:S sh:targetNode ex:a, ex:b ; sh:pattern "/a$" .`, ``, []string{"ex:b - ex:b Pattern"}},
 	{"languages", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:languageIn ( "en" "fr" ) .`, `ex:a ex:p "x"@en, "x"@en-GB, "x"@de, "x"@eng, "x", ex:b .`, []string{`ex:a ex:p "x"@de LanguageIn`, `ex:a ex:p "x"@eng LanguageIn`, `ex:a ex:p "x" LanguageIn`, "ex:a ex:p ex:b LanguageIn"}},
+	{"languages without case", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:languageIn ( "EN-gb" "zh-hant" ) .`, `ex:a ex:p "x"@en-GB, "x"@en-GB-oed, "x"@zh-Hant-TW, "x"@en, "x"@zh .`, []string{`ex:a ex:p "x"@en LanguageIn`, `ex:a ex:p "x"@zh LanguageIn`}},
+	{"every language", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:languageIn ( "*" ) .`, `ex:a ex:p "x"@en-GB, "x" .`, []string{`ex:a ex:p "x" LanguageIn`}},
+	{"one text in a language, without case", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:uniqueLang true .`, `ex:a ex:p "x"@en-GB, "y"@EN-gb, "z"@en .`, []string{"ex:a ex:p - UniqueLang"}},
 	{"one text in a language", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:uniqueLang true .`, `ex:a ex:p "x"@en, "y"@en, "z"@en, "x"@de, "x"@fr, "y"@fr, "x", "y" .`, []string{"ex:a ex:p - UniqueLang", "ex:a ex:p - UniqueLang"}},
 	{"uniqueLang has to be true", `ex:S a sh:PropertyShape ; sh:targetNode ex:a ; sh:path ex:p ; sh:uniqueLang "1"^^xsd:boolean .`, `ex:a ex:p "x"@en, "y"@en .`, nil},
 	// Pairs of properties (4.5).

@@ -13,7 +13,13 @@ import (
 
 // naive judges whole graphs by the text of SHACL, with lists and loops, reading
 // the shapes as they are written. It knows what the random shapes use.
-type naive struct{ shapes, data triples }
+type naive struct {
+	shapes, data triples
+	judging      []under
+	comparing    []under
+}
+
+type under struct{ node, shape kg.Term }
 
 type triple struct{ s, p, o kg.Term }
 
@@ -181,6 +187,12 @@ func (n *naive) brings(f, old fault, there bool, before *naive) bool {
 		return true
 	}
 	worse := func(shape kg.Term) bool {
+		at := under{f.value, shape}
+		if slices.Contains(n.comparing, at) {
+			return false
+		}
+		n.comparing = append(n.comparing, at)
+		defer func() { n.comparing = n.comparing[:len(n.comparing)-1] }()
 		then := map[string]fault{}
 		for _, f := range before.validate(f.value, shape) {
 			then[f.id] = f
@@ -228,7 +240,15 @@ func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
 }
 
 // validate lists the findings for one focus node.
+//
+// A node that is being judged by a shape counts as conforming to it.
 func (n *naive) validate(focus, shape kg.Term) (out []fault) {
+	at := under{focus, shape}
+	if slices.Contains(n.judging, at) {
+		return nil
+	}
+	n.judging = append(n.judging, at)
+	defer func() { n.judging = n.judging[:len(n.judging)-1] }()
 	get := func(name string) []kg.Term { return n.shapes.objects(shape, sh(name)) }
 	if on := get("deactivated"); len(on) > 0 && on[0] == kg.Boolean(true) {
 		return nil

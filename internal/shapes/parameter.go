@@ -226,7 +226,7 @@ func few(list []kg.Term) string {
 	const most = 5
 	names := make([]string, 0, most)
 	for _, t := range list[:min(len(list), most)] {
-		names = append(names, t.Name())
+		names = append(names, clip(t.Name()))
 	}
 	text := strings.Join(names, ", ")
 	if len(list) > most {

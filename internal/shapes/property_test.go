@@ -105,7 +105,12 @@ func (w *world) constraints(onPath bool) string {
 			continue
 		}
 		used[name] = true
-		inner := func() string { return "[ " + w.constraints(false) + " sh:deactivated false ]" }
+		inner := func() string {
+			if w.rand.IntN(4) == 0 {
+				return "ex:R" + fmt.Sprint(w.rand.IntN(3)) // leads back here, at times
+			}
+			return "[ " + w.constraints(false) + " sh:deactivated false ]"
+		}
 		value := ""
 		switch name {
 		case "class":
@@ -157,6 +162,9 @@ func (w *world) shapes() string {
 			fmt.Fprintf(&b, "ex:S%d a sh:NodeShape ; %s ; %s %s .\n", i, target, severity, w.constraints(false))
 		}
 	}
+	for i := range 3 {
+		fmt.Fprintf(&b, "ex:R%d sh:deactivated false ; %s sh:property [ sh:path %s ; sh:%s ex:R%d ] .\n", i, w.constraints(false), w.path(), pick(w, "node", "node", "node", "not"), w.rand.IntN(3))
+	}
 	return b.String()
 }
 
@@ -207,7 +215,7 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 	for _, q := range add {
 		next[q] = true
 	}
-	before, after := &naive{by, triplesOf(kept(w.quads))}, &naive{by, triplesOf(kept(next))}
+	before, after := &naive{shapes: by, data: triplesOf(kept(w.quads))}, &naive{shapes: by, data: triplesOf(kept(next))}
 	old := before.findings()
 	var brought []string
 	for id, f := range after.findings() {
@@ -243,7 +251,7 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 		got[fmt.Sprintf("%s %s %s %s %s %s", f.Shape, f.Target, f.Focus, f.Severity, f.Component, f.Value)] = true
 	}
 	want := map[string]bool{}
-	for _, f := range (&naive{by, triplesOf(kept(w.quads))}).findings() {
+	for _, f := range (&naive{shapes: by, data: triplesOf(kept(w.quads))}).findings() {
 		want[f.reported] = true
 	}
 	for f := range want {

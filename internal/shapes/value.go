@@ -95,8 +95,8 @@ func boolean(t kg.Term) (int, bool) {
 const widestZone = 14 * time.Hour
 
 func compareMoments(a, b kg.Term) (int, bool) {
-	x, okX := a.DateTimeValue()
-	y, okY := b.DateTimeValue()
+	x, okX := moment(a)
+	y, okY := moment(b)
 	if !okX || !okY {
 		return 0, false
 	}
@@ -104,6 +104,17 @@ func compareMoments(a, b kg.Term) (int, bool) {
 		return 0, false
 	}
 	return x.Compare(y), true
+}
+
+// moment is that of an xsd:dateTime or xsd:date. 24:00:00 is the midnight of the next
+// day (XML Schema Datatypes 1.1, section 3.3.7).
+func moment(t kg.Term) (time.Time, bool) {
+	day, rest, endOfDay := strings.Cut(t.Value(), "T24:00:00")
+	if !endOfDay {
+		return t.DateTimeValue()
+	}
+	at, ok := kg.Typed(day+"T00:00:00"+rest, t.Datatype()).DateTimeValue()
+	return at.AddDate(0, 0, 1), ok && at.Nanosecond() == 0
 }
 
 func hasZone(t kg.Term) bool {
@@ -161,8 +172,8 @@ func wellFormed(t kg.Term) bool {
 		return false
 	}
 	if (name == "dateTime" || name == "date") && !strings.HasPrefix(t.Value(), "-") && len(t.Value()) > 4 && t.Value()[4] == '-' {
-		_, ok := t.DateTimeValue()
-		return ok || strings.Contains(t.Value(), "T24:00:00")
+		_, ok := moment(t)
+		return ok
 	}
 	return true
 }

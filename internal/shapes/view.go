@@ -11,8 +11,8 @@ type view struct {
 	meter    *meter
 	known    map[lookup]ends
 	all      map[kg.Term]properties
-	own      map[kg.ID]bool // graphs: whether koine keeps them for itself
-	below    map[[2]kg.Term]bool
+	own      map[kg.ID]bool               // graphs: whether koine keeps them for itself
+	above    map[kg.Term]map[kg.Term]bool // classes above one, with it
 
 	conforming *fixpoint     // whether nodes conform to recursive shapes
 	worsened   *fixpoint     // whether they are further from them than without the update
@@ -42,7 +42,7 @@ type properties struct {
 func newView(s *kg.Snapshot, m *meter) *view {
 	return &view{
 		snapshot: s, meter: m, known: map[lookup]ends{}, all: map[kg.Term]properties{},
-		own: map[kg.ID]bool{}, below: map[[2]kg.Term]bool{},
+		own: map[kg.ID]bool{}, above: map[kg.Term]map[kg.Term]bool{},
 		conforming: newFixpoint(true), worsened: newFixpoint(false), told: map[pair]bool{},
 	}
 }
@@ -198,20 +198,16 @@ func (v *view) isBelow(class, other kg.Term) (bool, error) {
 	if class == other {
 		return true, nil
 	}
-	key := [2]kg.Term{class, other}
-	if ok, known := v.below[key]; known {
-		return ok, v.meter.spend(1)
+	if above, known := v.above[class]; known {
+		return above[other], v.meter.spend(1)
 	}
-	above, err := upward.from(v, []kg.Term{class})
+	list, err := upward.from(v, []kg.Term{class})
 	if err != nil {
 		return false, err
 	}
-	found := false
-	for _, c := range above {
-		found = found || c == other
-	}
-	v.below[key] = found
-	return found, nil
+	above := setOf(list)
+	v.above[class] = above
+	return above[other], nil
 }
 
 // ends lists the subjects, or the objects, of a property.
