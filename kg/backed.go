@@ -149,7 +149,7 @@ func (s *Store) countAll() error {
 	defer kv.close()
 	progress, done := s.newProgress("counting the statements of each source", 0), uint64(0)
 	counts := make(sourceCounts)
-	shared := sharedGraphs{dict: dictionary{kv: kv, cache: s.cache}}
+	shared := sharedGraphs{dict: dictionary{kv: kv, cache: s.cache}, generations: h.generations}
 	cur := kv.scan([]byte{byte(keys.SPOG)})
 	defer cur.close()
 	for ; cur.valid(); cur.next() {
@@ -222,9 +222,11 @@ func (c sourceCounts) add(value []byte) error {
 
 // sharedGraphs remembers which graphs are koine's own, and which of these journals.
 type sharedGraphs struct {
-	dict  dictionary
-	parts ID // zero until it is asked for
-	known map[ID]shareOf
+	dict dictionary
+	// generations are those of the newest revision: only what counts then is shared.
+	generations *generations
+	parts       ID // zero until it is asked for
+	known       map[ID]shareOf
 }
 
 // shareOf is what of a graph counts for the share of its sources.
@@ -238,16 +240,18 @@ const (
 
 // has tells whether the statement counts.
 func (g *sharedGraphs) has(q *IDQuad) (bool, error) {
-	if q.Graph == keys.DefaultGraph {
+	if q.Graph == keys.DefaultGraph && g.generations == nil {
 		return true, nil
 	}
 	share, known := g.known[q.Graph]
 	if !known {
-		t, err := g.dict.term(q.Graph)
+		tenure, counts := g.generations.of(q.Graph)
+		t, err := g.dict.term(g.generations.name(q.Graph))
 		if err != nil {
 			return false, err
 		}
 		switch {
+		case !counts || tenure.until != 0:
 		case isShared(Term{}, t):
 			share = shareAll
 		case isShared(Parts, t):

@@ -261,6 +261,7 @@ func (b *bulk) before(ids *IDQuad) (s state, err error) {
 		s, err = parseState(v, dictionary{kv: b.base, cache: b.s.cache}.agent)
 		return err
 	})
+	b.s.head.Load().generations.settle(&s, ids.Graph)
 	return s, err
 }
 
@@ -408,6 +409,11 @@ func (b *bulk) graph(t Term) (ID, error) {
 	}
 	id, err := b.id(t)
 	if err == nil {
+		generations := b.s.head.Load().generations
+		if generations != nil && generations.writing[id] != nil {
+			return ID{}, errBeingReplaced(t)
+		}
+		id = generations.current(id)
 		b.graphs[t] = id
 	}
 	return id, err
@@ -545,7 +551,7 @@ func (b *bulk) write() error {
 	}
 	b.shown = b.revision
 	b.s.options.bulkStep("show")
-	b.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber, b.hash})
+	b.s.publish(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.nextNumber, b.hash})
 	b.s.tailer.tell()
 	return nil
 }

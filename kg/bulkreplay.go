@@ -54,7 +54,7 @@ func (r *replayer) endBulk() error {
 	if err := b.index.write(b.catalogue, m, nil); err != nil {
 		return err
 	}
-	r.s.publish(&head{b.revision, b.time, b.catalogue, m.nextNumber, hash})
+	r.s.publish(&head{b.revision, b.time, b.catalogue, r.s.head.Load().generations, m.nextNumber, hash})
 	r.renew()
 	return nil
 }
@@ -88,6 +88,7 @@ func (b *bulk) replay(c *Commit) error {
 			}
 			*part.id = id
 		}
+		row.ids.Graph = b.s.head.Load().generations.current(row.ids.Graph)
 		source, err := b.id(agentTerm(ch.Assertion.Source))
 		if err != nil {
 			return err

@@ -84,7 +84,8 @@ type loggedChange struct {
 	ids      IDQuad
 	revision Revision
 	index    uint32
-	quad     uint64 // hash of the terms: ids of a bad dictionary may be those of several
+	quad     uint64   // hash of the terms: ids of a bad dictionary may be those of several
+	stands   Revision // from which on it stands as after says
 	since    Revision
 	before   uint64 // hash of the assertions, 0 for none
 	after    uint64
@@ -94,7 +95,7 @@ func (l *loggedChange) append(dst []byte) []byte {
 	dst = keys.SPOG.Append(dst, l.ids)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.revision))
 	dst = binary.BigEndian.AppendUint32(dst, l.index)
-	for _, n := range [...]uint64{l.quad, uint64(l.since), l.before, l.after} {
+	for _, n := range [...]uint64{l.quad, uint64(l.stands), uint64(l.since), l.before, l.after} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
 	return dst
@@ -107,8 +108,8 @@ func parseLoggedChange(row []byte) (l loggedChange) {
 	}
 	l.revision, l.index = Revision(binary.BigEndian.Uint64(at)), binary.BigEndian.Uint32(at[8:])
 	at = at[12:]
-	l.quad, l.since = binary.BigEndian.Uint64(at), Revision(binary.BigEndian.Uint64(at[8:]))
-	l.before, l.after = binary.BigEndian.Uint64(at[16:]), binary.BigEndian.Uint64(at[24:])
+	l.quad, l.stands, l.since = binary.BigEndian.Uint64(at), Revision(binary.BigEndian.Uint64(at[8:])), Revision(binary.BigEndian.Uint64(at[16:]))
+	l.before, l.after = binary.BigEndian.Uint64(at[24:]), binary.BigEndian.Uint64(at[32:])
 	return l
 }
 
@@ -142,14 +143,22 @@ func (l *logSaid) add(commit *Commit) error {
 	} else {
 		l.time = t
 	}
+	if err := l.addWritten(commit); err != nil {
+		return err
+	}
+	generations := l.c.head.generations
 	var subject, graph Term // of the change before
 	for i := range commit.Changes {
 		ch := &commit.Changes[i]
 		q := &ch.Quad
 		change := loggedChange{
 			ids:      IDQuad{Subject: l.id(q.Subject), Predicate: l.id(q.Predicate), Object: l.id(q.Object), Graph: l.id(q.Graph)},
-			revision: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
+			revision: commit.Revision, stands: commit.Revision, index: uint32(i), quad: maphash.Comparable(l.c.seed, *q),
 			since: ch.Since, before: l.hash(ch.Before), after: l.hash(ch.After),
+		}
+		change.ids.Graph = generations.written(change.ids.Graph, commit.Revision)
+		if !generations.kept(change.ids.Graph) {
+			continue
 		}
 		l.record = change.append(l.record[:0])
 		if err := l.changes.Add(l.record); err != nil {
@@ -165,6 +174,32 @@ func (l *logSaid) add(commit *Commit) error {
 		}
 		l.record = last.append(l.record[:0])
 		if err := l.lasts.Add(l.record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addWritten takes in what a commit wrote of a generation.
+func (l *logSaid) addWritten(commit *Commit) error {
+	g := commit.written
+	if g == nil {
+		return nil
+	}
+	id := keys.Generation(uint64(g.began))
+	if !l.c.head.generations.kept(id) {
+		return nil
+	}
+	for i := range g.statements {
+		s := &g.statements[i]
+		st := state{s.since, s.assertions}
+		l.c.head.generations.settle(&st, id)
+		change := loggedChange{
+			ids:      IDQuad{Subject: l.id(s.subject), Predicate: l.id(s.predicate), Object: l.id(s.object), Graph: id},
+			revision: commit.Revision, stands: st.since, index: uint32(i), quad: maphash.Comparable(l.c.seed, s.quad(g.graph)), after: l.hash(st.assertions),
+		}
+		l.record = change.append(l.record[:0])
+		if err := l.changes.Add(l.record); err != nil {
 			return err
 		}
 	}
@@ -249,7 +284,7 @@ func (l *logSaid) compareChanges(ended bool) error {
 			ids = ch.ids
 		}
 		was, known := made[ch.quad]
-		if known && (was.after != ch.before || was.after != 0 && was.revision != ch.since) {
+		if known && (was.after != ch.before || was.after != 0 && was.stands != ch.since) {
 			l.c.problem("log: entry %d, change %d: the state before is not what earlier entries made", ch.revision, ch.index)
 		}
 		made[ch.quad] = ch
@@ -285,7 +320,8 @@ func (l *logSaid) compareState(present *pursuit, key []byte, ch loggedChange) {
 		return
 	}
 	got, err := parseState(value, l.c.dict.agent)
-	if err != nil || got.since != ch.revision || l.hash(got.assertions) != ch.after {
+	l.c.head.generations.settle(&got, ch.ids.Graph)
+	if err != nil || got.since != ch.stands || l.hash(got.assertions) != ch.after {
 		l.problem(ch.revision, ch.index, func(q Quad, _ error) string {
 			return fmt.Sprintf("index: %s is backed otherwise than the log says", q.show())
 		})
@@ -351,6 +387,11 @@ func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error)
 	l.c.problemOf(func() string {
 		if l.again == nil || l.again.Revision != r {
 			commit, err := l.c.s.readCommit(r)
+			if err == nil && commit.written != nil && int(index) < len(commit.written.statements) {
+				q := commit.written.statements[index].quad(commit.written.graph)
+				_, err := l.c.idsOf(q)
+				return text(q, err)
+			}
 			if err != nil || int(index) >= len(commit.Changes) {
 				return text(Quad{}, fmt.Errorf("change %d of entry %d cannot be read again: %w", index, r, err))
 			}

@@ -36,6 +36,7 @@ import (
 //	G  language tag                  of some literal
 //	H  datatype                      of some literal
 //	I  hash, row                     a remembered answer
+//	N  revision, record              a generation of a graph
 //	E  number of records             the end
 const (
 	checkpointMagic   = "koine checkpoint\n"
@@ -172,6 +173,7 @@ var sections = []struct {
 	{'G', keys.LanguagePrefix()},
 	{'H', keys.DatatypePrefix()},
 	{'I', keys.IdempotencyPrefix()},
+	{'N', keys.GenerationPrefix()},
 }
 
 func (w *checkpointWriter) all(kv kv) error {

@@ -80,6 +80,56 @@ type Commit struct {
 	HeldFor    string
 
 	Changes []Change
+
+	// Replaced tells of the graph whose content the commit exchanged as a whole, nil
+	// for none. What that did to single statements is in no Changes.
+	Replaced *GraphReplacement
+	// written is what the commit wrote that counts only from a later one on, nil for
+	// nothing. Readers of the log see nothing of it.
+	written *writtenGeneration
+}
+
+// GraphReplacement is the exchange of a whole graph's content.
+type GraphReplacement struct {
+	Graph Term
+	// Statements is how many the graph holds from then on. Added counts those that
+	// came or got another assertion, Removed those that went.
+	Statements, Added, Removed uint64
+	// Deleted tells that the graph was deleted: what its name stood for before is
+	// found at no revision any more.
+	Deleted bool
+
+	began   Revision // of the generation
+	sources []sourceShare
+}
+
+// sourceShare is by how much the number of statements changed that a source backs.
+type sourceShare struct {
+	source AgentID
+	by     int64
+}
+
+// writtenGeneration is a part of the content of a graph that counts later, or never.
+type writtenGeneration struct {
+	graph      Term
+	began      Revision
+	statements []writtenStatement
+	// givenUp tells that the generation never counts, and that nothing more of it
+	// comes.
+	givenUp bool
+}
+
+// writtenStatement is one in a generation. Its graph is the generation's. A since of 0,
+// and a revision of 0 of an assertion, stand for the commit by which the generation
+// comes to count.
+type writtenStatement struct {
+	subject, predicate, object Term
+	since                      Revision
+	assertions                 []Assertion
+}
+
+func (s *writtenStatement) quad(graph Term) Quad {
+	return Quad{s.subject, s.predicate, s.object, graph}
 }
 
 // Change is one effect inside a commit. The log holds atomic changes, Add and
@@ -119,6 +169,8 @@ type Receipt struct {
 	DryRun   bool
 	// Affected counts the changes.
 	Affected int
+	// Replaced is the exchange of a whole graph that the update made, nil for none.
+	Replaced *GraphReplacement
 	// Subjects are those whose statements changed, in order, each once.
 	Subjects []Term
 	Verdict  Verdict

@@ -36,7 +36,11 @@ func (s *Snapshot) CountIDs(p IDPattern) (uint64, error) {
 				if !shown || err != nil {
 					return 0, err
 				}
-				return s.catalogue.one(kind, p.Graph, id), nil
+				graph, there := s.toIndex(p.Graph)
+				if !there {
+					return 0, nil
+				}
+				return s.catalogue.one(kind, graph, id), nil
 			}
 			var n uint64
 			err := s.eachShown(kind, p.Graph, func(_, counted ID, count uint64) {
@@ -68,8 +72,8 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 		return n, known, err
 	}
 	s.catalogue.eachGraph(kind, id, func(graph ID, count uint64) {
-		var shown bool
-		if err == nil {
+		graph, shown := s.counts(graph)
+		if shown && err == nil {
 			shown, err = s.admitsCounted(kind, graph, id)
 		}
 		if shown {
@@ -83,7 +87,15 @@ func (s *Snapshot) Estimate(p IDPattern) (n uint64, known bool, err error) {
 func (s *Snapshot) eachShown(kind byte, in ID, fn func(graph, id ID, count uint64)) (err error) {
 	var last ID // the counts of a graph follow one another
 	var shown bool
+	in, there := s.toIndex(in)
+	if !there {
+		return nil
+	}
 	s.catalogue.each(kind, in, func(graph, id ID, count uint64) {
+		graph, is := s.counts(graph)
+		if !is {
+			return
+		}
 		if err == nil && (graph != last || s.hides != nil) {
 			shown, err = s.admitsCounted(kind, graph, id)
 			last = graph
@@ -216,25 +228,30 @@ func (s *Snapshot) tally(kind byte, key func(graph, id ID) (ID, IDPattern)) ([]T
 	return out, nil
 }
 
-// knownPredicates lists the predicates that the graph, or any for the zero ID,
-// has or had, as far as the view shows it, in the order of their ids.
+// knownPredicates lists the predicates that the graph, by its id in the index, or any
+// for the zero ID, has or had, as far as the view shows it, in the order of their ids.
 func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	seen := make(map[ID]bool)
-	if err := s.eachShown(keys.PrefixPredicate, graph, func(_, id ID, _ uint64) { seen[id] = true }); err != nil {
-		return nil, err
+	var failed error
+	note := func(in, id ID) {
+		if failed != nil || seen[id] {
+			return
+		}
+		shown, err := s.admitsCounted(keys.PrefixPredicate, s.generations.name(in), id)
+		if failed = err; shown {
+			seen[id] = true
+		}
 	}
+	s.catalogue.each(keys.PrefixPredicate, graph, func(in, id ID, _ uint64) { note(in, id) })
 	for _, e := range s.pending.all() {
 		in, id, ok := keys.ParsePair([]byte(e.key))
 		if !ok || e.key[0] != keys.PrefixPredicate || !graph.IsZero() && in != graph {
 			continue
 		}
-		shown, err := s.admitsCounted(e.key[0], in, id)
-		if err != nil {
-			return nil, err
-		}
-		if shown {
-			seen[id] = true
-		}
+		note(in, id)
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	out := make([]ID, 0, len(seen))
 	for id := range seen {

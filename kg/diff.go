@@ -110,6 +110,9 @@ func (s *Snapshot) touched(from Revision, p IDPattern, after *IDQuad) (list []ID
 		if err != nil {
 			return nil, false, err
 		}
+		if c.Replaced != nil {
+			return nil, false, nil // the log does not say which statements those were
+		}
 		for i := range c.Changes {
 			ids, known, err := s.quadIDs(&c.Changes[i].Quad)
 			if err != nil {
@@ -131,7 +134,7 @@ func (s *Snapshot) touched(from Revision, p IDPattern, after *IDQuad) (list []ID
 			return nil, false, nil
 		}
 	}
-	return inOrderOf(p, seen, after), true, nil
+	return s.inOrderOf(p, seen, after), true, nil
 }
 
 // worthOfLog says up to how many touched statements it is less work to find them
@@ -161,12 +164,18 @@ func (s *Snapshot) quadIDs(q *Quad) (IDQuad, bool, error) {
 }
 
 // inOrderOf lists the quads behind after as a scan of the pattern would.
-func inOrderOf(p IDPattern, quads map[IDQuad]struct{}, after *IDQuad) []IDQuad {
+func (s *Snapshot) inOrderOf(p IDPattern, quads map[IDQuad]struct{}, after *IDQuad) []IDQuad {
 	order := keys.Choose(IDQuad(p))
 	if keys.NeedsPredicates(IDQuad(p)) {
 		order = keys.POSG
 	}
-	compare := func(a, b IDQuad) int { return bytes.Compare(order.Append(nil, a), order.Append(nil, b)) }
+	key := func(q IDQuad) []byte {
+		if graph, ok := s.toIndex(q.Graph); ok {
+			q.Graph = graph
+		}
+		return order.Append(nil, q)
+	}
+	compare := func(a, b IDQuad) int { return bytes.Compare(key(a), key(b)) }
 	list := make([]IDQuad, 0, len(quads))
 	for q := range quads {
 		if after == nil || compare(q, *after) > 0 {

@@ -23,13 +23,30 @@ import (
 //	  number of Before, each an assertion; since, if there are any
 //	  link: 0, or 1 + index of the change that replaces it (Remove);
 //	        number of replaced, each its index (Add)
+//	from version 3 on: what became of a generation of a graph(1), its graph (term
+//	index), its first revision, and
+//	  written:  number of statements, each: subject predicate object (term indexes),
+//	            since, number of assertions, each an assertion
+//	  replaced: flags(1), statements, added, removed; number of sources, each the index
+//	            of its agent and by how much what it backs changed (varint)
+//	  given up: nothing
 //
 // An assertion is the index of its agent and what appendAssertion writes.
 //
-// A commit that has nothing to do with a proposal is written in version 1.
+// A commit that has nothing to do with a proposal is written in version 1, one that has
+// nothing to do with a generation in version 2 at most. In version 3 the proposal may be
+// empty.
 const (
-	entryVersion         = 1
-	entryVersionProposal = 2
+	entryVersion           = 1
+	entryVersionProposal   = 2
+	entryVersionGeneration = 3
+)
+
+// What becomes of a generation in an entry.
+const (
+	entryWritten  = 1
+	entryReplaced = 2
+	entryGivenUp  = 3
 )
 
 // entryWriter encodes commits, one after the other.
@@ -91,14 +108,18 @@ func (w *entryWriter) same(last *numberedInEntry, t Term) uint64 {
 }
 
 func (w *entryWriter) assertion(a *Assertion) {
-	i, ok := w.agents[a.Source]
+	w.body = binary.AppendUvarint(w.body, w.agent(a.Source))
+	w.body = appendAssertion(w.body, *a)
+}
+
+func (w *entryWriter) agent(a AgentID) uint64 {
+	i, ok := w.agents[a]
 	if !ok {
 		i = uint64(len(w.agents))
-		w.agents[a.Source] = i
-		w.agntBuf = codec.AppendString(w.agntBuf, string(a.Source))
+		w.agents[a] = i
+		w.agntBuf = codec.AppendString(w.agntBuf, string(a))
 	}
-	w.body = binary.AppendUvarint(w.body, i)
-	w.body = appendAssertion(w.body, *a)
+	return i
 }
 
 func (w *entryWriter) change(c *Change) {
@@ -151,7 +172,11 @@ func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 		w.change(&c.Changes[i])
 	}
 	version := byte(entryVersion)
-	if c.ProposalID != "" {
+	switch {
+	case c.Replaced != nil || c.written != nil:
+		version = entryVersionGeneration
+		w.generation(c)
+	case c.ProposalID != "":
 		version = entryVersionProposal
 	}
 	dst = append(dst, version)
@@ -178,6 +203,49 @@ func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 	return append(dst, w.body...)
 }
 
+// generation writes what the commit did to a generation.
+func (w *entryWriter) generation(c *Commit) {
+	if r := c.Replaced; r != nil {
+		w.generationHead(entryReplaced, r.Graph, r.began)
+		flags := byte(0)
+		if r.Deleted {
+			flags = generationFresh
+		}
+		w.body = append(w.body, flags)
+		for _, n := range [...]uint64{r.Statements, r.Added, r.Removed, uint64(len(r.sources))} {
+			w.body = binary.AppendUvarint(w.body, n)
+		}
+		for _, s := range r.sources {
+			w.body = binary.AppendVarint(binary.AppendUvarint(w.body, w.agent(s.source)), s.by)
+		}
+		return
+	}
+	g := c.written
+	if g.givenUp {
+		w.generationHead(entryGivenUp, g.graph, g.began)
+		return
+	}
+	w.generationHead(entryWritten, g.graph, g.began)
+	w.body = binary.AppendUvarint(w.body, uint64(len(g.statements)))
+	for i := range g.statements {
+		s := &g.statements[i]
+		w.body = binary.AppendUvarint(w.body, w.same(&w.subject, s.subject))
+		w.body = binary.AppendUvarint(w.body, w.term(s.predicate))
+		w.body = binary.AppendUvarint(w.body, w.term(s.object))
+		w.body = binary.AppendUvarint(w.body, uint64(s.since))
+		w.body = binary.AppendUvarint(w.body, uint64(len(s.assertions)))
+		for j := range s.assertions {
+			w.assertion(&s.assertions[j])
+		}
+	}
+}
+
+func (w *entryWriter) generationHead(kind byte, graph Term, began Revision) {
+	w.body = append(w.body, kind)
+	w.body = binary.AppendUvarint(w.body, w.term(graph))
+	w.body = binary.AppendUvarint(w.body, uint64(began))
+}
+
 // entryAtMost is more than the bytes that changes take in an entry: nearly always so
 // far below what one may have that it need not be made to know.
 func entryAtMost(changes []Change) (n int) {
@@ -202,6 +270,28 @@ func metaAtMost(c *Commit) int {
 		len(c.IdempotencyKey) + len(c.ProposalID) + len(c.HeldFor)
 }
 
+// generationAtMost is more than the bytes that what it did to a generation takes.
+func generationAtMost(c *Commit) (n int) {
+	const rest, perStatement, perAssertion, perSource = 128, 64, 64, 32
+	switch {
+	case c.Replaced != nil:
+		n = rest + c.Replaced.Graph.textBytes()
+		for _, s := range c.Replaced.sources {
+			n += perSource + len(s.source)
+		}
+	case c.written != nil:
+		n = rest + c.written.graph.textBytes()
+		for i := range c.written.statements {
+			s := &c.written.statements[i]
+			n += perStatement + s.subject.textBytes() + s.predicate.textBytes() + s.object.textBytes()
+			for j := range s.assertions {
+				n += perAssertion + len(s.assertions[j].Source) + len(s.assertions[j].Provenance)
+			}
+		}
+	}
+	return n
+}
+
 // entryReader decodes one entry.
 type entryReader struct {
 	*codec.Reader
@@ -214,8 +304,8 @@ type entryReader struct {
 func parseEntry(payload []byte, revision Revision) (*Commit, error) {
 	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
 	version := r.Byte()
-	if version < entryVersion || version > entryVersionProposal {
-		return nil, Errorf(CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, entryVersionProposal)
+	if version < entryVersion || version > entryVersionGeneration {
+		return nil, Errorf(CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, entryVersionGeneration)
 	}
 	c := &Commit{Revision: revision, Time: time.UnixMilli(r.Varint()).UTC()}
 	c.Principal, c.Actor = AgentID(r.String()), AgentID(r.String())
@@ -227,7 +317,7 @@ func parseEntry(payload []byte, revision Revision) (*Commit, error) {
 		c.ProposalID = r.String()
 		held := r.Byte()
 		c.Held, c.HeldFor = held == 1, r.String()
-		if c.ProposalID == "" || held > 1 {
+		if c.ProposalID == "" && version == entryVersionProposal || held > 1 {
 			r.Fail()
 		}
 	}
@@ -239,6 +329,9 @@ func parseEntry(payload []byte, revision Revision) (*Commit, error) {
 		if r.Err() != nil {
 			break
 		}
+	}
+	if version >= entryVersionGeneration {
+		r.generation(c)
 	}
 	if err := r.Close(); err != nil {
 		return nil, Errorf(CodeLogDamaged, "log entry %d: %w", revision, err)
@@ -272,14 +365,22 @@ func (r *entryReader) term() Term {
 }
 
 func (r *entryReader) assertion() Assertion {
-	i := r.Uvarint()
-	if i >= uint64(len(r.agents)) {
-		r.Fail()
+	source := r.agent()
+	if r.Err() != nil {
 		return Assertion{}
 	}
 	a := readAssertion(r.Reader)
-	a.Source = r.agents[i]
+	a.Source = source
 	return a
+}
+
+func (r *entryReader) agent() AgentID {
+	i := r.Uvarint()
+	if i >= uint64(len(r.agents)) {
+		r.Fail()
+		return ""
+	}
+	return r.agents[i]
 }
 
 func (r *entryReader) change(c *Change, index, total int) {
@@ -317,6 +418,57 @@ func (r *entryReader) change(c *Change, index, total int) {
 		c.Assertion = c.Before[gone-1]
 		c.After = withoutSource(c.Before, c.Assertion.Source)
 	}
+}
+
+// generation reads what the commit did to a generation.
+func (r *entryReader) generation(c *Commit) {
+	kind, graph, began := r.Byte(), r.term(), Revision(r.Uvarint())
+	if began == 0 || began > c.Revision {
+		r.Fail()
+		return
+	}
+	switch kind {
+	case entryReplaced:
+		c.Replaced = r.replaced(graph, began)
+	case entryWritten:
+		c.written = &writtenGeneration{graph: graph, began: began, statements: r.written()}
+	case entryGivenUp:
+		c.written = &writtenGeneration{graph: graph, began: began, givenUp: true}
+	default:
+		r.Fail()
+	}
+}
+
+func (r *entryReader) replaced(graph Term, began Revision) *GraphReplacement {
+	flags := r.Byte()
+	if flags&^generationFresh != 0 {
+		r.Fail()
+	}
+	out := &GraphReplacement{
+		Graph: graph, Deleted: flags&generationFresh != 0, began: began,
+		Statements: r.Uvarint(), Added: r.Uvarint(), Removed: r.Uvarint(),
+	}
+	out.sources = make([]sourceShare, r.Count(2))
+	for i := range out.sources {
+		out.sources[i] = sourceShare{r.agent(), r.Varint()}
+	}
+	return out
+}
+
+func (r *entryReader) written() []writtenStatement {
+	const minStatementBytes = 4 + minAssertionBytes
+	list := make([]writtenStatement, r.Count(minStatementBytes))
+	for i := range list {
+		s := &list[i]
+		s.subject, s.predicate, s.object, s.since = r.term(), r.term(), r.term(), Revision(r.Uvarint())
+		if s.assertions = r.before(); len(s.assertions) == 0 {
+			r.Fail()
+		}
+		if r.Err() != nil {
+			return nil
+		}
+	}
+	return list
 }
 
 func (r *entryReader) before() []Assertion {

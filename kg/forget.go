@@ -112,6 +112,7 @@ func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
 		}
 		*part.id = id
 	}
+	ids.Graph = p.head.generations.current(ids.Graph)
 	var st state
 	found, err := p.kv.get(keys.SPOG.Append(nil, ids), func(v []byte) (err error) {
 		st, err = parseState(v, dict.agent)
@@ -120,6 +121,7 @@ func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
 	if !found || err != nil {
 		return false, err
 	}
+	p.head.generations.settle(&st, ids.Graph)
 	now, ok := findSource(st.assertions, a.Source)
 	return ok && now.Revision == a.Revision, nil
 }

@@ -59,6 +59,9 @@ func (s *Store) newGroup() *group {
 		g = s.startGroup(s.head.Load(), committed)
 	}
 	g.snapshot, g.began = snapshot, began
+	if s.ahead != nil {
+		g.w.generations = s.ahead.w.generations
+	}
 	g.w.dict.below = s.flushedKV.Load()
 	g.scratch, g.w.met = &s.scratch, &s.met
 	g.w.o.undo = s.scratch.undo[:0]
@@ -147,9 +150,11 @@ func (s *scratch) kept(changes []Change, bytes int) []Change {
 func (s *scratch) forget() { clear(s.room[:cap(s.room)]) }
 
 func (s *Store) startGroup(h *head, base kv) *group {
+	w := newIndexWriter(newOverlay(base), base, s.cache, h.nextNumber)
+	w.generations = h.generations
 	return &group{
 		s:         s,
-		w:         newIndexWriter(newOverlay(base), base, s.cache, h.nextNumber),
+		w:         w,
 		catalogue: h.catalogue.copy(),
 		revision:  h.revision,
 		time:      h.time,
@@ -159,7 +164,7 @@ func (s *Store) startGroup(h *head, base kv) *group {
 // head is the newest revision with the group, but for the hash: the log is perhaps
 // still at work.
 func (g *group) head() *head {
-	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, nextNumber: g.w.dict.fresh.next}
+	return &head{revision: g.revision, time: g.time, catalogue: g.catalogue, generations: g.w.generations, nextNumber: g.w.dict.fresh.next}
 }
 
 // make executes updates until the group is full.
@@ -341,7 +346,7 @@ func errPanic(where string, p any) *Error {
 // finish takes an executed update into the group as a commit.
 func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 	m := &tx.meta
-	if len(tx.changes) == 0 && m.IdempotencyKey == "" {
+	if len(tx.changes) == 0 && tx.replaced == nil && tx.written == nil && m.IdempotencyKey == "" {
 		tx.undo()
 		r := Receipt{Revision: g.revision, Position: g.position()}
 		if u.held != nil { // it is kept already
@@ -353,14 +358,14 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		Revision: tx.revision, Time: tx.time, Principal: m.Principal.ID, Actor: m.Actor,
 		Justification: m.Justification, TaskID: m.TaskID, SessionID: m.SessionID, MessageID: m.MessageID,
 		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
-		ProposalID: m.ProposalID,
+		ProposalID: m.ProposalID, Replaced: tx.replaced, written: tx.written,
 	}
 	if u.held != nil {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details
 	}
 	var entry wal.Prepared
 	changeBytes := entryAtMost(c.Changes)
-	bytes := changeBytes + metaAtMost(c)
+	bytes := changeBytes + metaAtMost(c) + generationAtMost(c)
 	if bytes > laterBytes {
 		payload := appendEntry(nil, c)
 		if len(payload) > MaxCommitBytes {
@@ -442,6 +447,6 @@ func receiptOf(c *Commit, e Epoch) Receipt {
 	}
 	return Receipt{
 		Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
-		Committed: true, Affected: len(c.Changes), Subjects: subjects(c.Changes),
+		Committed: true, Affected: len(c.Changes), Subjects: subjects(c.Changes), Replaced: c.Replaced,
 	}
 }

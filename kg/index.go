@@ -22,6 +22,8 @@ type indexWriter struct {
 	uncounted bool
 	// floor is the oldest readable revision: what ended by then is not kept.
 	floor Revision
+	// generations are those of the newest revision, with the commits that were made.
+	generations *generations
 	// unused is the first number that no term had when the writer began: below the
 	// overlay there is no statement with such a term.
 	unused uint64
@@ -180,6 +182,7 @@ func (w *indexWriter) resolve(p *Patch) (ids IDQuad, known bool, err error) {
 		}
 		known = known && ok
 	}
+	ids.Graph = w.generations.current(ids.Graph)
 	return ids, known, nil
 }
 
@@ -256,6 +259,17 @@ func (w *indexWriter) assign(q *Quad, ids *IDQuad) {
 	}
 }
 
+// numberAll gives the ids of a statement's terms, which get one if they have none. The
+// graph's is that of its name.
+func (w *indexWriter) numberAll(q *Quad) (ids IDQuad, err error) {
+	for _, part := range quadParts(q, &ids) {
+		if *part.id, err = w.number(*part.term); err != nil {
+			return ids, err
+		}
+	}
+	return ids, nil
+}
+
 // number is the id of a term, which gets one if it has none.
 func (w *indexWriter) number(t Term) (ID, error) {
 	id, ok, err := w.dict.id(t)
@@ -311,7 +325,34 @@ func (w *indexWriter) state(ids IDQuad) (state, error) {
 		s, err = parseState(v, w.dict.agent)
 		return err
 	})
+	w.generations.settle(&s, ids.Graph)
 	return s, err
+}
+
+// writeNew writes the keys of a statement that is not there yet, but for its state, and
+// counts it.
+func (w *indexWriter) writeNew(q *Quad, ids IDQuad) {
+	for _, key := range w.keysOf(ids)[1:] {
+		if key != "" {
+			w.o.putNew(key, nil)
+		}
+	}
+	w.deltas.count(q, ids, 1)
+	if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && len(w.own) < fewOwn {
+		w.own = append(w.own, ids)
+	}
+}
+
+// writeGeneration writes a statement of a generation that does not count yet: sources
+// are counted, and subjects changed, when it does.
+func (w *indexWriter) writeGeneration(s *writtenStatement, q *Quad, ids IDQuad) error {
+	value, err := w.encode(state{s.since, s.assertions})
+	if err != nil {
+		return err
+	}
+	w.o.putNew(w.keysOf(ids)[0], value)
+	w.writeNew(q, ids)
+	return nil
 }
 
 // change writes the keys of one change, whose ids are given. It fails only when
@@ -320,15 +361,7 @@ func (w *indexWriter) change(c *Change, ids IDQuad, revision Revision) error {
 	all := w.keysOf(ids)
 	switch {
 	case len(c.Before) == 0:
-		for _, key := range all[1:] {
-			if key != "" {
-				w.o.putNew(key, nil)
-			}
-		}
-		w.deltas.count(&c.Quad, ids, 1)
-		if ids.Subject.IsNumbered() && ids.Subject.Number() >= w.unnamed && len(w.own) < fewOwn {
-			w.own = append(w.own, ids)
-		}
+		w.writeNew(&c.Quad, ids)
 	case len(c.After) == 0:
 		for _, key := range all {
 			if key != "" {
@@ -407,6 +440,7 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 		var b [2 * binary.MaxVarintLen64]byte
 		w.o.put(key, w.keep(t.append(b[:0])))
 	})
+	w.finishGeneration(c)
 	w.deltas.clear()
 	w.noted = subjectInGraph{}
 	w.own, w.unnamed = w.own[:0], w.dict.fresh.next
@@ -423,19 +457,84 @@ func (w *indexWriter) finish(c *Commit, cat *catalogue) {
 func (w *indexWriter) replay(c *Commit, cat *catalogue) error {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		var ids IDQuad
-		var err error
-		for _, part := range quadParts(&ch.Quad, &ids) {
-			if *part.id, err = w.number(*part.term); err != nil {
-				return err
-			}
+		ids, err := w.numberAll(&ch.Quad)
+		if err != nil {
+			return err
 		}
+		ids.Graph = w.generations.current(ids.Graph)
 		if err := w.change(ch, ids, c.Revision); err != nil {
 			return err
 		}
 	}
+	if err := w.replayGeneration(c); err != nil {
+		return err
+	}
 	w.finish(c, cat)
 	return nil
+}
+
+// replayGeneration is what replay does of generations.
+func (w *indexWriter) replayGeneration(c *Commit) error {
+	if r := c.Replaced; r != nil {
+		if _, err := w.number(r.Graph); err != nil {
+			return err
+		}
+		return w.countReplaced(r)
+	}
+	g := c.written
+	if g == nil {
+		return nil
+	}
+	if len(g.statements) == 0 {
+		_, err := w.number(g.graph)
+		return err
+	}
+	for i := range g.statements {
+		q := g.statements[i].quad(g.graph)
+		ids, err := w.numberAll(&q)
+		if err != nil {
+			return err
+		}
+		ids.Graph = keys.Generation(uint64(g.began))
+		if err := w.writeGeneration(&g.statements[i], &q, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countReplaced counts by source what a replacement changed.
+func (w *indexWriter) countReplaced(r *GraphReplacement) error {
+	if w.uncounted {
+		return nil
+	}
+	for _, s := range r.sources {
+		if err := w.countSource(s.source, s.by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishGeneration takes into the table what a commit did to a generation. The graph's
+// name has its number by then.
+func (w *indexWriter) finishGeneration(c *Commit) {
+	g := &generation{}
+	var name Term
+	switch r := c.Replaced; {
+	case r != nil:
+		name = r.Graph
+		*g = generation{began: r.began, from: c.Revision, time: c.Time, fresh: r.Deleted, cleared: r.Deleted}
+	case c.written != nil && (c.written.givenUp || c.written.began == c.Revision):
+		name = c.written.graph
+		*g = generation{began: c.written.began, dead: c.written.givenUp}
+	default:
+		return
+	}
+	g.graph, _, _ = w.dict.id(name)
+	g.name = name
+	w.generations = w.generations.with(g)
+	w.o.put(string(keys.GenerationRecord(uint64(g.began))), g.encode())
 }
 
 // idempotencyRow remembers which commit answered a key.
@@ -517,5 +616,5 @@ func (w *indexWriter) lastChange(t subjectInGraph) (r Revision, err error) {
 		r = Revision(c.Uvarint())
 		return c.Close()
 	})
-	return r, err
+	return max(r, w.generations.floor(t.graph)), err
 }

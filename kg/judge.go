@@ -119,7 +119,7 @@ func judgedChanges(all []Change) []Change {
 // snapshotOver is what the update's caller sees of a layer of the group.
 func (g *group) snapshotOver(ctx context.Context, u *update, tx *Tx, layer kv, pending *deltas) *Snapshot {
 	return &Snapshot{
-		ctx: ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending,
+		ctx: ctx, kv: layer, dict: g.w.dict, access: tx.access, hides: Hidden(tx.access, u.meta.Principal), catalogue: g.catalogue, pending: pending, generations: g.w.generations,
 		view:     View{Principal: u.meta.Principal, AllGraphs: true, withoutPending: true, Now: tx.time, At: g.revision, doubts: tx.doubts},
 		position: g.position(),
 	}

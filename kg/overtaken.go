@@ -27,7 +27,7 @@ var errOvertaken = errors.New("the verdict was overtaken")
 // else changed that the verdict was made from. by is the key of what changed.
 func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	s := g.s
-	if u.held != nil || !tx.judged || len(judgedChanges(tx.changes)) == 0 {
+	if u.held != nil || !tx.judged || len(judgedChanges(tx.changes)) == 0 && (tx.replaced == nil || tx.replaced.Deleted) {
 		return 0, false
 	}
 	j := u.judged
@@ -41,6 +41,9 @@ func (g *group) overtaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 	}
 	if by, changed := s.recently.changed(j.depends, j.revision); changed {
 		return by, true
+	}
+	if tx.replaced != nil {
+		return 0, false // the graph has not changed since, and what comes is what was judged
 	}
 	return 0, !j.sameChanges(tx)
 }

@@ -172,5 +172,5 @@ func (r *replayer) keepTail(m marker) {
 	// them too.
 	s.showFlushed(r.last.Revision)
 	s.layers.mem, s.layers.shared = r.w.o.tree(), nil
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
 }

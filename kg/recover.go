@@ -220,7 +220,11 @@ func (s *Store) serveIndex(m marker) error {
 	if s.counted, err = isCounted(kv, m); err != nil {
 		return err
 	}
-	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, max(m.nextNumber, 1), m.hash})
+	gens, err := readGenerations(dictionary{kv: kv, cache: s.cache})
+	if err != nil {
+		return err
+	}
+	s.head.Store(&head{m.revision, time.UnixMilli(m.millis).UTC(), cat, gens, max(m.nextNumber, 1), m.hash})
 	s.layers = layers{mem: new(memTree)}
 	s.showFlushed(m.revision)
 	s.db.SetDiscardTs(uint64(m.revision))
@@ -329,7 +333,7 @@ func (s *Store) newReplay() *replayer {
 	o := newOverlay(base)
 	o.unsure = true
 	w := newIndexWriter(o, base, s.cache, s.head.Load().nextNumber)
-	w.floor, w.uncounted = s.floor(), !s.counted
+	w.floor, w.uncounted, w.generations = s.floor(), !s.counted, s.head.Load().generations
 	return &replayer{s: s, base: base, w: w, catalogue: s.head.Load().catalogue.copy()}
 }
 
@@ -356,7 +360,7 @@ func (r *replayer) flush() error {
 	}
 	// With readers, who may be there when a load is applied from the log, both of
 	// what they take move at once.
-	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
+	r.s.publish(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
 	r.renew()
 	return nil
 }
@@ -378,7 +382,7 @@ func (r *replayer) finish() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.o.tree(), m, true
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, m.nextNumber, m.hash})
+	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.generations, m.nextNumber, m.hash})
 	return nil
 }
 

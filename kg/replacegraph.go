@@ -21,6 +21,9 @@ type ReplaceReport struct {
 	// Created tells that no statement stood in the graph before, as far as the
 	// caller sees.
 	Created bool
+	// Whole tells that the content was exchanged as a whole: single changes are not
+	// in the log, and who follows the graph is told to read it again.
+	Whole bool
 	// Commits is how many were made; 0 when nothing changed.
 	Commits  uint64
 	Revision Revision // from which on the graph is as it was asked for
@@ -28,6 +31,7 @@ type ReplaceReport struct {
 	// Verdict is Held where the replacement waits for review as ProposalID.
 	Verdict    Verdict
 	ProposalID string
+	Replayed   bool // an earlier call with the idempotency key made it
 }
 
 // ReplaceGraph makes a graph hold exactly the quads, all of which must be of that
@@ -35,21 +39,43 @@ type ReplaceReport struct {
 // and its history. Readers see all of it at once. An error of the sequence ends the
 // replacement and leaves the graph as it was.
 //
-// The graph and the quads are at most MaxPatches statements each.
-func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter.Seq2[Quad, error], o ReplaceOptions) (ReplaceReport, error) {
+// Where the graph holds at most MaxPatches statements before and after, it is an
+// ordinary update. Beyond that the content is written in commits that nobody sees, and
+// one commit makes it count: see Commit.Replaced. Until then the graph takes no other
+// changes; they fail with CodeOverloaded. Such a replacement cannot be held for review
+// nor be a dry run.
+func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter.Seq2[Quad, error], o ReplaceOptions) (report ReplaceReport, err error) {
 	if graph.IsZero() {
 		graph = DefaultGraph
 	}
+	if s.options.Span != nil {
+		var end func(error)
+		ctx, end = s.options.Span(ctx, "kg replace graph")
+		defer func() { end(err) }()
+	}
+	next, stop := iter.Pull2(quads)
+	defer stop()
 	r := &replacement{s: s, meta: m, graph: graph, wanted: make(map[Quad]bool)}
-	for q, err := range quads {
+	for {
+		q, err, more := next()
+		if !more {
+			break
+		}
 		if err == nil {
 			err = r.want(q)
 		}
 		if err != nil {
 			return ReplaceReport{}, err
 		}
+		if len(r.order) > MaxPatches {
+			return s.replaceWhole(ctx, m, graph, r, next, o)
+		}
 	}
-	return r.commit(ctx)
+	report, err = r.commit(ctx)
+	if err != errManyUnwanted {
+		return report, err
+	}
+	return s.replaceWhole(ctx, m, graph, r, next, o)
 }
 
 // replacement is a graph that is replaced in one ordinary commit.
@@ -65,23 +91,31 @@ type replacement struct {
 
 // want takes in one quad of the new content.
 func (r *replacement) want(q Quad) error {
+	if err := ofGraph(&q, r.graph); err != nil {
+		return err
+	}
+	r.read++
+	if !r.wanted[q] {
+		r.wanted[q] = true
+		r.order = append(r.order, q)
+	}
+	return nil
+}
+
+// ofGraph refuses a quad of another graph.
+func ofGraph(q *Quad, graph Term) error {
 	if q.Graph.IsZero() {
 		q.Graph = DefaultGraph
 	}
-	if q.Graph != r.graph {
-		return Errorf(CodeInvalid, "there are statements in the graph %s, and %s is replaced", q.Graph, r.graph).At("graph")
+	if q.Graph != graph {
+		return Errorf(CodeInvalid, "there are statements in the graph %s, and %s is replaced", q.Graph, graph).At("graph")
 	}
-	r.read++
-	if r.wanted[q] {
-		return nil
-	}
-	if len(r.order) == MaxPatches {
-		return Errorf(CodeLimitExceeded, "a graph is replaced in one commit, which has at most %d changes", MaxPatches)
-	}
-	r.wanted[q] = true
-	r.order = append(r.order, q)
 	return nil
 }
+
+// errManyUnwanted tells that the graph holds too much for one ordinary commit. It never
+// leaves the store.
+var errManyUnwanted = Errorf(CodeInternal, "too many statements to remove")
 
 // commit removes what is not wanted and adds what is.
 func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
@@ -109,8 +143,12 @@ func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
 	if err != nil {
 		return ReplaceReport{}, err
 	}
-	report.Revision, report.Position = receipt.Revision, receipt.Position
+	report.Revision, report.Position, report.Replayed = receipt.Revision, receipt.Position, receipt.Replayed
 	report.Verdict, report.ProposalID = receipt.Verdict, receipt.ProposalID
+	if done := receipt.Replaced; done != nil { // the key is that of an exchange of the whole
+		report.Added, report.Removed, report.Whole = done.Added, done.Removed, true
+		return report, nil
+	}
 	switch {
 	case receipt.Verdict.Outcome != Accepted:
 		report.Removed = 0
@@ -118,7 +156,7 @@ func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
 			return ReplaceReport{}, errRejected(receipt.Verdict)
 		}
 	default:
-		report.Added = uint64(receipt.Affected) - report.Removed
+		report.Added = uint64(receipt.Affected) - min(report.Removed, uint64(receipt.Affected))
 		if receipt.Committed {
 			report.Commits = 1
 		}
@@ -138,7 +176,7 @@ func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
 			continue
 		}
 		if len(gone) == MaxPatches {
-			return nil, false, Errorf(CodeLimitExceeded, "the graph has too many statements to be replaced in one commit of %d changes", MaxPatches)
+			return nil, false, errManyUnwanted
 		}
 		gone = append(gone, s.Quad)
 	}

@@ -23,6 +23,13 @@ type scanner struct {
 	prefix  []byte
 	present cursor
 	past    cursor // nil when the newest revision is read
+	// row is told with the graph's name; graph is the id in the index, name that of the
+	// graph's, and tenure when it counts.
+	name   ID
+	tenure tenure
+	// indexed takes the pattern's graph for one of the index, whichever revision it
+	// counts at: for walks over versions.
+	indexed bool
 	// predicates still to come, for a literal object without a predicate,
 	// which is found through POSG once for each.
 	predicates []ID
@@ -53,6 +60,9 @@ func newScanner(s *Snapshot, pattern IDQuad, after *IDQuad, states bool) *scanne
 
 // start opens the scan of the pattern.
 func (sc *scanner) start() {
+	if !sc.translate() {
+		return
+	}
 	if !keys.NeedsPredicates(sc.pattern) {
 		sc.open(sc.pattern)
 		return
@@ -63,6 +73,25 @@ func (sc *scanner) start() {
 		sc.predicates = sc.predicates[i:]
 	}
 	sc.nextPredicate()
+}
+
+// translate puts ids of the index in the place of graphs; false where the graph then
+// held nothing.
+func (sc *scanner) translate() (ok bool) {
+	if sc.s.generations == nil || sc.indexed {
+		return true
+	}
+	if sc.pattern.Graph, ok = sc.s.toIndex(sc.pattern.Graph); !ok {
+		return false
+	}
+	if sc.after != nil {
+		after := *sc.after
+		if after.Graph, ok = sc.s.toIndex(after.Graph); !ok {
+			after.Graph = sc.after.Graph
+		}
+		sc.after = &after
+	}
+	return true
 }
 
 // nextPredicate goes on to the next predicate, false when there is none.
@@ -174,6 +203,7 @@ func (sc *scanner) takePresent() bool {
 	if sc.states || sc.past != nil {
 		return sc.decode(sc.present, sc.order == keys.SPOG) && sc.err == nil
 	}
+	sc.row.Graph = sc.name
 	sc.err = sc.s.charge()
 	return sc.err == nil
 }
@@ -190,7 +220,7 @@ func (sc *scanner) takePast() bool {
 		return sc.takeVersion(q, from, to)
 	}
 	at := uint64(sc.s.position.Revision)
-	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(q.Graph, to) {
+	if at < from || at >= to || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(sc.name, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}
@@ -200,10 +230,29 @@ func (sc *scanner) takePast() bool {
 // admits is that of the snapshot; an error ends the scan.
 func (sc *scanner) admits(q *IDQuad) bool {
 	if q.Graph != sc.graph || sc.s.hides != nil && q.Predicate != sc.predicate {
-		sc.graphShown, sc.err = sc.s.admitsPlace(q.Predicate, q.Graph)
-		sc.graph, sc.predicate = q.Graph, q.Predicate
+		sc.enter(q)
 	}
 	return sc.graphShown
+}
+
+// enter finds out about a graph, or a predicate in it, that the row before was not of.
+func (sc *scanner) enter(q *IDQuad) {
+	sc.name, sc.graphShown = q.Graph, true
+	if sc.s.generations != nil {
+		if q.Graph != sc.graph {
+			sc.stateBytes = sc.stateBytes[:0] // the same bytes may say something else
+		}
+		if sc.indexed {
+			sc.tenure, sc.graphShown = sc.s.generations.of(q.Graph)
+			sc.name = sc.tenure.graph
+		} else {
+			sc.name, sc.graphShown = sc.s.counts(q.Graph)
+		}
+	}
+	if sc.graphShown {
+		sc.graphShown, sc.err = sc.s.admitsPlace(q.Predicate, sc.name)
+	}
+	sc.graph, sc.predicate = q.Graph, q.Predicate
 }
 
 // decode reads the state of the row, from the cursor where it holds it, and
@@ -217,12 +266,13 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 				return nil
 			}
 			if st, err = parseState(v, sc.agent); err == nil {
+				sc.s.generations.settle(&st, sc.row.Graph)
 				sc.state, sc.stateBytes = st, append(sc.stateBytes[:0], v...)
 			}
 			return err
 		})
 	} else {
-		st, sc.err = sc.s.loadState(sc.row)
+		st, sc.err = sc.s.loadIndexed(sc.row)
 		if sc.versions && CodeOf(sc.err) == CodeRevisionGone {
 			sc.err = nil
 			return false // a version that is not kept any more
@@ -237,6 +287,7 @@ func (sc *scanner) decode(c cursor, here bool) bool {
 	if sc.row.to == 0 {
 		sc.row.from = st.since
 	}
+	sc.row.Graph = sc.name
 	sc.row.shown = sc.s.visible(sc.row.Graph, st.assertions)
 	if len(sc.row.shown) == 0 {
 		return false

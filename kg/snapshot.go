@@ -3,6 +3,7 @@ package kg
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,10 @@ type Snapshot struct {
 	access    Access
 	catalogue *catalogue
 	pending   *deltas // what an update under way adds to the catalogue
-	view      View
-	position  Position
+	// generations are those of the newest revision of kv.
+	generations *generations
+	view        View
+	position    Position
 	// past tells that the revision read is older than the one kv stands at.
 	past bool
 	// oldest is the oldest revision that can be read; nil in an update under way.
@@ -257,8 +260,45 @@ func (s *Snapshot) Statement(row Row) (Statement, error) {
 	return Statement{Quad: q, Assertions: list}, err
 }
 
+// revision is up to which generations of graphs count.
+func (s *Snapshot) revision() Revision {
+	if s.past {
+		return s.position.Revision
+	}
+	return math.MaxUint64
+}
+
+// toIndex puts the id in the place of a graph by which the index holds it at the
+// revision that is read; false where it then held nothing. The zero ID stays.
+func (s *Snapshot) toIndex(graph ID) (ID, bool) {
+	if graph.IsZero() || s.generations == nil {
+		return graph, true
+	}
+	return s.generations.at(graph, s.revision())
+}
+
+// counts tells whether what the index holds under an id is that of the graph at the
+// revision that is read, and gives the id of the graph's name.
+func (s *Snapshot) counts(graph ID) (name ID, is bool) {
+	if s.generations == nil {
+		return graph, true
+	}
+	t, ok := s.generations.of(graph)
+	at := s.revision()
+	return t.graph, ok && t.from <= at && (t.until == 0 || at < t.until)
+}
+
 // loadState reads the state of a row that the scan did not decode.
 func (s *Snapshot) loadState(row Row) (st state, err error) {
+	var ok bool
+	if row.Graph, ok = s.toIndex(row.Graph); !ok {
+		return st, Errorf(CodeInternal, "a row of a graph that is not there")
+	}
+	return s.loadIndexed(row)
+}
+
+// loadIndexed is loadState with the graph by its id in the index.
+func (s *Snapshot) loadIndexed(row Row) (st state, err error) {
 	key := keys.SPOG.Append(nil, row.IDQuad)
 	if row.to != 0 {
 		key = keys.SPOG.AppendPast(nil, row.IDQuad, uint64(row.from), uint64(row.to))
@@ -267,6 +307,7 @@ func (s *Snapshot) loadState(row Row) (st state, err error) {
 		st, err = parseState(v, s.dict.agent)
 		return err
 	})
+	s.generations.settle(&st, row.Graph)
 	if err == nil && !found && row.to != 0 && row.to <= s.floor() {
 		return st, s.errGone(row.from) // was taken away meanwhile
 	}

@@ -87,7 +87,11 @@ func (s *Store) Stats() Stats {
 	st.FreeBytes, _ = s.options.FreeBytes(s.dir.path) // a scrape has nobody to tell
 	st.CheckpointBytes = s.checkpointBytes()
 	st.LagRevisions, st.MaxLag = s.tailer.lag(h.revision)
-	h.catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { st.Statements += n })
+	h.catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, n uint64) {
+		if t, counts := h.generations.of(graph); counts && t.until == 0 {
+			st.Statements += n
+		}
+	})
 	st.Sources, st.MostBacked = h.catalogue.backers()
 	st.MaxBacked, st.OverShare = s.options.MaxBacked, s.overShare.read()
 	s.mu.Lock()

@@ -108,11 +108,13 @@ type Store struct {
 
 // head is the newest revision as readers see it.
 type head struct {
-	revision   Revision
-	time       time.Time
-	catalogue  *catalogue
-	nextNumber uint64   // of the dictionary's next term
-	hash       [32]byte // of the log entry
+	revision  Revision
+	time      time.Time
+	catalogue *catalogue
+	// generations of graphs, nil where there are none.
+	generations *generations
+	nextNumber  uint64   // of the dictionary's next term
+	hash        [32]byte // of the log entry
 }
 
 // Open opens the store in dir, making one where there is none, unless o.MustExist
@@ -173,6 +175,12 @@ func Open(dir string, o Options) (*Store, error) {
 	s.awaitScrub()
 	if err := s.upgrade(); err != nil {
 		return nil, errors.Join(fmt.Errorf("upgrade the data directory: %w", err), s.Close())
+	}
+	if !o.ReadOnly {
+		if err := s.giveUpInterrupted(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.purgeSoon()
 	}
 	return s, nil
 }
@@ -379,7 +387,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	return &Snapshot{
 		ctx: ctx, kv: p.kv, access: s.options.Access, hides: Hidden(s.options.Access, v.Principal),
 		meter:   meterOf(ctx, &v.Principal),
-		forgets: forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue,
+		forgets: forgetful(s.options.Access, v.Principal), followed: unfollowed, catalogue: p.head.catalogue, generations: p.head.generations,
 		reader:   s.readers.of(&v.Principal),
 		dict:     dictionary{kv: p.kv, cache: s.cache},
 		view:     v,

@@ -47,6 +47,12 @@ func (w *Sweep) Seek(p IDPattern, after *IDQuad) {
 		return
 	}
 	q := IDQuad(p)
+	var there bool
+	if q.Graph, there = sc.s.toIndex(q.Graph); !there {
+		sc.close()
+		sc.predicates = nil
+		return
+	}
 	if sc.present == nil || after != nil || keys.NeedsPredicates(q) || keys.Choose(q) != sc.order {
 		w.open(q, after)
 		return
@@ -86,6 +92,9 @@ func (w *Sweep) To(q IDQuad) {
 	}
 	if sc.err != nil || sc.present == nil {
 		return
+	}
+	if graph, ok := sc.s.toIndex(q.Graph); ok {
+		q.Graph = graph
 	}
 	w.target = sc.order.Append(w.target[:0], q)
 	if !bytes.HasPrefix(w.target, sc.prefix) {

@@ -38,6 +38,10 @@ type Tx struct {
 	keep    bool
 	own     bool
 
+	// replaced and written are what the update does to a generation of a graph.
+	replaced *GraphReplacement
+	written  *writtenGeneration
+
 	changes []Change
 	shares  bool        // the array of changes is one that several commits share
 	alone   []Assertion // the list of a plain assertion alone, that was made last
@@ -210,7 +214,7 @@ func errNoGraph(graph Term) *Error {
 // holds tells whether any statement stands in the graph.
 func (tx *Tx) holds(graph Term) (bool, error) {
 	id, ok, err := tx.w.dict.id(graph)
-	return ok && err == nil && tx.catalog.holds(id, tx.w.deltas), err
+	return ok && err == nil && tx.catalog.holds(tx.w.generations.current(id), tx.w.deltas), err
 }
 
 // add makes an assertion; replaces holds the changes that made room for it.
@@ -324,6 +328,7 @@ func (tx *Tx) others(q *Quad) ([]Term, error) {
 		}
 		*part.id = id
 	}
+	pattern.Graph = tx.w.generations.current(pattern.Graph)
 	// GSPO has them in one run: the same subject and predicate may stand in very
 	// many other graphs.
 	prefix, _ := keys.GSPO.AppendPrefix(nil, pattern)
@@ -349,6 +354,11 @@ func (tx *Tx) others(q *Quad) ([]Term, error) {
 
 // record takes a change into the update.
 func (tx *Tx) record(c *Change, ids IDQuad) error {
+	if g := tx.w.generations; g != nil {
+		if w := g.writing[g.name(ids.Graph)]; w != nil {
+			return errBeingReplaced(c.Quad.Graph)
+		}
+	}
 	if len(tx.changes) >= MaxChanges {
 		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
 	}
@@ -419,7 +429,7 @@ func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 	if !known || err != nil {
 		return 0, err
 	}
-	return tx.w.lastChange(subjectInGraph{g, s})
+	return tx.w.lastChange(subjectInGraph{tx.w.generations.current(g), s})
 }
 
 // Match yields the statements that fit the pattern and that the caller may
@@ -452,7 +462,8 @@ func (tx *Tx) CountOwn(graph, predicate Term) (uint64, error) {
 func (tx *Tx) match(p Pattern, access Access, doubts Doubts) iter.Seq2[Statement, error] {
 	s := &Snapshot{
 		kv: tx.w.o, dict: tx.w.dict, access: access, hides: Hidden(access, tx.meta.Principal), catalogue: tx.catalog, pending: tx.w.deltas,
-		view: View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, doubts: doubts},
+		generations: tx.w.generations,
+		view:        View{Principal: tx.meta.Principal, AllGraphs: true, Now: tx.time, doubts: doubts},
 	}
 	return s.Match(p)
 }

@@ -14,12 +14,13 @@ import (
 //
 //	1  prefixes in prefixes.json
 //	2  prefixes and schemes in the log
+//	3  generations of graphs in the log and the index (entry version 3)
 const (
-	formatVersion = 2
+	formatVersion = 3
 	oldestFormat  = 1
 	// formatRequires is the oldest version that opens formatVersion. It is written
 	// into the directory, so that an older koine can name it.
-	formatRequires = "v0.0.0-20261123"
+	formatRequires = "v0.0.0-20261124"
 )
 
 // upgradeSteps turn a directory of an older format into one of formatVersion. Each

@@ -28,6 +28,9 @@ func (v *Version) StandsAt(r Revision) bool { return v.From <= r && (v.To == 0 |
 // read from the index of the past: it costs what it yields, and does not need
 // the log. With after, it starts behind that statement.
 func (s *Snapshot) Versions(p IDPattern, after *IDQuad) iter.Seq2[Version, error] {
+	if s.generations != nil {
+		return s.versionsOfGenerations(p, after)
+	}
 	return func(yield func(Version, error) bool) {
 		sc := newVersionScanner(s, IDQuad(p), after)
 		defer sc.close()
@@ -86,7 +89,7 @@ func newVersionScanner(s *Snapshot, pattern IDQuad, after *IDQuad) *scanner {
 
 // takeVersion is takePast of a walk over versions.
 func (sc *scanner) takeVersion(q IDQuad, from, to uint64) bool {
-	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(q.Graph, to) {
+	if from > uint64(sc.s.position.Revision) || !keys.Matches(sc.pattern, q) || !sc.admits(&q) || sc.forgotten(sc.name, to) {
 		return false
 	}
 	sc.row = Row{IDQuad: q, from: Revision(from), to: Revision(to)}

@@ -19,6 +19,7 @@ const (
 	TagIRI          = 0x02 // number
 	TagBlank        = 0x03 // number
 	TagKnownIRI     = 0x04 // which of those that the layout itself knows
+	TagGeneration   = 0x05 // revision that began it; in the place of a graph only
 	TagLiteral      = 0x10 // number
 	TagBoolean      = 0x20 // 0 or 1
 	TagInteger      = 0x21 // int64
@@ -39,6 +40,10 @@ var Sequence = ID{TagKnownIRI, IDSize - 1: 1}
 // Ordered is the id of one of the properties whose statements are kept in the order of
 // their objects, graph by graph.
 func Ordered(n uint8) ID { return ID{TagKnownIRI, IDSize - 2: 1, IDSize - 1: n} }
+
+// Generation is the id under which the statements of a graph are kept whose content
+// was written beside it, in commits from this revision on.
+func Generation(began uint64) ID { return Numbered(TagGeneration, began) }
 
 // IsZero tells whether this is no id: "any" in a pattern.
 func (id ID) IsZero() bool { return id[0] == 0 }

@@ -24,6 +24,7 @@
 //	32  language    32 | tag                     no value: some literal has it
 //	33  datatype    33 | IRI                     no value: some literal has it
 //	34  count       34 | number(8)               value: revision, statements that an agent backs
+//	35  generation  35 | revision(8)             value: its graph, from when on it counts
 //	40  idempotency 40 | hash(16)                value: revision, content hash
 //	80…ff           reserved
 //
@@ -55,6 +56,7 @@ const (
 	prefixLanguage  = 0x32
 	prefixDatatype  = 0x33
 	PrefixSource    = 0x34
+	prefixGen       = 0x35
 	prefixIdem      = 0x40
 )
 
@@ -263,6 +265,22 @@ func Source(number uint64) []byte {
 // ParseSource reads a key that Source made.
 func ParseSource(key []byte) (number uint64, ok bool) {
 	if len(key) != 9 || key[0] != PrefixSource {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(key[1:]), true
+}
+
+// GenerationRecord is the key of what is known of a generation of a graph.
+func GenerationRecord(began uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixGen}, began)
+}
+
+// GenerationPrefix begins all of them.
+func GenerationPrefix() []byte { return []byte{prefixGen} }
+
+// ParseGenerationRecord reads a key that GenerationRecord made.
+func ParseGenerationRecord(key []byte) (began uint64, ok bool) {
+	if len(key) != 9 || key[0] != prefixGen {
 		return 0, false
 	}
 	return binary.BigEndian.Uint64(key[1:]), true

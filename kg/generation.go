@@ -1,0 +1,328 @@
+package kg
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// A graph whose content is exchanged as a whole has generations. Each is kept under
+// an id of its own in the place of the graph in the index (keys.Generation); the
+// content from before the first is kept under the id of the graph's name. At each
+// revision one of them counts, and what the index holds under the ids of the others
+// is passed over. So a graph of any size is exchanged in one commit, and reads of
+// older revisions find what stood there.
+//
+// Outside the index a graph has one id, that of its name: the scanner puts the
+// generation's in its place on the way in, and the name's on the way out.
+
+// generation is one content of a graph. It is not changed once it is in a table.
+type generation struct {
+	began Revision // the first commit that wrote to it; names it
+	graph ID       // of the graph's name
+	name  Term
+	// from is the revision from which on it counts, and time that of the commit; 0
+	// while it is written, and for one that was given up.
+	from Revision
+	time time.Time
+	// fresh tells that the graph began anew with it: what the name held before is
+	// found at no revision any more.
+	fresh bool
+	// dead tells that it was given up.
+	dead bool
+	// cleared tells that what counted before it is reached by nobody any more, and is
+	// removed from the index.
+	cleared bool
+}
+
+func (g *generation) id() ID { return keys.Generation(uint64(g.began)) }
+
+// generations are those of all graphs, as of a revision. A table that was published is
+// never changed. A nil one is that of a store where no graph was ever exchanged.
+type generations struct {
+	all map[Revision]*generation
+	// lines are those of each graph that count or did, in order.
+	lines map[ID][]*generation
+	// writing is the one that is being written of each graph.
+	writing map[ID]*generation
+	// fresh is from when on the graphs are that were deleted, or began anew.
+	fresh map[Term]Revision
+}
+
+func newGenerations() *generations {
+	return &generations{map[Revision]*generation{}, map[ID][]*generation{}, map[ID]*generation{}, map[Term]Revision{}}
+}
+
+// with is the table with one more generation, or with what became of one.
+func (t *generations) with(g *generation) *generations {
+	out := newGenerations()
+	if t != nil {
+		out = &generations{maps.Clone(t.all), maps.Clone(t.lines), maps.Clone(t.writing), maps.Clone(t.fresh)}
+	}
+	out.put(g)
+	return out
+}
+
+func (t *generations) put(g *generation) {
+	t.all[g.began] = g
+	switch {
+	case g.from != 0:
+		line := slices.DeleteFunc(slices.Clone(t.lines[g.graph]), func(o *generation) bool { return o.began == g.began })
+		line = append(line, g)
+		slices.SortFunc(line, func(a, b *generation) int { return int(int64(a.from) - int64(b.from)) })
+		t.lines[g.graph] = line
+		if g.fresh {
+			t.fresh[g.name] = max(t.fresh[g.name], g.from)
+		}
+		fallthrough
+	case g.dead:
+		if w := t.writing[g.graph]; w != nil && w.began == g.began {
+			delete(t.writing, g.graph)
+		}
+	default:
+		t.writing[g.graph] = g
+	}
+}
+
+// current is the id under which the newest content of a graph is kept, by the id of its
+// name.
+func (t *generations) current(graph ID) ID {
+	if t == nil {
+		return graph
+	}
+	if line := t.lines[graph]; len(line) > 0 {
+		return line[len(line)-1].id()
+	}
+	return graph
+}
+
+// at is current as of a revision; false where the graph began anew behind it.
+func (t *generations) at(graph ID, r Revision) (ID, bool) {
+	if t == nil {
+		return graph, true
+	}
+	line := t.lines[graph]
+	for i := len(line) - 1; i >= 0; i-- {
+		if line[i].from <= r {
+			return line[i].id(), true
+		}
+		if line[i].fresh {
+			return ID{}, false
+		}
+	}
+	return graph, true
+}
+
+// tenure is when the content under one id of the index counts.
+type tenure struct {
+	graph       ID       // of the name
+	from, until Revision // until is 0 for what counts now
+	time        time.Time
+}
+
+// of is the tenure of an id in the place of a graph; false for one that counts at no
+// revision.
+func (t *generations) of(id ID) (tenure, bool) {
+	if id.Tag() != keys.TagGeneration {
+		if t == nil || len(t.lines[id]) == 0 {
+			return tenure{graph: id}, true
+		}
+		line := t.lines[id]
+		if slices.ContainsFunc(line, func(g *generation) bool { return g.fresh }) {
+			return tenure{}, false
+		}
+		return tenure{graph: id, until: line[0].from}, true
+	}
+	if t == nil {
+		return tenure{}, false
+	}
+	g := t.all[Revision(id.Number())]
+	if g == nil || g.from == 0 {
+		return tenure{}, false
+	}
+	line := t.lines[g.graph]
+	i := slices.Index(line, g)
+	out := tenure{graph: g.graph, from: g.from, time: g.time}
+	for _, later := range line[i+1:] {
+		if later.fresh {
+			return tenure{}, false
+		}
+		if out.until == 0 {
+			out.until = later.from
+		}
+	}
+	return out, true
+}
+
+// kept tells whether what the index has under an id in the place of a graph is kept. What
+// is not is being removed, and some of it may be gone.
+func (t *generations) kept(id ID) bool {
+	if t == nil {
+		return true
+	}
+	line, next := t.lines[id], 0
+	if id.Tag() == keys.TagGeneration {
+		g := t.all[Revision(id.Number())]
+		if g == nil || g.dead {
+			return false
+		}
+		line = t.lines[g.graph]
+		next = slices.Index(line, g) + 1
+		if next == 0 {
+			return true // it is being written
+		}
+	}
+	return next >= len(line) || !line[next].cleared
+}
+
+// written is the id under which a change of a graph in a revision was written, whether
+// that is reached any more or not.
+func (t *generations) written(graph ID, r Revision) ID {
+	if t == nil {
+		return graph
+	}
+	line := t.lines[graph]
+	for i := len(line) - 1; i >= 0; i-- {
+		if line[i].from <= r {
+			return line[i].id()
+		}
+	}
+	return graph
+}
+
+// name is the id of the graph's name of any id in the place of a graph.
+func (t *generations) name(id ID) ID {
+	if id.Tag() == keys.TagGeneration && t != nil {
+		if g := t.all[Revision(id.Number())]; g != nil {
+			return g.graph
+		}
+	}
+	return id
+}
+
+// ids lists all under which content of the graph counts at some revision.
+func (t *generations) ids(graph ID) []ID {
+	if t == nil {
+		return []ID{graph}
+	}
+	out := []ID{graph}
+	for _, g := range t.lines[graph] {
+		if g.fresh {
+			out = out[:0]
+		}
+		out = append(out, g.id())
+	}
+	return out
+}
+
+// hides tells whether what the graph held at a revision is found by nobody.
+func (t *generations) hides(graph Term, at Revision) bool { return t != nil && at < t.fresh[graph] }
+
+// floor is the revision that counts as the last change of every subject of the content
+// under an id, 0 for none.
+func (t *generations) floor(id ID) Revision {
+	if t == nil || id.Tag() != keys.TagGeneration {
+		return 0
+	}
+	if g := t.all[Revision(id.Number())]; g != nil && !g.fresh {
+		return g.from
+	}
+	return 0
+}
+
+// settle puts the commit by which a generation came to count in the place of what its
+// statements say who were written for that: their revision was not known yet.
+func (t *generations) settle(s *state, id ID) {
+	if t == nil || s.since != 0 || len(s.assertions) == 0 {
+		return
+	}
+	if g := t.all[Revision(id.Number())]; g != nil && id.Tag() == keys.TagGeneration {
+		settleState(s, g.from, g.time)
+	}
+}
+
+func settleState(s *state, from Revision, at time.Time) {
+	if s.since != 0 {
+		return
+	}
+	s.since = from
+	for i := range s.assertions {
+		if a := &s.assertions[i]; a.Revision == 0 {
+			a.Revision, a.Time = from, at
+		}
+	}
+}
+
+// unsettled is the time of an assertion that begins with its generation.
+var unsettled = time.UnixMilli(0).UTC()
+
+const (
+	generationFresh = 1 << 0
+	generationDead  = 1 << 1
+	generationClear = 1 << 2
+)
+
+func (g *generation) encode() []byte {
+	b := append([]byte{}, g.graph[:]...)
+	b = binary.AppendUvarint(b, uint64(g.from))
+	millis := int64(0)
+	if g.from != 0 {
+		millis = g.time.UnixMilli()
+	}
+	b = binary.AppendVarint(b, millis)
+	flags := byte(0)
+	if g.fresh {
+		flags |= generationFresh
+	}
+	if g.dead {
+		flags |= generationDead
+	}
+	if g.cleared {
+		flags |= generationClear
+	}
+	return append(b, flags)
+}
+
+func parseGeneration(key, value []byte) (*generation, error) {
+	began, ok := keys.ParseGenerationRecord(key)
+	r := codec.NewReader(value)
+	g := &generation{began: Revision(began)}
+	copy(g.graph[:], r.Take(keys.IDSize))
+	g.from = Revision(r.Uvarint())
+	g.time = time.UnixMilli(r.Varint()).UTC()
+	flags := r.Byte()
+	g.fresh, g.dead, g.cleared = flags&generationFresh != 0, flags&generationDead != 0, flags&generationClear != 0
+	if !ok || flags&^(generationFresh|generationDead|generationClear) != 0 {
+		r.Fail()
+	}
+	return g, r.Close()
+}
+
+// readGenerations reads the table from the index.
+func readGenerations(d dictionary) (*generations, error) {
+	var t *generations
+	cur := d.kv.scan(keys.GenerationPrefix())
+	defer cur.close()
+	for ; cur.valid(); cur.next() {
+		var g *generation
+		err := cur.value(func(v []byte) (err error) {
+			g, err = parseGeneration(cur.key(), v)
+			return err
+		})
+		if err == nil {
+			g.name, err = d.term(g.graph)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			t = newGenerations()
+		}
+		t.put(g)
+	}
+	return t, nil
+}

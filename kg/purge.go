@@ -1,0 +1,3 @@
+package kg
+
+func (s *Store) purgeSoon() {}

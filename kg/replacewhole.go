@@ -1,0 +1,615 @@
+package kg
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"koine/kg/internal/keys"
+)
+
+const (
+	// wholeCommit is how many statements of a generation make a commit, wholeBytes how
+	// many bytes of text at the most: others wait behind it.
+	wholeCommit = 2_000
+	wholeBytes  = 1 << 20
+	// wholeAhead is how many commits of a replacement are on their way at one time:
+	// they share an fsync.
+	wholeAhead = 3
+	// retryReplaced is after how long it is worth to ask again for a change of a graph
+	// that is being replaced.
+	retryReplaced = 2 * time.Second
+	// giveUpTime bounds how long a replacement that failed takes to say so in the log.
+	giveUpTime = 10 * time.Second
+	// maxReplacedDepends is up to how many things a verdict on a replacement may have
+	// been made from.
+	maxReplacedDepends = 1 << 20
+)
+
+func errBeingReplaced(graph Term) *Error {
+	e := Errorf(CodeOverloaded, "the graph %s is being replaced as a whole, and takes no other changes until that is done", graph).At("graph")
+	e.RetryAfter = retryReplaced
+	e.Hint = "try again later"
+	return e
+}
+
+// wholeReplacement writes a generation of a graph and makes it the one that counts.
+type wholeReplacement struct {
+	s     *Store
+	ctx   context.Context
+	meta  Meta // of the switch
+	graph Term
+	o     ReplaceOptions
+
+	began   Revision
+	old     ID // of what counts until then, in the index
+	report  ReplaceReport
+	shares  map[AgentID]int64
+	held    uint64 // statements of the generation
+	charged uint64
+	// stood tells that the caller saw a statement of the graph as it was.
+	stood bool
+
+	ahead []*writing
+}
+
+// writing is a commit of the generation on its way.
+type writing struct {
+	u                    *update
+	added, stays, backed uint64
+}
+
+// replaceWhole replaces a graph with what was read of its content and what comes next.
+func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *replacement, next func() (Quad, error, bool), o ReplaceOptions) (ReplaceReport, error) {
+	if m.DryRun {
+		return ReplaceReport{}, Errorf(CodeInvalid, "a graph of more than %d statements cannot be replaced in a dry run", MaxPatches).At("dryRun")
+	}
+	if err := m.normalise(); err != nil {
+		return ReplaceReport{}, err
+	}
+	if err := s.admit(ctx, m); err != nil {
+		return ReplaceReport{}, err
+	}
+	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, o: o, shares: make(map[AgentID]int64)}
+	if done, err := w.remembered(); done || err != nil {
+		return w.report, err
+	}
+	if err := w.begin(); err != nil {
+		return ReplaceReport{}, err
+	}
+	switched, err := w.run(read, next)
+	if err == nil && switched {
+		s.purgeSoon()
+		return w.report, nil
+	}
+	if CodeOf(err) == CodeOutcomeUnknown {
+		return ReplaceReport{}, err
+	}
+	if again := w.giveUp(); again != nil {
+		s.log.Warn("a replacement of a graph that failed could not be taken back: the next start does it", "error", again)
+	}
+	s.purgeSoon()
+	if err != nil {
+		return ReplaceReport{}, err
+	}
+	return w.report, nil
+}
+
+// remembered gives the answer to an idempotency key that was used before, so that the
+// content is not written for nothing.
+func (w *wholeReplacement) remembered() (bool, error) {
+	if w.meta.IdempotencyKey == "" {
+		return false, nil
+	}
+	p, err := w.s.pin(w.ctx)
+	if err != nil {
+		return false, err
+	}
+	defer w.s.unpin(p)
+	receipt, found, err := w.s.newTrial(p.head, p.kv).remembered(&w.meta)
+	if found && err == nil {
+		w.answer(receipt)
+	}
+	return found, err
+}
+
+func (w *wholeReplacement) answer(r Receipt) {
+	w.report.Whole, w.report.Revision, w.report.Position, w.report.Replayed = true, r.Revision, r.Position, r.Replayed
+	if !r.Replayed {
+		w.report.Commits = 1
+	} else if done := r.Replaced; done != nil {
+		w.report.Added, w.report.Removed = done.Added, done.Removed
+	}
+}
+
+// hiddenMeta is the Meta of the commits that nobody sees.
+func (w *wholeReplacement) hiddenMeta() Meta {
+	return Meta{Principal: w.meta.Principal, Actor: w.meta.Actor}
+}
+
+// submit hands an update in that is not judged.
+func (w *wholeReplacement) submit(ctx context.Context, m Meta, fn func(*Tx) error) (*update, error) {
+	u := &update{ctx: ctx, meta: m, patient: true, done: make(chan struct{}), fn: fn}
+	l := &load{s: w.s, ctx: ctx}
+	return u, l.enqueue(u)
+}
+
+func (w *wholeReplacement) commit(ctx context.Context, m Meta, fn func(*Tx) error) (Receipt, error) {
+	u, err := w.submit(ctx, m, fn)
+	if err != nil {
+		return Receipt{}, err
+	}
+	<-u.done
+	return u.receipt, u.err
+}
+
+// begin makes the generation, from which on the graph takes no other changes.
+func (w *wholeReplacement) begin() error {
+	receipt, err := w.commit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+		old, err := tx.beginGeneration(w.graph)
+		w.old = old
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.began = receipt.Revision
+	return nil
+}
+
+func (w *wholeReplacement) id() ID { return keys.Generation(uint64(w.began)) }
+
+func (w *wholeReplacement) run(read *replacement, next func() (Quad, error, bool)) (switched bool, err error) {
+	if err := w.expect(); err != nil {
+		return false, err
+	}
+	if err := w.writeAll(read, next); err != nil {
+		return false, err
+	}
+	if err := w.compare(); err != nil {
+		return false, err
+	}
+	w.report.Whole, w.report.Created = true, !w.stood
+	if w.report.Added == 0 && w.report.Removed == 0 {
+		head := w.s.Head()
+		w.report.Revision, w.report.Position, w.report.Whole = head.Revision, head, false
+		return false, nil
+	}
+	for range MaxJudgements {
+		var j *judged
+		if j, err = w.judge(); err != nil {
+			return false, err
+		}
+		if err = w.count(j); err != errOvertaken {
+			return err == nil, err
+		}
+	}
+	return false, errAlwaysOvertaken()
+}
+
+// expect refuses the replacement when any subject of the graph changed after the
+// expected revision.
+func (w *wholeReplacement) expect() error {
+	if !w.meta.HasExpected {
+		return nil
+	}
+	p, err := w.s.pin(w.ctx)
+	if err != nil {
+		return err
+	}
+	defer w.s.unpin(p)
+	if w.meta.ExpectedRevision > p.head.revision {
+		return Errorf(CodeInvalid, "revision %d is not there yet: the newest is %d", w.meta.ExpectedRevision, p.head.revision).At("expectedRevision")
+	}
+	last := p.head.generations.floor(w.old)
+	prefix := append(keys.LastPrefix(), w.old[:]...)
+	c := p.kv.scan(prefix)
+	defer c.close()
+	for steps := 1; c.valid() && last <= w.meta.ExpectedRevision; c.next() {
+		if err := c.value(func(v []byte) error { last = max(last, parseLastChange(v)); return nil }); err != nil {
+			return err
+		}
+		if steps++; steps%checkEvery == 0 && w.ctx.Err() != nil {
+			return errGivenUp(w.ctx)
+		}
+	}
+	if last > w.meta.ExpectedRevision {
+		return Errorf(CodeRevisionConflict, "a statement of the graph changed in revision %d, after the expected %d", last, w.meta.ExpectedRevision).At("expectedRevision")
+	}
+	return nil
+}
+
+// writeAll writes the content into the generation.
+func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error, bool)) (err error) {
+	defer func() { err = errors.Join(err, w.awaitAll()) }()
+	var batch []Patch
+	bytes := 0
+	send := func() error {
+		err := w.write(batch)
+		batch, bytes = make([]Patch, 0, wholeCommit), 0
+		return err
+	}
+	add := func(q Quad) error {
+		p := Patch{Op: Add, Quad: q}
+		if err := p.Normalise(w.meta.actor()); err != nil {
+			return err
+		}
+		w.report.Read++
+		batch = append(batch, p)
+		bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes()
+		if len(batch) < wholeCommit && bytes < wholeBytes {
+			return nil
+		}
+		return send()
+	}
+	order := read.order
+	read.order, read.wanted = nil, nil // let them go
+	for i := range order {
+		if err := add(order[i]); err != nil {
+			return err
+		}
+	}
+	w.report.Read = read.read // with those that came twice
+	for {
+		q, err, more := next()
+		if !more {
+			break
+		}
+		if err == nil {
+			err = ofGraph(&q, w.graph)
+		}
+		if err == nil {
+			err = add(q)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(batch) > 0 {
+		return send()
+	}
+	return nil
+}
+
+// write hands a part of the content in.
+func (w *wholeReplacement) write(batch []Patch) error {
+	part := &writing{}
+	var err error
+	part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+		part.added, part.stays, part.backed = 0, 0, 0
+		tx.continueGeneration(w.graph, w.began)
+		for i := range batch {
+			as, err := tx.writeGeneration(&batch[i], w.old)
+			if err != nil {
+				return err
+			}
+			switch {
+			case as.changed:
+				part.added++
+			case as.new:
+				part.stays++
+			}
+			if as.backs {
+				part.backed++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if w.ahead = append(w.ahead, part); len(w.ahead) <= wholeAhead {
+		return nil
+	}
+	return w.await()
+}
+
+// await waits for the oldest part on its way.
+func (w *wholeReplacement) await() error {
+	part := w.ahead[0]
+	w.ahead = w.ahead[1:]
+	<-part.u.done
+	if part.u.err != nil {
+		return part.u.err
+	}
+	w.report.Added += part.added
+	w.shares[w.meta.actor()] += int64(part.backed)
+	w.held += part.added + part.stays
+	for w.s.options.Charge != nil && w.report.Read > (w.charged+1)*LoadUpdateQuads {
+		w.charged++
+		w.s.options.Charge(w.ctx, w.meta)
+	}
+	if w.o.Progress != nil {
+		w.o.Progress(w.held)
+	}
+	return nil
+}
+
+func (w *wholeReplacement) awaitAll() (err error) {
+	for len(w.ahead) > 0 {
+		err = errors.Join(err, w.await())
+	}
+	return err
+}
+
+// compare counts what goes. What the caller does not see is not its to take away: that
+// is carried over.
+func (w *wholeReplacement) compare() (err error) {
+	var carry []writtenStatement
+	send := func() error {
+		part := &writing{stays: uint64(len(carry))}
+		list := carry
+		carry = nil
+		part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
+			tx.continueGeneration(w.graph, w.began)
+			return tx.carryOver(list)
+		})
+		if err != nil {
+			return err
+		}
+		w.ahead = append(w.ahead, part)
+		return w.await()
+	}
+	err = w.eachDifference(func(d *wholeDifference) error {
+		w.stood = w.stood || d.seen
+		switch {
+		case !d.gone:
+			return nil
+		case d.seen:
+			w.report.Removed++
+			for _, a := range d.before.assertions {
+				w.shares[a.Source]--
+			}
+			return nil
+		}
+		carry = append(carry, writtenStatement{d.quad.Subject, d.quad.Predicate, d.quad.Object, d.before.since, d.before.assertions})
+		if len(carry) < wholeCommit {
+			return nil
+		}
+		return send()
+	})
+	if err == nil && len(carry) > 0 {
+		err = send()
+	}
+	return err
+}
+
+// wholeDifference is a statement of the graph as it was, or one that comes.
+type wholeDifference struct {
+	quad Quad
+	// gone tells that it is not in the generation, came that it was not in the graph.
+	gone, came bool
+	// seen tells that the caller saw it.
+	seen          bool
+	before, after state
+}
+
+// eachDifference compares the graph as it is with the generation, both in the order of
+// their subjects. Statements that are in both come too, without their states.
+func (w *wholeReplacement) eachDifference(fn func(*wholeDifference) error) error {
+	p, err := w.s.pin(w.ctx)
+	if err != nil {
+		return err
+	}
+	defer w.s.unpin(p)
+	return w.eachDifferenceOf(p, fn)
+}
+
+func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) error) error {
+	view := w.snapshot(p, p.head.generations)
+	was, is := p.kv.scan(graphPrefix(w.old)), p.kv.scan(graphPrefix(w.id()))
+	defer was.close()
+	defer is.close()
+	const graphSize = 1 + keys.IDSize
+	var d quadDecoder
+	for steps := 1; was.valid() || is.valid(); steps++ {
+		if steps%checkEvery == 0 {
+			if w.ctx.Err() != nil {
+				return errGivenUp(w.ctx)
+			}
+			if w.s.isStopping() {
+				return errClosed()
+			}
+		}
+		c := 0
+		switch {
+		case !was.valid():
+			c = 1
+		case !is.valid():
+			c = -1
+		default:
+			c = bytes.Compare(was.key()[graphSize:], is.key()[graphSize:])
+		}
+		from := was
+		if c > 0 {
+			from = is
+		}
+		ids, ok := keys.GSPO.Parse(from.key())
+		if !ok {
+			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.key())
+		}
+		diff := wholeDifference{gone: c < 0, came: c > 0, seen: c == 0}
+		if c != 0 {
+			st, err := view.loadIndexed(Row{IDQuad: ids})
+			if err != nil {
+				return err
+			}
+			ids.Graph = p.head.generations.name(ids.Graph)
+			if diff.quad, err = d.decode(view, &ids); err != nil {
+				return err
+			}
+			if c < 0 {
+				shown, err := view.admitsPlace(ids.Predicate, ids.Graph)
+				if err != nil {
+					return err
+				}
+				diff.before, diff.seen = st, shown && len(view.visible(ids.Graph, st.assertions)) > 0
+			} else {
+				diff.after = st
+			}
+		}
+		if err := fn(&diff); err != nil {
+			return err
+		}
+		if c <= 0 {
+			was.next()
+		}
+		if c >= 0 {
+			is.next()
+		}
+	}
+	return nil
+}
+
+func graphPrefix(graph ID) []byte { return append([]byte{byte(keys.GSPO)}, graph[:]...) }
+
+// snapshot is what the caller sees under a table of generations.
+func (w *wholeReplacement) snapshot(p pinned, t *generations) *Snapshot {
+	s := w.s
+	return &Snapshot{
+		ctx: w.ctx, kv: p.kv, dict: dictionary{kv: p.kv, cache: s.cache}, access: s.options.Access,
+		hides: Hidden(s.options.Access, w.meta.Principal), catalogue: p.head.catalogue, generations: t,
+		view:     View{Principal: w.meta.Principal, AllGraphs: true, withoutPending: true, Now: s.options.Clock(), At: p.head.revision, doubts: s.options.Distrust.Doubted()},
+		position: Position{s.dir.epoch, p.head.revision, EndOfCommit},
+	}
+}
+
+// judge has the verifier judge what the replacement changes, a part after the other,
+// each against the whole graph before and after. nil where nobody judges.
+func (w *wholeReplacement) judge() (*judged, error) {
+	s := w.s
+	if !s.judges() {
+		return nil, nil
+	}
+	p, err := s.pin(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.unpin(p)
+	j := &judged{revision: p.head.revision, rules: s.rulesVersion()}
+	ctx, end := context.WithCancelCause(w.ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.judging, func() { end(errJudgingEnded()) })()
+	name := p.head.generations.name(w.id())
+	at := s.options.Clock().UTC().Truncate(time.Millisecond)
+	after := p.head.generations.with(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
+	var changes []Change
+	verify := func() error {
+		list := changes
+		changes = nil
+		var v Verdict
+		err := call(func(*Tx) (err error) {
+			v, err = s.options.Verifier.Verify(ctx, Judgement{
+				Meta: w.meta, Changes: list, Before: w.snapshot(p, p.head.generations), After: w.snapshot(p, after),
+			})
+			return err
+		}, nil)
+		if err != nil && w.ctx.Err() == nil && s.judging.Err() != nil {
+			err = errJudgingEnded()
+		}
+		if err != nil {
+			return err
+		}
+		if len(j.depends)+len(v.Depends) > maxReplacedDepends {
+			return Errorf(CodeLimitExceeded, "the graph is too large for the rules and shapes that it is judged by: the verdict would depend on more than %d things; load it in parts", maxReplacedDepends)
+		}
+		j.depends = append(j.depends, numbers(v.Depends)...)
+		v.Depends, v.Own = nil, nil
+		j.verdict = j.verdict.And(v)
+		switch v.Outcome {
+		case Accepted:
+			return nil
+		case Held:
+			return errHeldReplacement(v)
+		}
+		return errRejected(v)
+	}
+	err = w.eachDifferenceOf(p, func(d *wholeDifference) error {
+		switch {
+		case d.came, d.gone && d.seen:
+		default:
+			return nil
+		}
+		c := Change{Op: Add, Quad: d.quad, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
+		if d.came {
+			settleState(&d.after, p.head.revision+1, at)
+			c.After, c.Assertion = d.after.assertions, d.after.assertions[len(d.after.assertions)-1]
+		} else {
+			c.Op, c.Assertion = Remove, d.before.assertions[0]
+		}
+		if changes = append(changes, c); len(changes) < MaxPatches {
+			return nil
+		}
+		return verify()
+	})
+	if err == nil && len(changes) > 0 {
+		err = verify()
+	}
+	return j, err
+}
+
+// errHeldReplacement: what is written in many commits cannot wait for review.
+func errHeldReplacement(v Verdict) error {
+	e := Errorf(CodeConstraintViolation, "the replacement of a graph of more than %d statements cannot be held for review: %s", MaxPatches, v.Details)
+	e.Hint = "send what needs review as updates"
+	return e
+}
+
+// count makes the generation the one that counts.
+func (w *wholeReplacement) count(j *judged) error {
+	u := &update{ctx: w.ctx, meta: w.meta, patient: true, judged: j, done: make(chan struct{})}
+	u.meta.HasExpected = false // nothing has changed since it was looked at
+	u.fn = func(tx *Tx) error {
+		return tx.countGeneration(&GraphReplacement{
+			Graph: w.graph, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, began: w.began, sources: w.sources(),
+		})
+	}
+	l := &load{s: w.s, ctx: w.ctx}
+	if err := l.enqueue(u); err != nil {
+		return err
+	}
+	<-u.done
+	if u.err != nil {
+		return u.err
+	}
+	w.answer(u.receipt)
+	return nil
+}
+
+func (w *wholeReplacement) sources() []sourceShare { return sortedShares(w.shares) }
+
+// giveUp says in the log that the generation never counts.
+func (w *wholeReplacement) giveUp() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), giveUpTime)
+	defer cancel()
+	return w.s.giveUpGeneration(ctx, w.graph, w.began)
+}
+
+func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision) error {
+	w := &wholeReplacement{s: s, ctx: ctx}
+	_, err := w.commit(ctx, Meta{Principal: SystemPrincipal(), Actor: System}, func(tx *Tx) error {
+		tx.written = &writtenGeneration{graph: graph, began: began, givenUp: true}
+		return nil
+	})
+	return err
+}
+
+// giveUpInterrupted gives up what a replacement was writing when the store was closed
+// or stopped.
+func (s *Store) giveUpInterrupted() error {
+	t := s.head.Load().generations
+	if t == nil || s.Ready() != nil {
+		return nil // without updates it stays, and nobody sees it
+	}
+	for _, g := range t.writing {
+		s.log.Info("removing what an interrupted replacement of a graph wrote", "graph", g.name.String(), "since revision", g.began)
+		ctx, cancel := context.WithTimeout(context.Background(), giveUpTime)
+		err := s.giveUpGeneration(ctx, g.name, g.began)
+		cancel()
+		if err != nil && !lacksWriting(err) {
+			return err
+		}
+	}
+	return nil
+}

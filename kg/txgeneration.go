@@ -1,0 +1,137 @@
+package kg
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"koine/kg/internal/codec"
+	"koine/kg/internal/keys"
+)
+
+// beginGeneration makes a new generation of a graph, whose number is the update's
+// revision, and gives the id in the index of what counts.
+func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
+	if !tx.meta.Principal.trusted() && IsOwnGraph(graph) {
+		return old, Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
+	}
+	p := Patch{Op: Add, Quad: Quad{IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), graph}}
+	if err := p.Quad.valid(); err != nil {
+		return old, err
+	}
+	if err := tx.mayWrite(graph); err != nil {
+		return old, err
+	}
+	name, known, err := tx.w.resolveTerm(&graph, nil, nil)
+	if err != nil {
+		return old, err
+	}
+	if !known {
+		name = tx.w.create(graph)
+	}
+	if t := tx.w.generations; t != nil && t.writing[name] != nil {
+		return old, errBeingReplaced(graph)
+	}
+	tx.written = &writtenGeneration{graph: graph, began: tx.revision}
+	return tx.w.generations.current(name), nil
+}
+
+// continueGeneration makes the update one that writes to a generation.
+func (tx *Tx) continueGeneration(graph Term, began Revision) {
+	tx.written = &writtenGeneration{graph: graph, began: began}
+}
+
+// writeGeneration adds a statement to the generation. One that stands in what counts,
+// kept under the id old, keeps what backs it.
+func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
+	if err := tx.may(p); err != nil {
+		return as, err
+	}
+	ids, known, err := tx.w.resolve(p)
+	if err != nil {
+		return as, err
+	}
+	id := keys.Generation(uint64(tx.written.began))
+	var before state
+	if known {
+		ids.Graph = id
+		there, err := tx.w.state(ids)
+		if err != nil || len(there.assertions) > 0 {
+			return as, err
+		}
+		ids.Graph = old
+		if before, err = tx.w.state(ids); err != nil {
+			return as, err
+		}
+	}
+	a := Assertion{Source: p.Source, Time: unsettled}
+	was, had := findSource(before.assertions, a.Source)
+	switch {
+	case had && was.same(a):
+		return writtenAs{new: true}, tx.place(p.Quad, before, ids)
+	case !had && len(before.assertions) >= MaxAssertions:
+		return as, Errorf(CodeLimitExceeded, "a statement is backed by at most %d sources", MaxAssertions)
+	}
+	if !known {
+		tx.w.assign(&p.Quad, &ids)
+	}
+	return writtenAs{new: true, changed: true, backs: !had}, tx.place(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
+}
+
+// writtenAs is what became of a statement that was written into a generation: new tells
+// that the generation did not have it, changed that it stands otherwise than in what
+// counts, and backs that the caller did not back it there.
+type writtenAs struct{ new, changed, backs bool }
+
+// place writes a statement of the generation.
+func (tx *Tx) place(q Quad, st state, ids IDQuad) error {
+	ids.Graph = keys.Generation(uint64(tx.written.began))
+	tx.bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes() + 32*(1+len(st.assertions))
+	for i := range st.assertions {
+		tx.bytes += len(st.assertions[i].Provenance)
+	}
+	if tx.bytes > MaxCommitBytes {
+		return errCommitTooLarge()
+	}
+	tx.written.statements = append(tx.written.statements, writtenStatement{q.Subject, q.Predicate, q.Object, st.since, st.assertions})
+	return tx.w.writeGeneration(&tx.written.statements[len(tx.written.statements)-1], &q, ids)
+}
+
+// carryOver adds statements to the generation as they are.
+func (tx *Tx) carryOver(list []writtenStatement) error {
+	for i := range list {
+		s := &list[i]
+		ids, known, err := tx.w.resolve(&Patch{Quad: s.quad(tx.written.graph)})
+		if err != nil {
+			return err
+		}
+		if !known {
+			return Errorf(CodeInternal, "a statement that stands has a term that is not known")
+		}
+		if err := tx.place(s.quad(tx.written.graph), state{s.since, s.assertions}, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countGeneration makes a generation the one that counts, from the update's revision
+// on.
+func (tx *Tx) countGeneration(r *GraphReplacement) error {
+	tx.replaced = r
+	return tx.w.countReplaced(r)
+}
+
+func sortedShares(shares map[AgentID]int64) (out []sourceShare) {
+	for _, source := range slices.SortedFunc(maps.Keys(shares), func(a, b AgentID) int { return cmp.Compare(a, b) }) {
+		if by := shares[source]; by != 0 {
+			out = append(out, sourceShare{source, by})
+		}
+	}
+	return out
+}
+
+func parseLastChange(value []byte) Revision {
+	r := codec.NewReader(value)
+	return Revision(r.Uvarint())
+}
