@@ -153,3 +153,10 @@ func readCatalogue(k kv) (*catalogue, error) {
 	}
 	return c, nil
 }
+
+// counted tells whether any statement was ever counted of a graph, by its id in the
+// index.
+func (c *catalogue) counted(graph ID) (any bool) {
+	c.each(keys.PrefixPredicate, graph, func(_, _ ID, _ uint64) { any = true })
+	return any
+}

@@ -182,7 +182,7 @@ func (l *logSaid) add(commit *Commit) error {
 
 // addWritten takes in what a commit wrote of a generation.
 func (l *logSaid) addWritten(commit *Commit) error {
-	g := commit.written
+	g := commit.Written
 	if g == nil {
 		return nil
 	}
@@ -387,8 +387,8 @@ func (l *logSaid) problem(r Revision, index uint32, text func(q Quad, err error)
 	l.c.problemOf(func() string {
 		if l.again == nil || l.again.Revision != r {
 			commit, err := l.c.s.readCommit(r)
-			if err == nil && commit.written != nil && int(index) < len(commit.written.statements) {
-				q := commit.written.statements[index].quad(commit.written.graph)
+			if err == nil && commit.Written != nil && int(index) < len(commit.Written.statements) {
+				q := commit.Written.statements[index].quad(commit.Written.graph)
 				_, err := l.c.idsOf(q)
 				return text(q, err)
 			}

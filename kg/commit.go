@@ -84,9 +84,9 @@ type Commit struct {
 	// Replaced tells of the graph whose content the commit exchanged as a whole, nil
 	// for none. What that did to single statements is in no Changes.
 	Replaced *GraphReplacement
-	// written is what the commit wrote that counts only from a later one on, nil for
+	// Written is what the commit wrote that counts only from a later one on, nil for
 	// nothing. Readers of the log see nothing of it.
-	written *writtenGeneration
+	Written *writtenGeneration
 }
 
 // GraphReplacement is the exchange of a whole graph's content.
@@ -99,8 +99,8 @@ type GraphReplacement struct {
 	// found at no revision any more.
 	Deleted bool
 
-	began   Revision // of the generation
-	sources []sourceShare
+	Began   Revision      // of the generation: the first commit that wrote to it
+	Sources []sourceShare // by how much what they back changed
 }
 
 // sourceShare is by how much the number of statements changed that a source backs.

@@ -42,7 +42,7 @@ const maxRecent = 1 << 17
 
 // note takes a commit in.
 func (r *recently) note(c *Commit) {
-	if len(c.Changes) > maxRecent/4 {
+	if len(c.Changes) > maxRecent/4 || c.Replaced != nil {
 		r.forget(c.Revision)
 		return
 	}

@@ -173,7 +173,7 @@ func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 	}
 	version := byte(entryVersion)
 	switch {
-	case c.Replaced != nil || c.written != nil:
+	case c.Replaced != nil || c.Written != nil:
 		version = entryVersionGeneration
 		w.generation(c)
 	case c.ProposalID != "":
@@ -206,21 +206,21 @@ func (w *entryWriter) append(dst []byte, c *Commit) []byte {
 // generation writes what the commit did to a generation.
 func (w *entryWriter) generation(c *Commit) {
 	if r := c.Replaced; r != nil {
-		w.generationHead(entryReplaced, r.Graph, r.began)
+		w.generationHead(entryReplaced, r.Graph, r.Began)
 		flags := byte(0)
 		if r.Deleted {
 			flags = generationFresh
 		}
 		w.body = append(w.body, flags)
-		for _, n := range [...]uint64{r.Statements, r.Added, r.Removed, uint64(len(r.sources))} {
+		for _, n := range [...]uint64{r.Statements, r.Added, r.Removed, uint64(len(r.Sources))} {
 			w.body = binary.AppendUvarint(w.body, n)
 		}
-		for _, s := range r.sources {
+		for _, s := range r.Sources {
 			w.body = binary.AppendVarint(binary.AppendUvarint(w.body, w.agent(s.source)), s.by)
 		}
 		return
 	}
-	g := c.written
+	g := c.Written
 	if g.givenUp {
 		w.generationHead(entryGivenUp, g.graph, g.began)
 		return
@@ -276,13 +276,13 @@ func generationAtMost(c *Commit) (n int) {
 	switch {
 	case c.Replaced != nil:
 		n = rest + c.Replaced.Graph.textBytes()
-		for _, s := range c.Replaced.sources {
+		for _, s := range c.Replaced.Sources {
 			n += perSource + len(s.source)
 		}
-	case c.written != nil:
-		n = rest + c.written.graph.textBytes()
-		for i := range c.written.statements {
-			s := &c.written.statements[i]
+	case c.Written != nil:
+		n = rest + c.Written.graph.textBytes()
+		for i := range c.Written.statements {
+			s := &c.Written.statements[i]
 			n += perStatement + s.subject.textBytes() + s.predicate.textBytes() + s.object.textBytes()
 			for j := range s.assertions {
 				n += perAssertion + len(s.assertions[j].Source) + len(s.assertions[j].Provenance)
@@ -431,9 +431,9 @@ func (r *entryReader) generation(c *Commit) {
 	case entryReplaced:
 		c.Replaced = r.replaced(graph, began)
 	case entryWritten:
-		c.written = &writtenGeneration{graph: graph, began: began, statements: r.written()}
+		c.Written = &writtenGeneration{graph: graph, began: began, statements: r.written()}
 	case entryGivenUp:
-		c.written = &writtenGeneration{graph: graph, began: began, givenUp: true}
+		c.Written = &writtenGeneration{graph: graph, began: began, givenUp: true}
 	default:
 		r.Fail()
 	}
@@ -445,12 +445,12 @@ func (r *entryReader) replaced(graph Term, began Revision) *GraphReplacement {
 		r.Fail()
 	}
 	out := &GraphReplacement{
-		Graph: graph, Deleted: flags&generationFresh != 0, began: began,
+		Graph: graph, Deleted: flags&generationFresh != 0, Began: began,
 		Statements: r.Uvarint(), Added: r.Uvarint(), Removed: r.Uvarint(),
 	}
-	out.sources = make([]sourceShare, r.Count(2))
-	for i := range out.sources {
-		out.sources[i] = sourceShare{r.agent(), r.Varint()}
+	out.Sources = make([]sourceShare, r.Count(2))
+	for i := range out.Sources {
+		out.Sources[i] = sourceShare{r.agent(), r.Varint()}
 	}
 	return out
 }

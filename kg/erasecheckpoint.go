@@ -178,6 +178,11 @@ func (c *erasedCheckpoint) take(r checkpointRecord) error {
 	if err != nil {
 		return err
 	}
+	if r.kind == 'N' {
+		e := Errorf(CodeInvalid, "graphs of this store were replaced or deleted as a whole, and its log was cut: nothing can be erased of it")
+		e.Hint = "export what is to stay, and load it into a new directory"
+		return e
+	}
 	if !ok {
 		if r.kind != 'T' { // written at the end
 			c.records = append(c.records, checkpointRecord{r.kind, slices.Clone(r.key), slices.Clone(r.value)})

@@ -15,6 +15,12 @@ type eraser struct {
 	// cut, knew more; nil with the whole log.
 	before func(q Quad, at Revision) (Revision, bool)
 
+	// erased are, of what graphs hold that generations may replace, the assertions that
+	// were erased, by graph and source; writing is what is known of generations that do
+	// not count yet.
+	erased  map[Term]map[AgentID]int64
+	writing map[Revision]*erasedGeneration
+
 	// Of a cut log: the subjects in graphs of which something was erased, and the
 	// last changes that are left up to the checkpoint's revision.
 	checkpoint Revision
@@ -23,7 +29,7 @@ type eraser struct {
 }
 
 func newEraser(o *EraseOptions) *eraser {
-	return &eraser{options: o, since: make(map[Quad]Revision), pairs: make(map[[2]Term]bool), last: make(map[[2]Term]Revision)}
+	return &eraser{erased: make(map[Term]map[AgentID]int64), writing: make(map[Revision]*erasedGeneration), options: o, since: make(map[Quad]Revision), pairs: make(map[[2]Term]bool), last: make(map[[2]Term]Revision)}
 }
 
 // erasedJustification takes the place of what may have quoted what was erased.
@@ -38,6 +44,9 @@ func (x *eraser) redact(c *Commit) bool {
 	for i := range c.Changes {
 		ch := c.Changes[i]
 		keep, altered := x.change(&ch, c.Revision)
+		if altered {
+			x.noteErased(&c.Changes[i], &ch, keep)
+		}
 		pair := [2]Term{ch.Quad.Graph, ch.Quad.Subject}
 		if altered {
 			touched++
@@ -52,8 +61,10 @@ func (x *eraser) redact(c *Commit) bool {
 			kept = append(kept, ch)
 		}
 	}
-	if touched == 0 {
-		return false
+	generation := x.generation(c)
+	replaced := x.replaced(c)
+	if touched += generation; touched == 0 {
+		return replaced
 	}
 	for i := range kept {
 		relink(&kept[i], places)

@@ -72,8 +72,10 @@ type sight struct {
 	forgets         func(graph Term) bool
 	followed, known Revision
 	stands          func(*Quad, *Assertion) (bool, error)
-	stale           bool
-	err             error
+	// buried tells that nobody finds what a graph held at a revision (generations.hides).
+	buried func(graph Term, at Revision) bool
+	stale  bool
+	err    error
 }
 
 // fewPatterns are as soon compared as looked up.
@@ -100,6 +102,7 @@ func (f Filter) ready(s *Store) (*sight, error) {
 	}
 	v := &sight{Filter: f, access: access, distrust: distrust, hides: Hidden(access, f.View.Principal), asked: graphAnswer{of: VersionOf(access)}}
 	v.forgets, v.followed, v.stands = forgetful(access, f.View.Principal), unfollowed, s.stands
+	v.buried = s.buried
 	if len(f.Patterns) > fewPatterns {
 		v.many = make(map[Pattern]struct{}, len(f.Patterns))
 		for _, p := range f.Patterns {
@@ -153,7 +156,7 @@ func masked(q Quad, mask uint8) (p Pattern) {
 // see gives the event that the change is under the filter, nil if it is none.
 func (f *sight) see(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.readable(&ch.Quad) {
+	if !f.fits(ch.Quad) || !f.View.shows(ch.Quad.Graph) || !f.readable(&ch.Quad) || f.buried(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
@@ -178,11 +181,20 @@ func (f *sight) readable(q *Quad) bool {
 	return f.asked.may(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 }
 
+// touches tells whether the filter is about a graph that was replaced. That one was
+// deleted is told to nobody.
+func (f *sight) touches(r *GraphReplacement) bool {
+	if r == nil || r.Deleted || !f.View.shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) {
+		return false
+	}
+	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.Graph.IsZero() || p.Graph == r.Graph })
+}
+
 // commit is the commit with what the principal may know of why it was made.
 func (f *sight) commit(c *Commit) *Commit {
 	if f.told.of != c {
 		f.told.of = c
-		f.told.shown = c.motives(&f.View.Principal, f.readable)
+		f.told.shown = c.motives(&f.View.Principal, func(q *Quad) bool { return f.readable(q) && !f.buried(q.Graph, c.Revision) })
 	}
 	return f.told.shown
 }

@@ -126,6 +126,12 @@ func (s *Store) stands(q *Quad, a *Assertion) (bool, error) {
 	return ok && now.Revision == a.Revision, nil
 }
 
+// buried tells that what a graph held at a revision is found by nobody: the graph of
+// that name was deleted since.
+func (s *Store) buried(graph Term, at Revision) bool {
+	return s.head.Load().generations.hides(graph, at)
+}
+
 // View is Store.View for what the events of the watcher are told with, to the
 // watcher's principal: of what a Forgetter forgets, it shows what went since the
 // watcher was registered, as of when it stood.

@@ -358,7 +358,7 @@ func (g *group) finish(u *update, tx *Tx) (Receipt, error) {
 		Revision: tx.revision, Time: tx.time, Principal: m.Principal.ID, Actor: m.Actor,
 		Justification: m.Justification, TaskID: m.TaskID, SessionID: m.SessionID, MessageID: m.MessageID,
 		IdempotencyKey: m.IdempotencyKey, ContentHash: m.ContentHash, Changes: tx.changes,
-		ProposalID: m.ProposalID, Replaced: tx.replaced, written: tx.written,
+		ProposalID: m.ProposalID, Replaced: tx.replaced, Written: tx.written,
 	}
 	if u.held != nil {
 		c.ProposalID, c.Held, c.HeldFor = u.held.id, true, u.held.Verdict.Details

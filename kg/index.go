@@ -481,7 +481,7 @@ func (w *indexWriter) replayGeneration(c *Commit) error {
 		}
 		return w.countReplaced(r)
 	}
-	g := c.written
+	g := c.Written
 	if g == nil {
 		return nil
 	}
@@ -508,7 +508,7 @@ func (w *indexWriter) countReplaced(r *GraphReplacement) error {
 	if w.uncounted {
 		return nil
 	}
-	for _, s := range r.sources {
+	for _, s := range r.Sources {
 		if err := w.countSource(s.source, s.by); err != nil {
 			return err
 		}
@@ -524,10 +524,10 @@ func (w *indexWriter) finishGeneration(c *Commit) {
 	switch r := c.Replaced; {
 	case r != nil:
 		name = r.Graph
-		*g = generation{began: r.began, from: c.Revision, time: c.Time, fresh: r.Deleted, cleared: r.Deleted}
-	case c.written != nil && (c.written.givenUp || c.written.began == c.Revision):
-		name = c.written.graph
-		*g = generation{began: c.written.began, dead: c.written.givenUp}
+		*g = generation{began: r.Began, from: c.Revision, time: c.Time, fresh: r.Deleted, cleared: r.Deleted}
+	case c.Written != nil && (c.Written.givenUp || c.Written.began == c.Revision):
+		name = c.Written.graph
+		*g = generation{began: c.Written.began, dead: c.Written.givenUp}
 	default:
 		return
 	}

@@ -114,11 +114,23 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	asked := graphAnswer{of: VersionOf(s.options.Access)}
 	readable := func(graph Term) bool { return asked.may(s.options.Access, &p, graph) }
 	hides := Hidden(s.options.Access, p)
-	if len(c.Changes) == 0 && c.Principal != p.ID && !readable(SystemGraph) {
+	replaced := c.Replaced
+	if replaced != nil && (replaced.Deleted || !readable(replaced.Graph) || s.buried(replaced.Graph, r)) {
+		replaced = nil
+	}
+	if len(c.Changes) == 0 && replaced == nil && c.Principal != p.ID && !readable(SystemGraph) {
 		return nil, errNoRevision(r) // nothing tells which graph it was about
 	}
+	if c.Replaced != nil || c.Written != nil {
+		shown := *c
+		if replaced != nil && (hides != nil || s.options.Distrust.Doubted() != nil) {
+			replaced = &GraphReplacement{Graph: replaced.Graph} // the counts may be of what is hidden too
+		}
+		shown.Replaced, shown.Written = replaced, nil
+		c = &shown
+	}
 	c, err = visibleCommit(c, &p, func(q *Quad) bool {
-		return readable(q.Graph) && (hides == nil || !hides(q.Predicate, q.Graph))
+		return readable(q.Graph) && !s.buried(q.Graph, r) && (hides == nil || !hides(q.Predicate, q.Graph))
 	})
 	if forgets := forgetful(s.options.Access, p); forgets != nil && err == nil {
 		return s.withoutGone(c, forgets)

@@ -1,3 +1,189 @@
 package kg
 
-func (s *Store) purgeSoon() {}
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"koine/kg/internal/keys"
+)
+
+// purgeSoon removes in the background what the index holds of generations that nobody
+// reaches any more: those that were given up, and what was in graphs that were deleted.
+// With Options.History, Retain adds those that no readable revision reaches.
+func (s *Store) purgeSoon() {
+	select {
+	case s.purge <- struct{}{}:
+	default: // it will look again
+	}
+}
+
+func (s *Store) purgeLoop() {
+	defer s.stopped.Done()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		select {
+		case <-s.purge:
+			if err := s.purgeGenerations(ctx); err != nil && !s.isStopping() {
+				s.log.Warn("what is left of replaced graphs could not be removed from the index: it is tried again later", "error", err)
+			}
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+// purgeGenerations removes all that is not kept. A stop leaves the rest to the next
+// time.
+func (s *Store) purgeGenerations(ctx context.Context) error {
+	for _, id := range s.unkept() {
+		if err := s.purgeGeneration(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unkept lists the ids in the place of graphs of which the index has something that is
+// not kept.
+func (s *Store) unkept() (out []ID) {
+	h := s.head.Load()
+	if h.generations == nil {
+		return nil
+	}
+	h.catalogue.each(keys.PrefixPredicate, ID{}, func(graph, _ ID, _ uint64) {
+		if !h.generations.kept(graph) && (len(out) == 0 || out[len(out)-1] != graph) {
+			out = append(out, graph)
+		}
+	})
+	return out
+}
+
+// purgeGeneration removes what the index has under an id in the place of a graph, the
+// counts last: by these it is found again after a stop.
+func (s *Store) purgeGeneration(ctx context.Context, id ID) error {
+	present := func(key, _ []byte, gone func(keyValue)) bool {
+		q, ok := keys.GSPO.Parse(key)
+		for _, o := range keys.Orders {
+			if ok && o.Holds(q) {
+				gone(keyValue{key: o.Append(nil, q)})
+			}
+		}
+		return ok
+	}
+	past := func(key, _ []byte, gone func(keyValue)) bool {
+		q, ok := keys.GSPO.Past().Parse(key)
+		from, to, _ := keys.Interval(key)
+		for _, o := range keys.Orders {
+			if ok && o.Holds(q) {
+				gone(keyValue{key: o.AppendPast(nil, q, from, to)})
+			}
+		}
+		return ok
+	}
+	plain := func(key, _ []byte, gone func(keyValue)) bool {
+		gone(keyValue{key: bytes.Clone(key)})
+		return true
+	}
+	for _, part := range []struct {
+		prefix []byte
+		old    func(key, value []byte, gone func(keyValue)) bool
+	}{
+		{append([]byte{byte(keys.GSPO)}, id[:]...), present},
+		{append([]byte{byte(keys.GSPO.Past())}, id[:]...), past},
+		{append(keys.LastPrefix(), id[:]...), plain},
+	} {
+		if _, err := s.prune(ctx, part.prefix, part.old); err != nil {
+			return err
+		}
+	}
+	return s.purgeCounts(ctx, id)
+}
+
+// purgeCounts removes the counts of a generation of which nothing else is left.
+func (s *Store) purgeCounts(ctx context.Context, id ID) error {
+	done := make(chan error, 1)
+	fn := func() {
+		h := *s.head.Load()
+		h.catalogue = h.catalogue.copy()
+		var gone []keyValue
+		for _, prefix := range [...]byte{keys.PrefixPredicate, keys.PrefixClass} {
+			h.catalogue.each(prefix, id, func(graph, of ID, _ uint64) {
+				gone = append(gone, keyValue{key: slices.Concat([]byte{prefix}, graph[:], of[:])})
+			})
+		}
+		err := s.forgetNow(gone)
+		if err == nil {
+			for _, k := range gone {
+				h.catalogue.tallies.Delete(string(k.key))
+			}
+			s.mu.Lock()
+			s.head.Store(&h)
+			s.mu.Unlock()
+		}
+		done <- err
+	}
+	select {
+	case s.between <- fn:
+		return <-done
+	case <-s.stop:
+		return errClosed()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// clearGenerations notes which generations count at no revision any more that can be
+// read.
+func (s *Store) clearGenerations(ctx context.Context, floor Revision) error {
+	t := s.head.Load().generations
+	if t == nil || floor == 0 {
+		return nil
+	}
+	var cleared []*generation
+	for _, g := range t.all {
+		if g.from != 0 && g.from <= floor && !g.cleared {
+			next := *g
+			next.cleared = true
+			cleared = append(cleared, &next)
+		}
+	}
+	if len(cleared) == 0 {
+		return nil
+	}
+	done := make(chan error, 1)
+	fn := func() {
+		if e := s.refusedFor(); e != nil {
+			done <- e
+			return
+		}
+		if s.unindexed.Load() != nil {
+			done <- errUnindexed()
+			return
+		}
+		h := *s.head.Load()
+		base := s.newKV(s.layers.flushed)
+		defer base.close()
+		o := newOverlay(s.layers.over(base, s.layers.mem))
+		for _, g := range cleared {
+			h.generations = h.generations.with(g)
+			o.put(string(keys.GenerationRecord(uint64(g.began))), g.encode())
+		}
+		s.mu.Lock()
+		s.layers.memBytes += o.mergeInto(s.layers.mem)
+		s.layers.shared = nil
+		s.head.Store(&h)
+		s.mu.Unlock()
+		done <- nil
+	}
+	select {
+	case s.between <- fn:
+		return <-done
+	case <-s.stop:
+		return errClosed()
+	case <-ctx.Done():
+		return errors.Join(ctx.Err())
+	}
+}

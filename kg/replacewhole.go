@@ -562,7 +562,7 @@ func (w *wholeReplacement) count(j *judged) error {
 	u.meta.HasExpected = false // nothing has changed since it was looked at
 	u.fn = func(tx *Tx) error {
 		return tx.countGeneration(&GraphReplacement{
-			Graph: w.graph, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, began: w.began, sources: w.sources(),
+			Graph: w.graph, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sources(),
 		})
 	}
 	l := &load{s: w.s, ctx: w.ctx}
@@ -612,4 +612,76 @@ func (s *Store) giveUpInterrupted() error {
 		}
 	}
 	return nil
+}
+
+// Dropped is what DropGraph did.
+type Dropped struct {
+	Removed  uint64 // statements that stood
+	Revision Revision
+	Position Position
+}
+
+// DropGraph empties a graph of any size and lets its name begin anew: what stood under
+// it before is found by nobody, at no revision, in no difference and in no part of the
+// log that is read. It is for the package that decides who may read the graph, which
+// lets nobody do so before; it asks for no right. A graph that nothing was written to
+// since it was dropped is left as it is.
+func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, error) {
+	if err := m.normalise(); err != nil {
+		return Dropped{}, err
+	}
+	if IsOwnGraph(graph) || graph == DefaultGraph {
+		return Dropped{}, Errorf(CodeReserved, "this graph cannot be dropped").At("graph")
+	}
+	w := &wholeReplacement{s: s, ctx: ctx, meta: m, graph: graph, shares: make(map[AgentID]int64)}
+	nothing := errors.New("nothing was written to it")
+	receipt, err := w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
+		name, known, err := tx.w.dict.id(graph)
+		if err != nil {
+			return err
+		}
+		w.old = tx.w.generations.current(name)
+		if !known || !tx.catalog.counted(w.old) {
+			return nothing
+		}
+		if t := tx.w.generations; t != nil && t.writing[name] != nil {
+			return errBeingReplaced(graph)
+		}
+		tx.continueGeneration(graph, tx.revision)
+		return nil
+	})
+	if errors.Is(err, nothing) {
+		head := s.Head()
+		return Dropped{Revision: head.Revision, Position: head}, nil
+	}
+	if err != nil {
+		return Dropped{}, err
+	}
+	w.began = receipt.Revision
+	var removed uint64
+	if removed, err = w.countOld(); err == nil {
+		receipt, err = w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
+			return tx.countGeneration(&GraphReplacement{Graph: graph, Removed: removed, Deleted: true, Began: w.began, Sources: w.sources()})
+		})
+	}
+	if err != nil && CodeOf(err) != CodeOutcomeUnknown {
+		err = errors.Join(err, w.giveUp())
+	}
+	if err != nil {
+		return Dropped{}, err
+	}
+	s.purgeSoon()
+	return Dropped{Removed: removed, Revision: receipt.Revision, Position: receipt.Position}, nil
+}
+
+// countOld counts, by source, what stands in the graph.
+func (w *wholeReplacement) countOld() (n uint64, err error) {
+	err = w.eachDifference(func(d *wholeDifference) error {
+		n++
+		for _, a := range d.before.assertions {
+			w.shares[a.Source]--
+		}
+		return nil
+	})
+	return n, err
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"koine/kg/internal/keys"
 )
 
 // wholeGraph is the graph that tests replace.
@@ -320,5 +322,224 @@ func TestGraphUnderReplacementTakesNoChanges(t *testing.T) {
 	}, ReplaceOptions{})
 	if err != nil || !tried {
 		t.Fatal(err, tried)
+	}
+}
+
+func TestFollowersOfReplacedGraphAreSentBack(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	from := s.Head()
+	elsewhere := numbered(1)
+	watch := func(p Pattern) *Watcher {
+		w, err := s.Watch(t.Context(), Filter{Patterns: []Pattern{p}, View: View{AllGraphs: true}}, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		return w
+	}
+	subject, graph, other := watch(Pattern{Subject: IRI("urn:s:1")}), watch(Pattern{Graph: wholeGraph}), watch(Pattern{Graph: DefaultGraph})
+	const n = MaxPatches + 1
+	done := replaceWith(t, s, m, wholeQuads(0, n))
+	commitOf(t, s, elsewhere)
+	for _, w := range []*Watcher{subject, graph} {
+		for e, err := range w.Events() {
+			if CodeOf(err) != CodeResync {
+				t.Fatalf("got %v, %v", e, err)
+			}
+			if at := AsError(err).Oldest; at == nil || at.Compare(done.Position) != 0 {
+				t.Errorf("it is sent to %v, want %v", at, done.Position)
+			}
+			if want := fmt.Sprint(n, " statements came, 0 went"); !strings.Contains(err.Error(), want) {
+				t.Errorf("it is told %q, want %q in it", err, want)
+			}
+		}
+	}
+	for e, err := range other.Events() {
+		if err != nil || e.Statement.Quad != elsewhere {
+			t.Errorf("who follows another graph gets %v, %v", e, err)
+		}
+		break
+	}
+}
+
+func TestHiddenCommitsAreSeenByNobody(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	done := replaceWith(t, s, m, wholeQuads(0, MaxPatches+1))
+	reader := Principal{ID: "agent://reader", Method: "key"}
+	for r := Revision(1); r < done.Revision; r++ {
+		c, err := s.Commit(t.Context(), reader, r)
+		if err == nil && (len(c.Changes) > 0 || c.Replaced != nil || c.Written != nil) {
+			t.Errorf("revision %d shows %+v", r, c)
+		}
+	}
+	c, err := s.Commit(t.Context(), reader, done.Revision)
+	if err != nil || c.Replaced == nil || c.Replaced.Graph != wholeGraph || c.Replaced.Added != MaxPatches+1 {
+		t.Errorf("the switch is %+v, %v", c, err)
+	}
+	for e, err := range func() iter.Seq2[Event, error] {
+		l, err := s.ReadLog(t.Context(), Filter{View: View{Principal: reader}}, LogRange{After: s.Oldest(), Until: s.Head()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Events()
+	}() {
+		t.Errorf("the log tells %v, %v", e, err)
+	}
+}
+
+func TestExpectedRevisionAndReplacedGraph(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	const n = MaxPatches + 1
+	first := replaceWith(t, s, m, wholeQuads(0, n))
+	stale := m
+	stale.HasExpected, stale.ExpectedRevision = true, first.Revision-1
+	_, err := s.Update(t.Context(), stale, func(tx *Tx) error { return tx.Apply(Patch{Op: Remove, Quad: wholeQuad(5)}) })
+	if CodeOf(err) != CodeRevisionConflict {
+		t.Errorf("an update that expects what was before gets %v", err)
+	}
+	_, err = s.ReplaceGraph(t.Context(), stale, wholeGraph, wholeQuads(1, n), ReplaceOptions{})
+	if CodeOf(err) != CodeRevisionConflict {
+		t.Errorf("a replacement that expects what was before gets %v", err)
+	}
+	stale.ExpectedRevision = first.Revision
+	if _, err := s.ReplaceGraph(t.Context(), stale, wholeGraph, wholeQuads(1, n), ReplaceOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// indexedOf counts the keys that the index has under an id in the place of a graph.
+func indexedOf(t *testing.T, s *Store, id ID) (n int) {
+	t.Helper()
+	p, err := s.pin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.unpin(p)
+	for _, prefix := range [][]byte{graphPrefix(id), append([]byte{byte(keys.GSPO.Past())}, id[:]...), append(keys.LastPrefix(), id[:]...)} {
+		c := p.kv.scan(prefix)
+		for ; c.valid(); c.next() {
+			n++
+		}
+		c.close()
+	}
+	return n
+}
+
+func TestInterruptedReplacementIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	replaceWith(t, s, m, wholeQuads(0, 10))
+	if err := m.normalise(); err != nil {
+		t.Fatal(err)
+	}
+	w := &wholeReplacement{s: s, ctx: t.Context(), meta: m, graph: wholeGraph, shares: map[AgentID]int64{}}
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	next, stop := iter.Pull2(wholeQuads(5, 2*wholeCommit))
+	defer stop()
+	if err := w.writeAll(&replacement{}, next); err != nil {
+		t.Fatal(err)
+	}
+	if n := indexedOf(t, s, w.id()); n == 0 {
+		t.Fatal("nothing was written")
+	}
+	mustBeClean(t, s) // also while it is being written
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	if got := holdsAt(t, s, 0); !slices.Equal(got, wholeObjects(0, 10)) {
+		t.Errorf("the graph has %d statements", len(got))
+	}
+	if _, err := s.Update(t.Context(), m, func(tx *Tx) error { return tx.Apply(Patch{Op: Add, Quad: wholeQuad(11)}) }); err != nil {
+		t.Errorf("the graph takes no changes: %v", err)
+	}
+	if err := s.purgeGenerations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := indexedOf(t, s, w.id()); n != 0 {
+		t.Errorf("%d keys of it are left", n)
+	}
+	mustBeClean(t, s)
+}
+
+func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	const n = MaxPatches + 1
+	replaceWith(t, s, m, wholeQuads(0, n))
+	old := s.head.Load().generations.all
+	second := replaceWith(t, s, m, wholeQuads(1, n))
+	if err := writeHistory(s.dir.join(historyName), second.Revision); err != nil {
+		t.Fatal(err)
+	}
+	s.oldest.Store(uint64(second.Revision))
+	if err := errors.Join(s.clearGenerations(t.Context(), second.Revision), s.purgeGenerations(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range old {
+		if left := indexedOf(t, s, g.id()); left != 0 {
+			t.Errorf("%d keys are left of what nobody can read", left)
+		}
+	}
+	if got := holdsAt(t, s, 0); !slices.Equal(got, wholeObjects(1, n)) {
+		t.Errorf("the graph has %d statements", len(got))
+	}
+	mustBeClean(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	if got := holdsAt(t, s, 0); len(got) != n-1 {
+		t.Errorf("opened again the graph has %d statements", len(got))
+	}
+	mustBeClean(t, s)
+}
+
+func TestEraseInReplacedGraph(t *testing.T) {
+	for name, o := range map[string]EraseOptions{
+		"a subject": {Pattern: Pattern{Subject: IRI("urn:s:1")}},
+		"a source":  {Source: "agent://bob"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir, Options{})
+			alice, bob := Meta{Principal: SystemPrincipal(), Actor: "agent://alice"}, Meta{Principal: SystemPrincipal(), Actor: "agent://bob"}
+			if _, err := s.Update(t.Context(), bob, func(tx *Tx) error {
+				return errors.Join(tx.Apply(Patch{Op: Add, Quad: wholeQuad(3)}), tx.Apply(Patch{Op: Add, Quad: wholeQuad(5)}))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			const n = MaxPatches + 1
+			replaceWith(t, s, alice, wholeQuads(0, n))
+			replaceWith(t, s, bob, wholeQuads(4, n+4))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			report, err := Erase(t.Context(), dir, o)
+			if err != nil || report.Changes == 0 {
+				t.Fatalf("got %+v, %v", report, err)
+			}
+			s = openStore(t, dir, Options{})
+			want := n - 4
+			if o.Source != "" {
+				want = n - 4 // what bob alone backed is gone, of the rest his part
+			}
+			if got := holdsAt(t, s, 0); len(got) != want {
+				t.Errorf("the graph has %d statements, want %d", len(got), want)
+			}
+			if o.Source != "" {
+				if backed, err := s.Backed("agent://bob"); err != nil || backed != 0 {
+					t.Errorf("bob backs %d statements: %v", backed, err)
+				}
+			}
+			mustBeClean(t, s)
+		})
 	}
 }

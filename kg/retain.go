@@ -67,6 +67,12 @@ func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
 	if r.Intervals, err = s.prunePast(ctx, r.Oldest); err != nil {
 		return r, err
 	}
+	if err := s.clearGenerations(ctx, r.Oldest); err != nil {
+		return r, err
+	}
+	if err := s.purgeGenerations(ctx); err != nil {
+		return r, err
+	}
 	s.retained("past")
 	if r.Keys, err = s.pruneKeys(ctx, now); err != nil {
 		return r, err

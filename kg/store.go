@@ -47,6 +47,7 @@ type Store struct {
 	queue     chan *update
 	exclusive chan func()   // runs between two groups, with nothing left in memory
 	between   chan func()   // runs between two groups
+	purge     chan struct{} // of one; there may be something to remove
 	appended  chan error    // the append of the group ahead has ended
 	flushed   chan error    // a write of memory to Badger has ended
 	scrubbed  chan struct{} // closed when the log has been read through
@@ -144,6 +145,7 @@ func Open(dir string, o Options) (*Store, error) {
 		queue:     make(chan *update, o.QueueLength),
 		exclusive: make(chan func()),
 		between:   make(chan func()),
+		purge:     make(chan struct{}, 1),
 		readsLeft: make(chan struct{}),
 		appended:  make(chan error),
 		flushed:   make(chan error),
@@ -164,8 +166,9 @@ func Open(dir string, o Options) (*Store, error) {
 	go s.scrub()
 	go s.tailer.run(&s.stopped)
 	if !o.ReadOnly {
-		s.stopped.Add(1)
+		s.stopped.Add(2)
 		go s.commitLoop()
+		go s.purgeLoop()
 	}
 	if s.options.History > 0 && !o.ReadOnly {
 		s.steady = newSteadyClock(&s.options, s.head.Load())

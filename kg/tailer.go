@@ -37,6 +37,11 @@ func (t *tailer) keep(commits []*Commit) {
 	t.ringMu.Lock()
 	defer t.ringMu.Unlock()
 	for _, c := range commits {
+		if c.Written != nil { // nobody is told of it
+			seen := *c
+			seen.Written = nil
+			c = &seen
+		}
 		t.ring.add(c)
 	}
 }
@@ -76,7 +81,11 @@ func (t *tailer) matchNew() {
 			c = nil
 		}
 		t.mu.Lock()
-		t.filters.match(c, func(w *Watcher) { w.note(r) })
+		matched := c
+		if c != nil && c.Replaced != nil { // of whom it concerns, each finds out for itself
+			matched = nil
+		}
+		t.filters.match(matched, func(w *Watcher) { w.note(r) })
 		if c != nil && c.changes(SystemGraph) { // perhaps what they may see
 			t.filters.match(nil, func(w *Watcher) { w.signal() })
 		}
@@ -223,7 +232,7 @@ func (r *ring) get(rev Revision) *Commit {
 // size is roughly what a commit takes in memory.
 func (c *Commit) size() int {
 	const perChange, perAssertion = 400, 120
-	n := 300 + len(c.Justification)
+	n := 300 + len(c.Justification) + generationAtMost(c)
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		q := &ch.Quad

@@ -112,7 +112,8 @@ func (w *Watcher) Position() Position {
 }
 
 // Events yields the changes in order and waits for more. It ends with the
-// context's error, CodeClosed, CodeResync when the log that it needs is gone, or
+// context's error, CodeClosed, CodeResync when the log that it needs is gone or a graph that
+// the filter is about was replaced as a whole (Error.Oldest is then behind that), or
 // CodeAccessChanged when what the principal may read has changed behind the start
 // (see AccessChanges): from the commit on that changed it, nothing more is told.
 // It is used once, from one goroutine. An event counts as read when the loop
@@ -252,7 +253,24 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	if closed {
 		return nil, from, errClosed()
 	}
+	if w.filter.touches(c.Replaced) {
+		return nil, from, w.s.errReplaced(c, w.filter.hides != nil || w.filter.distrust.Doubted() != nil)
+	}
 	return c, from, nil
+}
+
+// errReplaced ends the reading of who follows a graph whose content was exchanged as a
+// whole. What is hidden from the reader may be in the counts, which are then not told.
+func (s *Store) errReplaced(c *Commit, hidden bool) error {
+	r := c.Replaced
+	e := Errorf(CodeResync, "the graph %s was replaced as a whole: %d statements came, %d went", r.Graph, r.Added, r.Removed)
+	if hidden {
+		e = Errorf(CodeResync, "the graph %s was replaced as a whole", r.Graph)
+	}
+	e.Hint = "read the graph anew, then follow from the position that is told"
+	behind := Position{s.dir.epoch, c.Revision, EndOfCommit}
+	e.Oldest = &behind
+	return e
 }
 
 // eachEvent calls fn for what the commit is behind from, and tells whether fn

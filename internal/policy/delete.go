@@ -6,16 +6,6 @@ import (
 	"koine/kg"
 )
 
-// Bounds of Delete.
-const (
-	// MaxDeleted is how many statements one call removes.
-	MaxDeleted = 100_000
-	// deletedCommit and deletedCommitBytes bound those of one commit: others wait
-	// behind it.
-	deletedCommit      = 1_000
-	deletedCommitBytes = 2 << 20
-)
-
 // Deletion is what became of a graph that was deleted.
 type Deletion struct {
 	Removed   uint64 // statements, by this call
@@ -23,10 +13,10 @@ type Deletion struct {
 	Receipt   kg.Receipt
 }
 
-// Delete takes a graph away for good. From its first commit on nobody reads or
-// writes it, and its name is not used again; its statements go in as many commits
-// as they need. To ask again is to go on where that ended. Errors are those of
-// Set.
+// Delete takes a graph of any size away. From its first commit on nobody reads or writes
+// it, and what stood in it is found by nobody any more, at whatever revision; who owned
+// it, and administrators, may make it again. To ask again is to finish what was cut
+// short. Errors are those of Set.
 func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deletion, err error) {
 	switch {
 	case graph == kg.DefaultGraph:
@@ -35,40 +25,28 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 		return d, errOwn().At("graph")
 	}
 	m = asking(m, "delete", graph)
-	var removed int
-	d.Receipt, err = g.update(ctx, m, func(tx *kg.Tx) (err error) {
-		if err := g.bury(tx, graph); err != nil {
-			return err
-		}
-		removed, err = empty(tx, graph)
-		return err
-	})
-	if err != nil || m.DryRun {
+	d.Receipt, err = g.update(ctx, m, func(tx *kg.Tx) error { return g.bury(tx, graph) })
+	if err != nil || m.DryRun || d.Receipt.Replayed && !g.deleted(graph) {
 		return d, err
 	}
-	if d.Receipt.Replayed {
-		removed = 0
-	}
-	d.Removed = uint64(removed)
-	m.IdempotencyKey, m.HasExpected = "", false
-	for removed > 0 && d.Removed < MaxDeleted && err == nil {
-		var receipt kg.Receipt
-		receipt, err = g.update(ctx, m, func(tx *kg.Tx) (err error) {
-			removed, err = empty(tx, graph)
-			return err
-		})
-		if err == nil {
-			d.Removed += uint64(removed)
-			d.Receipt.Revision, d.Receipt.Position = receipt.Revision, receipt.Position
-		}
-	}
-	if kg.CodeOf(err) == kg.CodeTimeout { // it is deleted; the rest can wait
+	dropped, err := g.store.DropGraph(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, graph)
+	switch {
+	case err == nil && dropped.Revision > d.Receipt.Revision:
+		d.Removed = dropped.Removed
+		d.Receipt.Revision, d.Receipt.Position = dropped.Revision, dropped.Position
+	case kg.CodeOf(err) == kg.CodeTimeout: // it is deleted; the rest can wait
 		err = nil
 	}
 	if err == nil {
 		d.Remaining, err = g.remaining(graph)
 	}
 	return d, err
+}
+
+// deleted tells whether the graph is one that was deleted.
+func (g *Graphs) deleted(graph kg.Term) bool {
+	p := g.table.Load().find(graph)
+	return p != nil && p.Deleted
 }
 
 // bury puts the tombstone. Whoever owned a deleted graph may ask for that again.
@@ -83,31 +61,6 @@ func (g *Graphs) bury(tx *kg.Tx, graph kg.Term) error {
 	p, _ := g.Of(graph)
 	p.Deleted, p.Public, p.Writers, p.Readers = true, false, nil, nil
 	return Write(tx, p)
-}
-
-// empty removes as many statements of the graph as fit into one commit.
-func empty(tx *kg.Tx, graph kg.Term) (removed int, err error) {
-	var gone []kg.Quad
-	bytes := 0
-	for st, err := range tx.MatchOwn(kg.Pattern{Graph: graph}) {
-		if err != nil {
-			return 0, err
-		}
-		gone = append(gone, st.Quad)
-		bytes += len(st.Subject.Value()) + len(st.Object.Value())
-		for _, a := range st.Assertions {
-			bytes += len(a.Provenance) + len(a.Source)
-		}
-		if len(gone) == deletedCommit || bytes >= deletedCommitBytes {
-			break
-		}
-	}
-	for _, q := range gone {
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-			return 0, err
-		}
-	}
-	return len(gone), nil
 }
 
 // remaining counts the statements that still stand in a deleted graph.

@@ -34,8 +34,8 @@ type Creation struct {
 // Create lets a graph come into being and says how it is called. With an
 // idempotency key the same call gives the same graph. CodePermissionDenied says
 // that the name is not the caller's to give, CodeReserved that it is koine's own,
-// CodeInvalid that the graph is there already or was deleted,
-// CodeLimitExceeded that the caller has created Options.MaxMade already.
+// CodeInvalid that the graph is there already or was one of others that they deleted,
+// and CodeLimitExceeded that the caller has created Options.MaxMade already.
 func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.Receipt, error) {
 	m = asking(m, "create", c.Graph, c.Public, c.Owners, c.Writers, c.Readers)
 	if err := g.mayName(&m.Principal, c.Graph); err != nil {
@@ -54,11 +54,27 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 	if err := p.normalise(); err != nil {
 		return Policy{}, kg.Receipt{}, err
 	}
+	if known := g.table.Load().find(p.Graph); known.makesAgain(&m.Principal) && !m.DryRun {
+		// What a deletion left behind that was cut short, or made by an older koine.
+		if _, err := g.store.DropGraph(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph); err != nil {
+			return Policy{}, kg.Receipt{}, err
+		}
+	}
 	receipt, err := g.update(ctx, m, func(tx *kg.Tx) error {
-		if known := g.table.Load().find(p.Graph); known != nil {
-			if known.Deleted {
-				return kg.Errorf(kg.CodeInvalid, "there was a graph %s, which was deleted: its name is not used again", p.Graph).At("graph")
+		known := g.table.Load().find(p.Graph)
+		switch {
+		case known == nil:
+		case known.makesAgain(&m.Principal):
+			if known.Maker != m.Principal.ID { // else it is counted already
+				if err := g.mayMake(&m.Principal); err != nil {
+					return err
+				}
 			}
+			p.Made, p.Maker = true, m.Principal.ID
+			return writeAnew(tx, p)
+		case known.Deleted:
+			return kg.Errorf(kg.CodeInvalid, "there was a graph %s, which was deleted: only who owned it, and administrators, make it again", p.Graph).At("graph")
+		default:
 			return kg.Errorf(kg.CodeInvalid, "there is a graph %s already", p.Graph).At("graph")
 		}
 		held, err := holds(tx, p.Graph)

@@ -13,7 +13,7 @@ type change struct {
 // being with its policy changes nothing: there was nothing to be seen of it.
 func (ps *Policies) ReadChanged(who kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
 	return ps.lately.Since(after, func(c *change) bool {
-		if c.before == nil && c.after != nil && c.after.Made {
+		if (c.before == nil || c.before.Deleted) && c.after != nil && c.after.Made && !c.after.Deleted {
 			return false
 		}
 		return (ps.level(&who, c.graph, c.before) >= kg.Read) != (ps.level(&who, c.graph, c.after) >= kg.Read)

@@ -52,6 +52,6 @@ func (g *Graphs) mayMake(who *kg.Principal) error {
 	}
 	e := kg.Errorf(kg.CodeLimitExceeded, "you have created %d graphs, and may create %d", made, most)
 	e.Limit = LimitGraphs
-	e.Hint = "use one that is there, or ask the operator for a higher limit; deleted graphs count, because their names are never used again"
+	e.Hint = "use one that is there, or ask the operator for a higher limit; deleted graphs count, because what is left of them is kept; who made one may make it again"
 	return e
 }

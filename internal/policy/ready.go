@@ -63,6 +63,11 @@ func (r *ready) level(who *kg.Principal) kg.Right {
 	return level
 }
 
+// makesAgain tells whether the principal may make the graph again, which was deleted.
+func (r *ready) makesAgain(who *kg.Principal) bool {
+	return r != nil && r.Deleted && (who.IsAdmin() || r.owned(who))
+}
+
 // owned tells whether the principal is an owner, of a deleted graph too.
 func (r *ready) owned(who *kg.Principal) bool {
 	alive := r.Policy

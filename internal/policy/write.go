@@ -50,6 +50,21 @@ func Write(tx *kg.Tx, p Policy) error {
 	return nil
 }
 
+// writeAnew is Write of the policy of a graph that is made again: all of it is of this
+// update, as if there had been none.
+func writeAnew(tx *kg.Tx, p Policy) error {
+	there, err := written(tx, p.Graph)
+	if err != nil {
+		return err
+	}
+	for _, q := range there {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
+			return err
+		}
+	}
+	return Write(tx, p)
+}
+
 // written lists the statements of a graph's policy.
 func written(tx *kg.Tx, graph kg.Term) (out []kg.Quad, err error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Subject: subjectOf(graph), Graph: kg.SystemGraph}) {

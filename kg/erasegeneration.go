@@ -1,0 +1,129 @@
+package kg
+
+import "maps"
+
+// erasedGeneration is what was erased of a generation that does not count yet.
+type erasedGeneration struct {
+	sources    map[AgentID]int64 // assertions, by source
+	since      map[Quad]Revision // of what is left, as eraser.since; 0 for the switch
+	statements uint64            // of which nothing is left
+}
+
+// noteErased counts the assertions that a change made or took away, and that are erased.
+func (x *eraser) noteErased(was, is *Change, kept bool) {
+	if !isShared(was.Quad.Predicate, was.Quad.Graph) {
+		return
+	}
+	sum := x.erased[was.Quad.Graph]
+	if sum == nil {
+		sum = make(map[AgentID]int64)
+		x.erased[was.Quad.Graph] = sum
+	}
+	add := func(c *Change, by int64) {
+		for _, a := range c.After {
+			if _, had := findSource(c.Before, a.Source); !had {
+				sum[a.Source] += by
+			}
+		}
+		for _, a := range c.Before {
+			if _, stays := findSource(c.After, a.Source); !stays {
+				sum[a.Source] -= by
+			}
+		}
+	}
+	add(was, 1)
+	if kept {
+		add(is, -1)
+	}
+}
+
+// generation takes out of what a commit wrote of a generation what is erased, and says
+// how many statements that were.
+func (x *eraser) generation(c *Commit) (touched uint64) {
+	g := c.Written
+	if g == nil || g.givenUp {
+		return 0
+	}
+	var kept []writtenStatement
+	for i := range g.statements {
+		s := g.statements[i]
+		q := s.quad(g.graph)
+		left := s.assertions
+		switch {
+		case !x.options.covers(&q):
+		case x.options.Source == "":
+			left = nil
+		default:
+			left = withoutSource(s.assertions, x.options.Source)
+		}
+		since, tracked := x.since[q]
+		if len(left) == len(s.assertions) && (!tracked || s.since == 0) {
+			kept = append(kept, s)
+			continue
+		}
+		touched++
+		e := x.writing[g.began]
+		if e == nil {
+			e = &erasedGeneration{sources: make(map[AgentID]int64), since: make(map[Quad]Revision)}
+			x.writing[g.began] = e
+		}
+		for _, a := range s.assertions {
+			if _, stays := findSource(left, a.Source); !stays {
+				e.sources[a.Source]++
+			}
+		}
+		if len(left) == 0 {
+			e.statements++
+			continue
+		}
+		if tracked && s.since != 0 {
+			s.since = since
+		}
+		e.since[q] = s.since
+		s.assertions = left
+		kept = append(kept, s)
+	}
+	if touched > 0 {
+		next := *g
+		next.statements = kept
+		c.Written = &next
+	}
+	return touched
+}
+
+// replaced brings what a commit says of the generation that counts from then on into
+// line with what is left of it and of what counted before.
+func (x *eraser) replaced(c *Commit) (altered bool) {
+	r := c.Replaced
+	if r == nil {
+		return false
+	}
+	e := x.writing[r.Began]
+	if e == nil {
+		e = &erasedGeneration{}
+	}
+	delete(x.writing, r.Began)
+	shares := make(map[AgentID]int64)
+	for _, s := range r.Sources {
+		shares[s.source] = s.by
+	}
+	for source, n := range e.sources {
+		shares[source] -= n
+	}
+	for source, n := range x.erased[r.Graph] {
+		shares[source] += n
+	}
+	altered = e.statements > 0 || len(e.sources) > 0 || len(x.erased[r.Graph]) > 0
+	next := *r
+	next.Sources, next.Statements = sortedShares(shares), r.Statements-min(r.Statements, e.statements)
+	c.Replaced = &next
+	x.erased[r.Graph] = e.sources
+	maps.DeleteFunc(x.since, func(q Quad, _ Revision) bool { return q.Graph == r.Graph })
+	for q, since := range e.since {
+		if since == 0 {
+			since = c.Revision
+		}
+		x.since[q] = since
+	}
+	return altered
+}
