@@ -472,7 +472,7 @@ func TestGenerationsOutOfHistoryAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
-	const n = MaxPatches + 1
+	const n = MaxPatches + 2
 	replaceWith(t, s, m, wholeQuads(0, n))
 	old := s.head.Load().generations.all
 	second := replaceWith(t, s, m, wholeQuads(1, n))
