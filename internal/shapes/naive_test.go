@@ -17,7 +17,14 @@ type naive struct {
 	shapes, data triples
 	judging      []under
 	comparing    []under
+	asked        int // how often a node was judged by a shape
 }
+
+// mostAsked is where the evaluator gives up: shapes inside of themselves can have it
+// go every way through the data.
+const mostAsked = 5_000
+
+func (n *naive) gaveUp() bool { return n.asked > mostAsked }
 
 type under struct{ node, shape kg.Term }
 
@@ -244,7 +251,7 @@ func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
 // A node that is being judged by a shape counts as conforming to it.
 func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	at := under{focus, shape}
-	if slices.Contains(n.judging, at) {
+	if n.asked++; slices.Contains(n.judging, at) || n.gaveUp() {
 		return nil
 	}
 	n.judging = append(n.judging, at)
