@@ -22,6 +22,7 @@ type cli struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server."`
 	Load    loadCommand    `cmd:"" help:"Load RDF files."`
 	Export  exportCommand  `cmd:"" help:"Write the graph, or one named graph, as RDF."`
+	Diff    diffCommand    `cmd:"" help:"Compare two stores, or two revisions of one."`
 	Query   queryCommand   `cmd:"" help:"Run a GraphQL query on a server."`
 	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
 	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
@@ -83,8 +84,12 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	warnOfVariables(log, parser.Model.Node, os.Environ())
 	command.BindTo(ctx, (*context.Context)(nil))
 	err = command.Run(command, t, log)
-	if err == nil {
+	var status exitStatus
+	switch {
+	case err == nil:
 		return exitOK
+	case errors.As(err, &status):
+		return int(status)
 	}
 	return complain(t, err, command)
 }

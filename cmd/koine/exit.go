@@ -66,6 +66,12 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
+// exitStatus ends a command that did what was asked for with this code, as that of a
+// comparison whose sides differ. Nothing more is said.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
 // exitCode is what the process ends with after this error.
 func exitCode(err error) int {
 	var usage usageError

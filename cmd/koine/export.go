@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/internal/assertions"
 	"koine/internal/belief"
 	"koine/internal/rdf"
 	"koine/kg"
@@ -30,19 +31,21 @@ type exportCommand struct {
 	Graph        string  `help:"Only this graph; default is the one without a name." placeholder:"IRI"`
 	At           string  `help:"As of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
 	MinCertainty float64 `help:"Only statements asserted with at least this certainty." placeholder:"0…1"`
+	Assertions   bool    `help:"Also describe who asserts each statement, how surely, since when and why, in RDF; koine load --assertions takes it back."`
 }
 
 // Help is shown by --help.
 func (exportCommand) Help() string {
 	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
 
-RDF carries neither certainties nor sources nor history: what is exported and loaded again is asserted as fact by whoever loads it. It is no backup; koine backup makes one.
+Plain RDF carries neither certainties nor sources: what is exported and loaded again is asserted as fact by whoever loads it. With --assertions, both and times and justifications go along, as reified statements (docs/assertions.md). Neither has the history: an export is no backup; koine backup makes one.
 
 With --data, the prefixes that are kept with the store are known; a --prefix is added to them for this export only.
 
 Examples:
   koine export > everything.nq
   koine export --data ./koine-data -o graph.trig.gz
+  koine export --assertions -o graph.trig
   koine export --graph https://example.org/team --format turtle`
 }
 
@@ -140,9 +143,13 @@ func (c *exportCommand) dump(ctx context.Context, store *kg.Store, out io.Writer
 		return err
 	}
 	defer snapshot.Close()
-	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: registry.Fixed()})
+	quads, prefixes := rdf.Export(snapshot), registry.Fixed()
+	if c.Assertions {
+		quads, prefixes = assertions.Export(snapshot), assertions.WithPrefixes(prefixes)
+	}
+	w := rdf.NewWriter(out, f, rdf.WriteOptions{Prefixes: prefixes})
 	some := false
-	for q, err := range rdf.Export(snapshot) {
+	for q, err := range quads {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -194,6 +201,9 @@ func (c *exportCommand) download(ctx context.Context, out io.Writer, f rdf.Forma
 	}
 	if c.MinCertainty != 0 {
 		query.Set("minCertainty", strconv.FormatFloat(c.MinCertainty, 'g', -1, 64))
+	}
+	if c.Assertions {
+		query.Set("assertions", "rdf")
 	}
 	header := http.Header{"Accept": {f.MediaType()}, "Accept-Encoding": {"gzip"}}
 	server, err := c.server().openForLong(ctx)

@@ -31,6 +31,7 @@ type loadCommand struct {
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
 	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
 	Resume          bool   `help:"Go on with a load of the same files that was interrupted (with --data)."`
+	Assertions      bool   `help:"Take the descriptions of assertions that koine export --assertions wrote for what they are: sources, certainties, times and justifications are those of the file. For administrators."`
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
 	Why             string `help:"The reason, kept in the history; {file} is the file's name, or the first one's and how many there are." default:"Load of {file}" placeholder:"TEXT"`
 }
@@ -43,7 +44,7 @@ With --data, a load that was interrupted, by Ctrl-C, a full disk or the end of t
 
 --replace changes a graph of any size in one commit: readers see it as it was or as it is to be. What stays keeps its sources and its history. An empty file empties the graph.
 
-RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as), also those of an export of one's own. To back up or move a store, use koine backup and koine restore.
+Plain RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as). An export with --assertions carries both, and load --assertions takes them back. To back up or move a whole store with its history, use koine backup and koine restore.
 
 With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own, unless --keep-prefixes registers them. Names with neither a registered prefix nor a known URI scheme are loaded as they are, counted and told.
 
@@ -69,6 +70,9 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 			return usageError{errors.New("--replace names the graph; --graph has no place beside it")}
 		}
 		c.Graph = c.Replace
+	}
+	if c.Assertions && (c.Resume || c.Replace != "") {
+		return usageError{errors.New("--assertions is not for --resume and --replace: loading the file again adds what is missing")}
 	}
 	sources, err := c.sources(t)
 	defer func() {

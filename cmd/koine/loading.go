@@ -50,7 +50,11 @@ func (l *loading) run(ctx context.Context) error {
 			l.keepPrefixes(ctx, s, declared[i])
 		}
 	}
-	if err := l.load(ctx, session); err != nil {
+	load := func() error { return l.load(ctx, session) }
+	if l.c.Assertions {
+		load = func() error { return l.restoreAll(ctx) }
+	}
+	if err := load(); err != nil {
 		return err
 	}
 	for i, s := range l.sources {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/client"
+	"koine/internal/assertions"
 	"koine/internal/names"
 	"koine/internal/rdf"
 	"koine/kg"
@@ -33,6 +34,9 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	}
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
+	}
+	if c.Assertions {
+		query.Set("assertions", "rdf")
 	}
 	server, err := c.server().openForLong(ctx)
 	if err != nil {
@@ -120,7 +124,10 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 		return err
 	}
 	report.tell(t)
-	if method == http.MethodPut {
+	if a := report.Restored; a != nil {
+		done := assertions.RestoreReport{Statements: a.Statements, Assertions: a.Assertions, Changed: report.Statements, Revision: report.Revision}
+		sayRestored(t, s.name, report.Rejected, done, a.Unasserted, time.Since(began))
+	} else if method == http.MethodPut {
 		t.sayf("%s", replacedText(report.Quads, report.Statements, report.Removed, report.Revision, time.Since(began)))
 	} else {
 		sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
@@ -136,6 +143,7 @@ type uploaded struct {
 	Errors                               []string
 	UnknownNames                         []names.Unknown
 	ProposalID                           string
+	Restored                             *struct{ Statements, Assertions, Unasserted uint64 }
 }
 
 // readReport reads the answer and closes it. A document without statements may be

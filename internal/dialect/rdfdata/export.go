@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"koine/internal/assertions"
 	"koine/internal/caller"
 	"koine/internal/rdf"
 	"koine/kg"
@@ -17,6 +18,10 @@ import (
 // export answers GET and HEAD.
 func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error {
 	format, err := answerFormat(r, t)
+	if err != nil {
+		return err
+	}
+	described, err := describesAssertions(r)
 	if err != nil {
 		return err
 	}
@@ -31,7 +36,11 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	defer snapshot.Close()
 	// The first statement is fetched before the answer begins: an error that
 	// comes with it can still be told as one.
-	next, stop := iter.Pull2(rdf.Export(snapshot))
+	quads, prefixes := rdf.Export(snapshot), h.Prefixes.Fixed()
+	if described {
+		quads, prefixes = assertions.Export(snapshot), assertions.WithPrefixes(prefixes)
+	}
+	next, stop := iter.Pull2(quads)
 	defer stop()
 	first, err, some := next()
 	if err != nil {
@@ -44,7 +53,9 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request, t target) error
 	if err != nil {
 		return err
 	}
-	prefixes := h.Prefixes.Fixed()
+	if described { // who may know why changes without the graphs
+		state = ""
+	}
 	tag := etag(state, format, prefixes, takesGzip(r))
 	match, noneMatch := fails(r, true, func(other string) bool { return state != "" && other == tag })
 	if match {

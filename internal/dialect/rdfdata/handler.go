@@ -28,6 +28,7 @@ import (
 // Store is what the handler needs of kg.Store.
 type Store interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
+	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 	ReplaceGraph(context.Context, kg.Meta, kg.Term, iter.Seq2[kg.Quad, error], kg.ReplaceOptions) (kg.ReplaceReport, error)
 	Load(context.Context, kg.Meta, iter.Seq2[kg.Quad, error], kg.LoadOptions) (kg.LoadReport, error)
 	ReadableAt(context.Context, kg.Moment) (kg.Revision, error)

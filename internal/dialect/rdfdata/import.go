@@ -40,6 +40,9 @@ type report struct {
 	CommitID   *string     `json:"commitId"`
 	Rejected   uint64      `json:"rejected,omitempty"`
 	Errors     []string    `json:"errors,omitempty"`
+	// Restored tells of a document with descriptions of assertions; Statements counts
+	// the assertions that changed something then.
+	Restored *restored `json:"restored,omitempty"`
 	// ProposalID names what the import became where it waits for review.
 	ProposalID string `json:"proposalId,omitempty"`
 	// UnknownNames are the prefixes of IRIs in the document that are neither registered
@@ -69,12 +72,19 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		return err
 	}
 	write, why := h.load, "Import over HTTP"
+	described, err := describesAssertions(r)
+	if err == nil && described {
+		write, err = h.restore, mayRestore(r)
+	}
+	if err != nil {
+		return err
+	}
 	switch {
 	case r.Method == http.MethodPut && !t.named:
 		return kg.Errorf(kg.CodeInvalid, "PUT replaces one graph and needs ?graph= or ?default").At("graph")
 	case r.Method == http.MethodPut:
 		write, why = h.replace, "Replace a graph over HTTP"
-	case !t.named && !format.HasGraphs():
+	case !t.named && !format.HasGraphs() && !described:
 		if t, err = h.newGraph(r); err != nil {
 			return err
 		}

@@ -13,9 +13,9 @@ import (
 
 // parameters are those that each method knows.
 var parameters = map[string][]string{
-	http.MethodGet:    {"graph", "default", "at", "minCertainty", "format"},
-	http.MethodHead:   {"graph", "default", "at", "minCertainty", "format"},
-	http.MethodPost:   {"graph", "default", "continueOnError", "justification"},
+	http.MethodGet:    {"graph", "default", "at", "minCertainty", "format", "assertions"},
+	http.MethodHead:   {"graph", "default", "at", "minCertainty", "format", "assertions"},
+	http.MethodPost:   {"graph", "default", "continueOnError", "justification", "assertions"},
 	http.MethodPut:    {"graph", "default", "continueOnError", "justification"},
 	http.MethodDelete: {"graph", "default", "justification"},
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+
+	"koine/internal/assertions"
+	"koine/kg"
+)
+
+// diffCommand compares two stores, or two revisions of one.
+type diffCommand struct {
+	A string `arg:"" help:"A data directory that no server has open, the URL of a server, or an RDF file."`
+	B string `arg:"" optional:"" help:"What A is compared with; without it, two revisions of A are."`
+	caFlag
+	as
+	From         string `help:"Read A as of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
+	To           string `help:"Read B, or A where there is no B, as of this revision or time; default is the newest." placeholder:"REVISION"`
+	Graph        string `help:"Compare only this graph; default is the one without a name." placeholder:"IRI"`
+	NoAssertions bool   `help:"Compare statements only, not who asserts them, how surely, since when and why."`
+	Labels       bool   `help:"Blank nodes are the same if their labels are, as they always are in two revisions of one store. Without it they are the same if what is said of them is."`
+	MaxBlank     int    `help:"Statements with blank nodes of which so many are held in memory of each side. With more, blank nodes are compared by their labels." default:"200000" placeholder:"N"`
+	outputFlags
+}
+
+// Help is shown by --help.
+func (diffCommand) Help() string {
+	return `Statements that B has and A has not are added (+), those that A alone has are removed (-). A statement that both have by other assertions is told with the assertions that differ. Revisions make no difference, since each store counts its own. Koine's own graphs (policies, agents, proposals) are not compared.
+
+In a file, assertions are what koine export --assertions wrote.
+
+Exit codes: 0 they are equal, 1 they differ, 2 they could not be compared.
+
+Examples:
+  koine diff ./koine-data ./restored
+  koine diff ./koine-data http://127.0.0.1:8080 --no-assertions
+  koine diff ./koine-data --from 120 --to 140
+  koine diff ./koine-data --from 2026-01-31T00:00:00Z --graph https://example.org/team
+  koine diff before.trig after.trig`
+}
+
+// Exit codes of a comparison: those of diff.
+const (
+	exitDifferent = 1
+	exitTrouble   = 2
+)
+
+// Run prints the differences.
+func (c *diffCommand) Run(ctx context.Context, t terminal, log *slog.Logger) error {
+	differ, err := c.run(ctx, t, log)
+	switch {
+	case err != nil && exitCode(err) == exitInterrupted:
+		return err
+	case err != nil:
+		return exitError{err, exitTrouble}
+	case differ:
+		return exitStatus(exitDifferent)
+	}
+	return nil
+}
+
+func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (differ bool, err error) {
+	if c.MaxBlank < 1 {
+		return false, usageError{errors.New("--max-blank: at least 1")}
+	}
+	comparison, err := c.compare(ctx, log)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, comparison.Close()) }()
+	out := newDiffPrinter(t, c.outputFlags)
+	for d, err := range comparison.Differences() {
+		if err == nil {
+			err = errors.Join(ctx.Err(), out.print(&d))
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if err := out.end(); err != nil {
+		return false, err
+	}
+	for _, note := range comparison.Notes() {
+		t.sayf("%s", note)
+	}
+	return out.some(), nil
+}
+
+func (c *diffCommand) compare(ctx context.Context, log *slog.Logger) (*assertions.Comparison, error) {
+	o := assertions.CompareOptions{WithoutAssertions: c.NoAssertions, Labels: c.Labels, MaxBlank: c.MaxBlank}
+	a := &diffSource{command: c, log: log, name: c.A, at: c.From}
+	if c.B == "" {
+		if c.From == "" {
+			return nil, usageError{errors.New("name what is compared with, or say --from which revision")}
+		}
+		o.Labels = true
+		if a.isStore() {
+			before, after, err := a.revisions(ctx, c.To)
+			defer a.close()
+			if err != nil {
+				return nil, err
+			}
+			return assertions.Compare(ctx, before, after, o)
+		}
+	}
+	b := &diffSource{command: c, log: log, name: c.B, at: c.To}
+	if c.B == "" {
+		b.name = c.A
+	}
+	before, err := a.statements(ctx)
+	defer a.close()
+	if err != nil {
+		return nil, err
+	}
+	after, err := b.statements(ctx)
+	defer b.close()
+	if err != nil {
+		return nil, err
+	}
+	return assertions.Compare(ctx, before, after, o)
+}
+
+// sides splits what became of statements into how they stood before and after.
+func sides(differences iter.Seq2[kg.Difference, error], statement func(kg.Version) (assertions.Statement, error)) (before, after iter.Seq2[assertions.Statement, error]) {
+	side := func(of func(*kg.Difference) kg.Version) iter.Seq2[assertions.Statement, error] {
+		return func(yield func(assertions.Statement, error) bool) {
+			for d, err := range differences {
+				if err != nil {
+					yield(assertions.Statement{}, err)
+					return
+				}
+				v := of(&d)
+				if v.From == 0 {
+					continue
+				}
+				st, err := statement(v)
+				if !yield(st, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	return side(func(d *kg.Difference) kg.Version { return d.Before }), side(func(d *kg.Difference) kg.Version { return d.After })
+}
+
+// errNoSource is the error of a name that is nothing that can be compared.
+func errNoSource(name string) error {
+	return usageError{fmt.Errorf("%s is no data directory, no URL of a server and no RDF file (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz)", name)}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/internal/assertions"
+	"koine/kg"
+)
+
+// diffPrinter prints differences as they come.
+type diffPrinter struct {
+	t                       terminal
+	out                     *bufio.Writer
+	format                  outputFlags
+	csv                     *csv.Writer
+	added, removed, changed uint64
+}
+
+func newDiffPrinter(t terminal, format outputFlags) *diffPrinter {
+	p := &diffPrinter{t: t, out: bufio.NewWriter(t.out), format: format}
+	if format.CSV {
+		p.csv = csv.NewWriter(p.out)
+		_ = p.csv.Write(diffColumns) // its error stays until Flush
+	}
+	return p
+}
+
+// some tells whether anything was printed.
+func (p *diffPrinter) some() bool { return p.added+p.removed+p.changed > 0 }
+
+func (p *diffPrinter) print(d *assertions.Difference) error {
+	switch {
+	case !d.Was:
+		p.added++
+	case !d.Is:
+		p.removed++
+	default:
+		p.changed++
+	}
+	switch {
+	case p.format.JSON:
+		return p.json(d)
+	case p.format.CSV:
+		return p.rows(d)
+	}
+	return p.text(d)
+}
+
+// end prints what is left, and says how many statements differ.
+func (p *diffPrinter) end() error {
+	if p.csv != nil {
+		p.csv.Flush()
+		if err := p.csv.Error(); err != nil {
+			return err
+		}
+	}
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	if p.some() {
+		p.t.sayf("%s added, %s removed, %s with other assertions", countText(p.added), countText(p.removed), countText(p.changed))
+	}
+	return nil
+}
+
+// text prints a statement as a line with its sign, and below it its assertions.
+func (p *diffPrinter) text(d *assertions.Difference) error {
+	sign, color := " ", ""
+	switch {
+	case !d.Was:
+		sign, color = "+", green
+	case !d.Is:
+		sign, color = "-", red
+	}
+	err := p.line(color, sign+" "+statementText(&d.Quad))
+	for i := range d.Before {
+		if err == nil {
+			err = p.line(red, "-     "+assertionText(&d.Before[i]))
+		}
+	}
+	for i := range d.After {
+		if err == nil {
+			err = p.line(green, "+     "+assertionText(&d.After[i]))
+		}
+	}
+	return err
+}
+
+func (p *diffPrinter) line(color, text string) error {
+	_, err := fmt.Fprintln(p.out, p.t.paint(color, onLine(text)))
+	return err
+}
+
+// statementText is a statement as N-Quads writes it, but for characters that a terminal
+// would obey.
+func statementText(q *kg.Quad) string {
+	text := q.Subject.String() + " " + q.Predicate.String() + " " + q.Object.String()
+	if q.Graph != kg.DefaultGraph {
+		text += " " + q.Graph.String()
+	}
+	return text + " ."
+}
+
+func assertionText(a *assertions.Assertion) string {
+	parts := []string{string(a.Source)}
+	if a.HasCertainty {
+		parts = append(parts, "certainty "+certaintyText(a))
+	}
+	parts = append(parts, timeText(a.Time))
+	if !a.Validity.From.IsZero() {
+		parts = append(parts, "valid from "+timeText(a.Validity.From))
+	}
+	if !a.Validity.Until.IsZero() {
+		parts = append(parts, "valid to "+timeText(a.Validity.Until))
+	}
+	if a.Provenance != nil {
+		parts = append(parts, "provenance "+string(a.Provenance))
+	}
+	if a.Justification != "" {
+		parts = append(parts, strconv.Quote(a.Justification))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func certaintyText(a *assertions.Assertion) string {
+	if !a.HasCertainty {
+		return ""
+	}
+	return strconv.FormatFloat(a.Certainty, 'g', -1, 64)
+}
+
+// timeText is a time as xsd:dateTime has it, "" for none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return kg.DateTime(t).Value()
+}
+
+// diffJSON is a difference as --json prints it.
+type diffJSON struct {
+	Change    string          `json:"change"` // added, removed or asserted
+	Subject   string          `json:"subject"`
+	Predicate string          `json:"predicate"`
+	Object    string          `json:"object"` // these in N-Triples notation
+	Graph     *string         `json:"graph"`  // null for the one without a name
+	Before    []assertionJSON `json:"before"`
+	After     []assertionJSON `json:"after"`
+}
+
+type assertionJSON struct {
+	Source        string          `json:"source"`
+	Certainty     *float64        `json:"certainty,omitempty"`
+	Time          string          `json:"time"`
+	ValidFrom     string          `json:"validFrom,omitempty"`
+	ValidTo       string          `json:"validTo,omitempty"`
+	Provenance    json.RawMessage `json:"provenance,omitempty"`
+	Justification string          `json:"justification,omitempty"`
+}
+
+func (p *diffPrinter) json(d *assertions.Difference) error {
+	out := diffJSON{
+		Change: changeName(d), Subject: d.Subject.String(), Predicate: d.Predicate.String(), Object: d.Object.String(),
+		Before: assertionsJSON(d.Before), After: assertionsJSON(d.After),
+	}
+	if d.Graph != kg.DefaultGraph {
+		name := d.Graph.String()
+		out.Graph = &name
+	}
+	line, err := jsonOf(out)
+	if err == nil {
+		_, err = p.out.Write(line)
+	}
+	return err
+}
+
+func changeName(d *assertions.Difference) string {
+	switch {
+	case !d.Was:
+		return "added"
+	case !d.Is:
+		return "removed"
+	}
+	return "asserted"
+}
+
+func assertionsJSON(list []assertions.Assertion) []assertionJSON {
+	out := make([]assertionJSON, len(list))
+	for i := range list {
+		a := &list[i]
+		out[i] = assertionJSON{
+			Source: string(a.Source), Time: timeText(a.Time), ValidFrom: timeText(a.Validity.From), ValidTo: timeText(a.Validity.Until),
+			Provenance: a.Provenance, Justification: a.Justification,
+		}
+		if a.HasCertainty {
+			out[i].Certainty = &a.Certainty
+		}
+	}
+	return out
+}
+
+var diffColumns = []string{"change", "subject", "predicate", "object", "graph", "side", "source", "certainty", "time", "validFrom", "validTo", "provenance", "justification"}
+
+// rows prints a row for each assertion that differs, and one for a statement that has
+// none.
+func (p *diffPrinter) rows(d *assertions.Difference) error {
+	graph := ""
+	if d.Graph != kg.DefaultGraph {
+		graph = d.Graph.String()
+	}
+	statement := []string{changeName(d), d.Subject.String(), d.Predicate.String(), d.Object.String(), graph}
+	if len(d.Before)+len(d.After) == 0 {
+		return p.csv.Write(append(statement, make([]string, len(diffColumns)-len(statement))...))
+	}
+	for _, side := range []struct {
+		name string
+		list []assertions.Assertion
+	}{{"before", d.Before}, {"after", d.After}} {
+		for i := range side.list {
+			a := &side.list[i]
+			row := append(statement[:len(statement):len(statement)], side.name, string(a.Source), certaintyText(a), timeText(a.Time),
+				timeText(a.Validity.From), timeText(a.Validity.Until), string(a.Provenance), a.Justification)
+			if err := p.csv.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"koine/internal/assertions"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// diffSource is one side of a comparison: a data directory, a server or a file. It must
+// be closed once its statements are read.
+type diffSource struct {
+	command *diffCommand
+	log     *slog.Logger
+	name    string
+	at      string    // a revision or a time; "" is the newest
+	store   *kg.Store // of a data directory, while it is open
+	closers []func() error
+}
+
+func (s *diffSource) close() {
+	for _, c := range s.closers {
+		_ = c() // nothing is written
+	}
+	s.closers = nil
+}
+
+// isStore tells whether it is a data directory.
+func (s *diffSource) isStore() bool {
+	info, err := os.Stat(s.name)
+	return err == nil && info.IsDir()
+}
+
+func (s *diffSource) isServer() bool {
+	return strings.HasPrefix(s.name, "http://") || strings.HasPrefix(s.name, "https://")
+}
+
+// statements yields what is compared.
+func (s *diffSource) statements(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
+	switch {
+	case s.isServer():
+		return s.ofServer(ctx)
+	case s.isStore():
+		snapshot, err := s.open(ctx, s.at)
+		if err != nil {
+			return nil, err
+		}
+		return assertions.Statements(snapshot), nil
+	}
+	return s.ofFile(ctx)
+}
+
+// open gives the snapshot of a data directory at a revision or time. All assertions are
+// in it, also those of agents under quarantine.
+func (s *diffSource) open(ctx context.Context, at string) (*kg.Snapshot, error) {
+	t := target{Data: s.name, as: s.command.as}
+	store, err := t.openToRead(s.log, kg.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.store = store
+	s.closers = append(s.closers, store.Close)
+	view := kg.View{Principal: t.local()}
+	if s.command.Graph != "" {
+		g, err := graphNamed(store.Prefixes(), s.command.Graph)
+		if err != nil {
+			return nil, err
+		}
+		view.Graphs = []kg.Term{g}
+	}
+	if view.At, err = revisionOf(ctx, store, at); err != nil {
+		return nil, err
+	}
+	snapshot, err := store.View(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append([]func() error{func() error { snapshot.Close(); return nil }}, s.closers...)
+	return snapshot, nil
+}
+
+// revisionOf is the revision that a text names, 0 for the newest.
+func revisionOf(ctx context.Context, store *kg.Store, text string) (kg.Revision, error) {
+	if text == "" {
+		return 0, nil
+	}
+	m, err := kg.ParseMoment(text)
+	if err != nil {
+		return 0, usageError{err}
+	}
+	return store.ReadableAt(ctx, m)
+}
+
+// revisions yields what differs between two revisions of a data directory, as it stood
+// before and after. It costs what was changed between them.
+func (s *diffSource) revisions(ctx context.Context, to string) (before, after iter.Seq2[assertions.Statement, error], err error) {
+	snapshot, err := s.open(ctx, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, err := revisionOf(ctx, s.store, s.at)
+	if err != nil {
+		return nil, nil, err
+	}
+	explain := assertions.Explain(snapshot)
+	before, after = sides(snapshot.Diff(from, kg.IDPattern{}, nil), func(v kg.Version) (assertions.Statement, error) {
+		st, err := snapshot.Statement(v.Row)
+		if err != nil {
+			return assertions.Statement{}, err
+		}
+		return explain(st)
+	})
+	return before, after, nil
+}
+
+func (s *diffSource) ofServer(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
+	query := url.Values{}
+	if !s.command.NoAssertions {
+		query.Set("assertions", "rdf")
+	}
+	if s.command.Graph != "" {
+		query.Set("graph", s.command.Graph)
+	}
+	if s.at != "" {
+		query.Set("at", s.at)
+	}
+	on := &onServer{URL: s.name, caFlag: s.command.caFlag, as: s.command.as}
+	server, err := on.openForLong(ctx)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Accept": {rdf.NQuads.MediaType()}, "Accept-Encoding": {"gzip"}}
+	response, err := server.Do(ctx, http.MethodGet, "/data?"+query.Encode(), header, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, response.Body.Close)
+	var in io.Reader = response.Body
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		if in, err = gzip.NewReader(in); err != nil {
+			return nil, fmt.Errorf("the server's answer: %w", err)
+		}
+	}
+	return s.ofDocument(ctx, in, rdf.NQuads)
+}
+
+func (s *diffSource) ofFile(ctx context.Context) (iter.Seq2[assertions.Statement, error], error) {
+	f, known := rdf.FormatByPath(s.name)
+	if !known {
+		return nil, errNoSource(s.name)
+	}
+	if s.at != "" {
+		return nil, usageError{fmt.Errorf("%s is a file and has no revisions", s.name)}
+	}
+	file, err := os.Open(s.name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	s.closers = append(s.closers, file.Close)
+	in, err := rdf.Decompress(file)
+	if err != nil {
+		return nil, err
+	}
+	return s.ofDocument(ctx, in, f)
+}
+
+// documentTag begins the labels of all documents that are compared, so that equal
+// labels stay equal.
+const documentTag = "n"
+
+func (s *diffSource) ofDocument(ctx context.Context, in io.Reader, f rdf.Format) (iter.Seq2[assertions.Statement, error], error) {
+	quads := rdf.Read(&cancelled{ctx, in}, f, rdf.Options{Name: s.name, Tag: documentTag})
+	if s.command.NoAssertions && s.isServer() {
+		return plainStatements(quads), nil
+	}
+	document := assertions.NewDocument(ctx, assertions.DocumentOptions{HasGraphs: f.HasGraphs()})
+	s.closers = append(s.closers, document.Close)
+	if err := document.AddAll(quads); err != nil {
+		return nil, err
+	}
+	statements := document.Statements()
+	if s.isServer() || s.command.Graph == "" {
+		return statements, nil
+	}
+	registry, err := registryOf(nil)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := graphNamed(registry, s.command.Graph)
+	return onlyGraph(statements, graph), err
+}
+
+func onlyGraph(statements iter.Seq2[assertions.Statement, error], graph kg.Term) iter.Seq2[assertions.Statement, error] {
+	return func(yield func(assertions.Statement, error) bool) {
+		for st, err := range statements {
+			if err == nil && st.Graph != graph {
+				continue
+			}
+			if !yield(st, err) {
+				return
+			}
+		}
+	}
+}
+
+func plainStatements(quads iter.Seq2[kg.Quad, error]) iter.Seq2[assertions.Statement, error] {
+	return func(yield func(assertions.Statement, error) bool) {
+		for q, err := range quads {
+			if !yield(assertions.Statement{Quad: q}, err) {
+				return
+			}
+		}
+	}
+}

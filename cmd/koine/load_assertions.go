@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"koine/internal/assertions"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// restoreAll loads the statements of the files with the assertions that they describe,
+// each file for itself.
+func (l *loading) restoreAll(ctx context.Context) error {
+	for _, s := range l.sources {
+		s.work = l.work.loads(s)
+		if err := l.restore(ctx, s); err != nil {
+			return err
+		}
+	}
+	l.work.end()
+	return nil
+}
+
+func (l *loading) restore(ctx context.Context, s *source) (err error) {
+	document := assertions.NewDocument(ctx, assertions.DocumentOptions{HasGraphs: s.format.HasGraphs(), Dir: l.c.Data})
+	defer func() { err = errors.Join(err, document.Close()) }()
+	began := time.Now()
+	in, err := s.open(l.t, "loading "+s.name)
+	if err != nil {
+		return err
+	}
+	defer s.closeFile()
+	err = document.AddAll(rdf.Read(&cancelled{ctx, in}, s.format, s.options))
+	s.progress.done()
+	if err != nil {
+		return err
+	}
+	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, s.name)}
+	report, err := assertions.Restore(ctx, l.store, meta, document.Statements(), assertions.RestoreOptions{Dir: l.c.Data})
+	if err != nil {
+		if report.Changed > 0 {
+			return fmt.Errorf("%w\n%s assertions before it are in the store; loading the file again adds the rest", err, countText(report.Changed))
+		}
+		return err
+	}
+	sayRestored(l.t, s.name, s.summary.Rejected, report, document.Unasserted(), time.Since(began))
+	return nil
+}
+
+func sayRestored(t terminal, name string, rejected uint64, r assertions.RestoreReport, unasserted uint64, took time.Duration) {
+	skipped := ""
+	if rejected > 0 {
+		skipped = fmt.Sprintf(", %s lines skipped", countText(rejected))
+	}
+	t.sayf("%s: %s statements with %s assertions, %s of them new%s; revision %d; %s", name, countText(r.Statements), countText(r.Assertions),
+		countText(r.Changed), skipped, r.Revision, took.Round(time.Millisecond))
+	if unasserted > 0 {
+		t.sayf("%s: %s descriptions are of statements that it does not hold, and were left out", name, countText(unasserted))
+	}
+}

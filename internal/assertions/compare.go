@@ -1,0 +1,290 @@
+package assertions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"koine/internal/extsort"
+	"koine/kg"
+)
+
+// CompareOptions configures Compare. The zero CompareOptions work.
+type CompareOptions struct {
+	// WithoutAssertions compares statements only.
+	WithoutAssertions bool
+	// Labels takes blank nodes for the same where their labels are. Without it they
+	// are the same where what is said of them is.
+	Labels bool
+	// MaxBlank bounds the statements with blank nodes that are held in memory of each
+	// side; DefaultMaxBlank when 0. With more, nodes are compared by their labels.
+	MaxBlank int
+	// MaxBlankWork bounds the work of pairing blank nodes, in looks at a statement
+	// of one; DefaultMaxBlankWork when 0.
+	MaxBlankWork int
+	// Dir is where temporary files are made; "" means the system's.
+	Dir string
+	// SortBytes is how much memory sorting may take for each side;
+	// extsort.DefaultBytes when 0.
+	SortBytes int
+}
+
+// The defaults of CompareOptions.
+const (
+	DefaultMaxBlank     = 200_000
+	DefaultMaxBlankWork = 50_000_000
+)
+
+// Difference is what became of one statement. It was added, or removed, or stands on
+// both sides by other assertions.
+type Difference struct {
+	kg.Quad
+	Was, Is bool // it stands on the one and on the other side
+	// Before and After are the assertions of the two sides by source, without those
+	// that both have.
+	Before, After []Assertion
+}
+
+// Comparison is two sets of statements side by side. It must be closed.
+type Comparison struct {
+	before, after *extsort.Sorter
+	withBlank     int
+	notes         []string
+}
+
+// Compare reads two sets of statements, each of which holds a statement once, in any
+// order. Memory is bounded: see CompareOptions.
+func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o CompareOptions) (_ *Comparison, err error) {
+	if o.MaxBlank == 0 {
+		o.MaxBlank = DefaultMaxBlank
+	}
+	if o.MaxBlankWork == 0 {
+		o.MaxBlankWork = DefaultMaxBlankWork
+	}
+	sorted := extsort.Options{Dir: o.Dir, Bytes: o.SortBytes}
+	c := &Comparison{before: extsort.New(ctx, sorted), after: extsort.New(ctx, sorted)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	one := side{sorter: c.before, options: &o}
+	other := side{sorter: c.after, options: &o}
+	if err := errors.Join(one.readAll(before), other.readAll(after)); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Labels:
+	case one.overflowed || other.overflowed:
+		c.note("there are more than %d statements with blank nodes: those nodes are compared by their labels", o.MaxBlank)
+	default:
+		names, unsure := pairBlank(one.blank, other.blank, o.MaxBlankWork)
+		if unsure {
+			c.note("not all blank nodes could be told apart with bounded work: some of the differences may be of their labels only")
+		}
+		rename(other.blank, names)
+	}
+	return c, errors.Join(one.flush(), other.flush())
+}
+
+func (c *Comparison) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// Notes say what the comparison could not find out, as sentences.
+func (c *Comparison) Notes() []string { return c.notes }
+
+// Close lets memory and temporary files go.
+func (c *Comparison) Close() error { return errors.Join(c.before.Close(), c.after.Close()) }
+
+// side is one of the two sets while it is read.
+type side struct {
+	sorter     *extsort.Sorter
+	options    *CompareOptions
+	blank      []Statement // with blank nodes
+	overflowed bool        // there are too many of them
+	buf        []byte
+}
+
+func (s *side) readAll(statements iter.Seq2[Statement, error]) error {
+	for st, err := range statements {
+		if err == nil {
+			err = s.read(st)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *side) read(st Statement) error {
+	if st.Graph.IsZero() {
+		st.Graph = kg.DefaultGraph
+	}
+	if s.options.WithoutAssertions {
+		st.Assertions = nil
+	}
+	bySource(st.Assertions)
+	if s.options.Labels || s.overflowed || !hasBlank(&st.Quad) {
+		return s.add(&st)
+	}
+	if len(s.blank) == s.options.MaxBlank {
+		s.overflowed = true
+		return errors.Join(s.flush(), s.add(&st))
+	}
+	s.blank = append(s.blank, st)
+	return nil
+}
+
+// flush sorts what was held.
+func (s *side) flush() error {
+	for i := range s.blank {
+		if err := s.add(&s.blank[i]); err != nil {
+			return err
+		}
+	}
+	s.blank = nil
+	return nil
+}
+
+func (s *side) add(st *Statement) error {
+	s.buf = appendTriple(appendTerm(s.buf[:0], st.Graph), &st.Quad)
+	for i := range st.Assertions {
+		s.buf = appendAssertion(s.buf, &st.Assertions[i])
+	}
+	return s.sorter.Add(s.buf)
+}
+
+func hasBlank(q *kg.Quad) bool {
+	return q.Subject.Kind() == kg.KindBlank || q.Object.Kind() == kg.KindBlank || q.Graph.Kind() == kg.KindBlank
+}
+
+func rename(statements []Statement, names map[kg.Term]kg.Term) {
+	for i := range statements {
+		q := &statements[i].Quad
+		for _, t := range [...]*kg.Term{&q.Subject, &q.Object, &q.Graph} {
+			if name, ok := names[*t]; ok {
+				*t = name
+			}
+		}
+	}
+}
+
+// Differences yields what differs, ordered by graph, subject, predicate and object.
+func (c *Comparison) Differences() iter.Seq2[Difference, error] {
+	return func(yield func(Difference, error) bool) {
+		before, stopBefore := newCursor(c.before)
+		defer stopBefore()
+		after, stopAfter := newCursor(c.after)
+		defer stopAfter()
+		for before.more || after.more {
+			d, ok, err := merge(before, after)
+			if err != nil {
+				yield(Difference{}, err)
+				return
+			}
+			if ok && !yield(d, nil) {
+				return
+			}
+		}
+		if err := errors.Join(before.err, after.err); err != nil {
+			yield(Difference{}, err)
+		}
+	}
+}
+
+// merge takes the least statement of both sides; ok when it differs.
+func merge(before, after *cursor) (d Difference, ok bool, err error) {
+	if err := errors.Join(before.err, after.err); err != nil {
+		return d, false, err
+	}
+	order := 0
+	switch {
+	case !before.more:
+		order = 1
+	case !after.more:
+		order = -1
+	default:
+		order = bytes.Compare(before.key, after.key)
+	}
+	if order <= 0 {
+		d.Quad, d.Was, d.Before = before.quad, true, before.list()
+		before.next()
+	}
+	if order >= 0 {
+		d.Quad, d.Is, d.After = after.quad, true, after.list()
+		after.next()
+	}
+	if err := errors.Join(before.err, after.err); err != nil {
+		return d, false, err
+	}
+	if order == 0 {
+		d.Before, d.After = without(d.Before, d.After), without(d.After, d.Before)
+	}
+	return d, order != 0 || len(d.Before)+len(d.After) > 0, nil
+}
+
+// without is the list less what the other has too.
+func without(list, other []Assertion) (out []Assertion) {
+	for i := range list {
+		if !has(other, &list[i]) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+func has(list []Assertion, a *Assertion) bool {
+	for i := range list {
+		if list[i].Equal(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// cursor stands on a statement of one side.
+type cursor struct {
+	pull func() ([]byte, error, bool)
+	more bool
+	err  error
+	quad kg.Quad
+	key  []byte
+	rest []byte // its assertions
+}
+
+func newCursor(s *extsort.Sorter) (*cursor, func()) {
+	next, stop := iter.Pull2(s.Sorted())
+	c := &cursor{pull: next}
+	c.next()
+	return c, stop
+}
+
+func (c *cursor) next() {
+	row, err, more := c.pull()
+	c.more = more && err == nil
+	if !c.more {
+		c.err = err
+		return
+	}
+	r := record{rest: row}
+	c.quad = kg.Quad{Graph: r.term(), Subject: r.term(), Predicate: r.term(), Object: r.term()}
+	c.key = append(c.key[:0], row[:len(row)-len(r.rest)]...)
+	c.rest = append(c.rest[:0], r.rest...)
+	c.err = r.err
+}
+
+// list decodes the assertions.
+func (c *cursor) list() (list []Assertion) {
+	r := record{rest: c.rest}
+	for len(r.rest) > 0 {
+		list = append(list, r.assertion())
+	}
+	if r.err != nil {
+		c.err = r.err
+	}
+	return list
+}

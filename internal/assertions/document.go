@@ -1,0 +1,225 @@
+package assertions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+
+	"koine/internal/extsort"
+	"koine/kg"
+)
+
+// DocumentOptions say how a document is read.
+type DocumentOptions struct {
+	// HasGraphs tells whether the document's format names graphs. Where it does not,
+	// a description's ka:graph alone says where its statement stands.
+	HasGraphs bool
+	// Dir is where temporary files are made; "" means the system's.
+	Dir string
+	// SortBytes is how much memory each of three sortings may take;
+	// extsort.DefaultBytes when 0.
+	SortBytes int
+}
+
+// Document puts the statements of a document and the descriptions of their
+// assertions together. They may come in any order: memory is bounded, and what does
+// not fit goes to temporary files. It belongs to one goroutine and must be closed.
+type Document struct {
+	ctx        context.Context
+	options    DocumentOptions
+	nodes      *extsort.Sorter // what may be part of a description, by its subject
+	statements *extsort.Sorter // statements and claims of them, by the statement
+	unasserted uint64
+	buf        []byte
+}
+
+// NewDocument begins an empty document.
+func NewDocument(ctx context.Context, o DocumentOptions) *Document {
+	d := &Document{ctx: ctx, options: o}
+	d.nodes, d.statements = d.sorter(), d.sorter()
+	return d
+}
+
+func (d *Document) sorter() *extsort.Sorter {
+	return extsort.New(d.ctx, extsort.Options{Dir: d.options.Dir, Bytes: d.options.SortBytes})
+}
+
+// Close lets memory and temporary files go.
+func (d *Document) Close() error { return errors.Join(d.nodes.Close(), d.statements.Close()) }
+
+// Unasserted counts the descriptions of statements that the document does not hold.
+// To describe a statement is not to assert it, so Statements leaves them out. It is
+// known when Statements has ended.
+func (d *Document) Unasserted() uint64 { return d.unasserted }
+
+// Add takes a quad of the document.
+func (d *Document) Add(q kg.Quad) error {
+	if q.Graph.IsZero() {
+		q.Graph = kg.DefaultGraph
+	}
+	if !describes(&q) {
+		return d.addData(&q)
+	}
+	d.buf = appendTerm(d.buf[:0], q.Subject)
+	d.buf = appendTerm(d.buf, q.Graph)
+	d.buf = appendTerm(d.buf, q.Predicate)
+	d.buf = appendTerm(d.buf, q.Object)
+	return d.nodes.Add(d.buf)
+}
+
+// A record of statements is subject, predicate and object, and then one of these. So
+// those of one statement come together, the statement before its claims.
+const (
+	inAnyGraph = 0 // the statement, in a format without graphs; its graph follows
+	inGraph    = 1 // the graph follows, and then:
+
+	isStatement = 0 // the statement
+	isClaim     = 1 // an assertion of it, which follows
+)
+
+func (d *Document) addData(q *kg.Quad) error {
+	d.buf = appendTriple(d.buf[:0], q)
+	if d.options.HasGraphs {
+		d.buf = append(appendTerm(append(d.buf, inGraph), q.Graph), isStatement)
+	} else {
+		d.buf = appendTerm(append(d.buf, inAnyGraph), q.Graph)
+	}
+	return d.statements.Add(d.buf)
+}
+
+func appendTriple(dst []byte, q *kg.Quad) []byte {
+	return appendTerm(appendTerm(appendTerm(dst, q.Subject), q.Predicate), q.Object)
+}
+
+// AddAll takes all quads of a document.
+func (d *Document) AddAll(quads iter.Seq2[kg.Quad, error]) error {
+	for q, err := range quads {
+		if err == nil {
+			err = d.Add(q)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Statements yields the document's statements with their assertions, ordered by
+// subject, predicate, object and graph. It may be called once, and nothing be added
+// behind it. An error is the last.
+func (d *Document) Statements() iter.Seq2[Statement, error] {
+	return func(yield func(Statement, error) bool) {
+		if err := d.claim(); err != nil {
+			yield(Statement{}, err)
+			return
+		}
+		d.join(yield)
+	}
+}
+
+// claim sorts the nodes out: descriptions become claims of their statements, and all
+// else is data.
+func (d *Document) claim() error {
+	described, err := d.described()
+	if err != nil {
+		return err
+	}
+	defer described.Close()
+	next, stop := iter.Pull2(described.Sorted())
+	defer stop()
+	data, err, more := next()
+	for n, nodeErr := range d.eachNode() {
+		if err = errors.Join(err, nodeErr); err != nil {
+			return err
+		}
+		key := appendTerm(nil, n.subject)
+		for more && err == nil && bytes.Compare(data, key) < 0 {
+			data, err, more = next()
+		}
+		if err == nil {
+			err = d.take(n, more && bytes.Equal(data, key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// described sorts the subjects of all that is described and could be part of a
+// description itself: those are data.
+func (d *Document) described() (*extsort.Sorter, error) {
+	out := d.sorter()
+	for n, err := range d.eachNode() {
+		if err == nil && n.isAssertion() {
+			if q, _, bad := n.claim(); bad == nil && describes(&q) {
+				err = out.Add(appendTerm(nil, q.Subject))
+			}
+		}
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// take adds a node as data or as what it claims.
+func (d *Document) take(n *node, data bool) error {
+	switch {
+	case !data && n.statesVersion():
+		return n.checkVersion()
+	case data || !n.isAssertion():
+		for i := range n.quads {
+			if err := d.addData(&n.quads[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	q, a, err := n.claim()
+	if err != nil {
+		return err
+	}
+	d.buf = appendTriple(d.buf[:0], &q)
+	d.buf = append(appendTerm(append(d.buf, inGraph), q.Graph), isClaim)
+	d.buf = appendAssertion(d.buf, &a)
+	return d.statements.Add(d.buf)
+}
+
+// eachNode yields what may be descriptions, ordered by subject; a node with many
+// statements in parts.
+func (d *Document) eachNode() iter.Seq2[*node, error] {
+	return func(yield func(*node, error) bool) {
+		n := new(node)
+		for row, err := range d.nodes.Sorted() {
+			r := record{rest: row}
+			var q kg.Quad
+			if err == nil {
+				q.Subject, q.Graph, q.Predicate, q.Object = r.term(), r.term(), r.term(), r.term()
+				err = r.err
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			same := len(n.quads) > 0 && q.Subject == n.subject && q.Graph == n.quads[0].Graph
+			if same && q == n.quads[len(n.quads)-1] {
+				continue
+			}
+			if full := len(n.quads) == maxNodeStatements; len(n.quads) > 0 && (!same || full) {
+				n.more = n.more || same
+				if !yield(n, nil) {
+					return
+				}
+				n = &node{more: same}
+			}
+			n.subject = q.Subject
+			n.quads = append(n.quads, q)
+		}
+		if len(n.quads) > 0 {
+			yield(n, nil)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package assertions
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"koine/kg"
+)
+
+// Records are sorted by their bytes. A text ends with 0 1 and a zero byte in it is
+// written as 0 255, so that none is the beginning of another and records of the same
+// terms stand together.
+
+var errRecord = errors.New("a temporary record of a statement cannot be read")
+
+func appendText(dst []byte, text string) []byte {
+	for {
+		i := indexZero(text)
+		if i < 0 {
+			break
+		}
+		dst = append(append(dst, text[:i]...), 0, 0xff)
+		text = text[i+1:]
+	}
+	return append(append(dst, text...), 0, 1)
+}
+
+func indexZero(text string) int {
+	for i := range len(text) {
+		if text[i] == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// record is a record while it is read. The first error stays.
+type record struct {
+	rest []byte
+	err  error
+}
+
+func (r *record) fail() {
+	r.rest, r.err = nil, errRecord
+}
+
+func (r *record) byte() byte {
+	if len(r.rest) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *record) text() string {
+	var out []byte
+	for {
+		i := bytes.IndexByte(r.rest, 0)
+		if i < 0 || i+1 >= len(r.rest) {
+			r.fail()
+			return ""
+		}
+		out = append(out, r.rest[:i]...)
+		end := r.rest[i+1] == 1
+		r.rest = r.rest[i+2:]
+		if end {
+			return string(out)
+		}
+		out = append(out, 0)
+	}
+}
+
+func (r *record) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *record) varint() int64 {
+	v, n := binary.Varint(r.rest)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func appendTerm(dst []byte, t kg.Term) []byte {
+	dst = append(dst, byte(t.Kind()))
+	switch t.Kind() {
+	case kg.KindIRI, kg.KindBlank:
+		return appendText(dst, t.Value())
+	case kg.KindLiteral:
+		dst = appendText(dst, t.Value())
+		if t.Lang() != "" {
+			return appendText(append(dst, 1), t.Lang())
+		}
+		return appendText(append(dst, 0), t.Datatype())
+	}
+	return dst
+}
+
+func (r *record) term() kg.Term {
+	switch kg.Kind(r.byte()) {
+	case kg.KindDefaultGraph:
+		return kg.DefaultGraph
+	case kg.KindIRI:
+		return kg.IRI(r.text())
+	case kg.KindBlank:
+		return kg.Blank(r.text())
+	case kg.KindLiteral:
+		value := r.text()
+		if r.byte() == 1 {
+			return kg.LangString(value, r.text())
+		}
+		return kg.Typed(value, r.text())
+	}
+	r.fail()
+	return kg.Term{}
+}
+
+const (
+	hasCertainty = 1 << iota
+	hasFrom
+	hasUntil
+	hasProvenance
+)
+
+func appendAssertion(dst []byte, a *Assertion) []byte {
+	dst = appendText(dst, string(a.Source))
+	var flags byte
+	for _, part := range [...]struct {
+		there bool
+		flag  byte
+	}{{a.HasCertainty, hasCertainty}, {!a.Validity.From.IsZero(), hasFrom}, {!a.Validity.Until.IsZero(), hasUntil}, {a.Provenance != nil, hasProvenance}} {
+		if part.there {
+			flags |= part.flag
+		}
+	}
+	dst = append(dst, flags)
+	dst = binary.AppendVarint(dst, a.Time.UnixMilli())
+	dst = binary.AppendUvarint(dst, uint64(a.Revision))
+	dst = appendText(dst, a.Justification)
+	if a.HasCertainty {
+		dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(a.Certainty))
+	}
+	if flags&hasFrom != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.From.UnixMilli())
+	}
+	if flags&hasUntil != 0 {
+		dst = binary.AppendVarint(dst, a.Validity.Until.UnixMilli())
+	}
+	if flags&hasProvenance != 0 {
+		dst = appendText(dst, string(a.Provenance))
+	}
+	return dst
+}
+
+func (r *record) assertion() (a Assertion) {
+	a.Source = kg.AgentID(r.text())
+	flags := r.byte()
+	a.Time = time.UnixMilli(r.varint()).UTC()
+	a.Revision = kg.Revision(r.uvarint())
+	a.Justification = r.text()
+	if flags&hasCertainty != 0 {
+		if len(r.rest) < 8 {
+			r.fail()
+			return a
+		}
+		a.Certainty, a.HasCertainty = math.Float64frombits(binary.BigEndian.Uint64(r.rest)), true
+		r.rest = r.rest[8:]
+	}
+	if flags&hasFrom != 0 {
+		a.Validity.From = time.UnixMilli(r.varint()).UTC()
+	}
+	if flags&hasUntil != 0 {
+		a.Validity.Until = time.UnixMilli(r.varint()).UTC()
+	}
+	if flags&hasProvenance != 0 {
+		a.Provenance = []byte(r.text())
+	}
+	return a
+}

@@ -1,0 +1,183 @@
+package assertions
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+
+	"koine/kg"
+)
+
+// Labels of blank nodes in a document.
+const (
+	storeLabel       = "s-" // before that of a node of the store
+	descriptionLabel = "a"  // before the number of a description
+)
+
+// Export yields a document of all that the snapshot shows, as the package's comment
+// lays it out: the statements graph by graph in the order of their names, then the
+// version of the vocabulary, then a description of each assertion. A snapshot that
+// shows nothing gives nothing.
+func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
+	return func(yield func(kg.Quad, error) bool) {
+		some := false
+		for st, err := range shown(s) {
+			if err != nil {
+				yield(kg.Quad{}, err)
+				return
+			}
+			if some = true; !yield(ofStore(st.Quad), nil) {
+				return
+			}
+		}
+		if !some || !yield(kg.Quad{Subject: namespace, Predicate: versionInfo, Object: kg.String(Version), Graph: Graph}, nil) {
+			return
+		}
+		number := 0
+		for st, err := range Statements(s) {
+			if err != nil {
+				yield(kg.Quad{}, err)
+				return
+			}
+			for i := range st.Assertions {
+				number++
+				node := kg.Blank(descriptionLabel + strconv.Itoa(number))
+				for _, q := range describe(node, &st.Quad, &st.Assertions[i]) {
+					if !yield(q, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Statements yields all that the snapshot shows, with why it was asserted.
+func Statements(s *kg.Snapshot) iter.Seq2[Statement, error] {
+	return func(yield func(Statement, error) bool) {
+		explain := Explain(s)
+		for st, err := range shown(s) {
+			var out Statement
+			if err == nil {
+				out, err = explain(st)
+			}
+			if !yield(out, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Explain gives a function that adds to a statement of the snapshot why it was
+// asserted, as far as the principal may know.
+func Explain(s *kg.Snapshot) func(kg.Statement) (Statement, error) {
+	why := reasons{snapshot: s}
+	return func(st kg.Statement) (Statement, error) {
+		list, err := why.all(st.Assertions)
+		return Statement{st.Quad, list}, err
+	}
+}
+
+func shown(s *kg.Snapshot) iter.Seq2[kg.Statement, error] {
+	return func(yield func(kg.Statement, error) bool) {
+		graphs, err := s.Graphs()
+		if err != nil {
+			yield(kg.Statement{}, err)
+			return
+		}
+		slices.SortFunc(graphs, func(a, b kg.TermCount) int { return a.Term.Compare(b.Term) })
+		for _, g := range graphs {
+			for st, err := range s.Match(kg.Pattern{Graph: g.Term}) {
+				if !yield(st, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// maxReasons bounds the text of the reasons that are remembered, in bytes.
+const maxReasons = 8 << 20
+
+// reasons gives why commits were made, and remembers it: neighbours were mostly
+// asserted in the same commit.
+type reasons struct {
+	snapshot *kg.Snapshot
+	known    map[kg.Revision]string
+	bytes    int
+}
+
+func (r *reasons) all(list []kg.Assertion) ([]Assertion, error) {
+	out := make([]Assertion, len(list))
+	for i, a := range list {
+		why, err := r.of(a.Revision)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Assertion{a, why}
+	}
+	return out, nil
+}
+
+func (r *reasons) of(revision kg.Revision) (string, error) {
+	const perEntry = 64
+	if why, ok := r.known[revision]; ok {
+		return why, nil
+	}
+	why, err := r.snapshot.Justification(revision)
+	if err != nil {
+		return "", err
+	}
+	if r.known == nil || r.bytes > maxReasons {
+		r.known, r.bytes = map[kg.Revision]string{}, 0
+	}
+	r.known[revision] = why
+	r.bytes += perEntry + len(why)
+	return why, nil
+}
+
+// describe is the description of an assertion of the quad.
+func describe(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
+	out := make([]kg.Quad, 0, 14)
+	say := func(p, o kg.Term) {
+		out = append(out, kg.Quad{Subject: node, Predicate: p, Object: o, Graph: Graph})
+	}
+	of := ofStore(*q)
+	say(rdfType, rdfStatement)
+	say(rdfType, assertion)
+	say(subject, of.Subject)
+	say(predicate, of.Predicate)
+	say(object, of.Object)
+	if of.Graph != kg.DefaultGraph {
+		say(graph, of.Graph)
+	}
+	say(wasAttributedTo, kg.IRI(string(a.Source)))
+	say(generatedAtTime, kg.DateTime(a.Time))
+	say(revision, kg.Integer(int64(a.Revision)))
+	if a.HasCertainty {
+		say(certainty, kg.Double(a.Certainty))
+	}
+	if !a.Validity.From.IsZero() {
+		say(validFrom, kg.DateTime(a.Validity.From))
+	}
+	if !a.Validity.Until.IsZero() {
+		say(validTo, kg.DateTime(a.Validity.Until))
+	}
+	if a.Provenance != nil {
+		say(provenance, kg.String(string(a.Provenance)))
+	}
+	if a.Justification != "" {
+		say(justification, kg.String(a.Justification))
+	}
+	return out
+}
+
+// ofStore is a quad as a document with descriptions writes it.
+func ofStore(q kg.Quad) kg.Quad {
+	for _, t := range [...]*kg.Term{&q.Subject, &q.Object, &q.Graph} {
+		if t.Kind() == kg.KindBlank {
+			*t = kg.Blank(storeLabel + t.Value())
+		}
+	}
+	return q
+}

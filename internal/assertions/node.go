@@ -1,0 +1,162 @@
+package assertions
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// maxNodeStatements bounds the statements of a description: it has at most two classes
+// and one of each property. A node with more is data.
+const maxNodeStatements = 16
+
+// node is a subject with those of its statements in one graph that may be part of a
+// description.
+type node struct {
+	subject kg.Term
+	quads   []kg.Quad
+	more    bool // it has further ones, so that it is no description
+}
+
+// isAssertion tells whether the node is of the class of descriptions.
+func (n *node) isAssertion() bool {
+	if n.more {
+		return false
+	}
+	for i := range n.quads {
+		if n.quads[i].Predicate == rdfType && n.quads[i].Object == assertion {
+			return true
+		}
+	}
+	return false
+}
+
+// statesVersion tells whether all that is said of the node is the version of the
+// vocabulary.
+func (n *node) statesVersion() bool {
+	for i := range n.quads {
+		if n.quads[i].Predicate != versionInfo {
+			return false
+		}
+	}
+	return n.subject == namespace && !n.more
+}
+
+func (n *node) checkVersion() error {
+	for i := range n.quads {
+		if v := n.quads[i].Object.Value(); v != Version {
+			e := kg.Errorf(kg.CodeFormatUnknown, "the document describes assertions in version %s of the vocabulary, and this koine reads version %s", clip(v), Version)
+			e.Hint = "Load it without its assertions, or with a newer koine."
+			return e
+		}
+	}
+	return nil
+}
+
+// claim is what a description says: an assertion and the quad that it is of.
+func (n *node) claim() (q kg.Quad, a Assertion, err error) {
+	q.Graph = kg.DefaultGraph
+	said := map[kg.Term]bool{}
+	for i := range n.quads {
+		p, o := n.quads[i].Predicate, n.quads[i].Object
+		if p == rdfType {
+			continue
+		}
+		if said[p] {
+			return q, a, n.wrong("it has more than one %s", p)
+		}
+		said[p] = true
+		if err := set(&q, &a, p, o); err != nil {
+			return q, a, n.wrong("%s %s: %s", p, clip(o.String()), kg.AsError(err).Message)
+		}
+	}
+	for _, p := range [...]kg.Term{subject, predicate, object, wasAttributedTo} {
+		if !said[p] {
+			return q, a, n.wrong("it has no %s", p)
+		}
+	}
+	return q, a, nil
+}
+
+func (n *node) wrong(format string, args ...any) error {
+	return kg.Errorf(kg.CodeInvalid, "the description "+n.subject.String()+" of an assertion: "+format, args...)
+}
+
+// set takes over what one property of a description says.
+func set(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
+	switch property {
+	case subject:
+		q.Subject = o
+	case predicate:
+		q.Predicate = o
+	case object:
+		q.Object = o
+	case graph:
+		q.Graph = o
+		if !o.IsResource() {
+			err = kg.Errorf(kg.CodeInvalid, "a graph is a resource")
+		}
+	case wasAttributedTo:
+		a.Source = kg.CanonicalAgent(o.Value())
+		if err = a.Source.Valid(); err == nil && o.Kind() != kg.KindIRI {
+			err = kg.Errorf(kg.CodeInvalid, "an agent is named by an IRI")
+		}
+	case generatedAtTime:
+		a.Time, err = dateTime(o)
+	case validFrom:
+		a.Validity.From, err = dateTime(o)
+	case validTo:
+		a.Validity.Until, err = dateTime(o)
+	case certainty:
+		a.HasCertainty = true
+		a.Certainty, err = number(o)
+	case revision:
+		var n uint64
+		if n, err = strconv.ParseUint(o.Value(), 10, 64); err != nil {
+			err = kg.Errorf(kg.CodeInvalid, "a revision is a number")
+		}
+		a.Revision = kg.Revision(n)
+	case provenance:
+		a.Provenance, err = []byte(o.Value()), text(o)
+	case justification:
+		a.Justification, err = o.Value(), text(o)
+	}
+	return err
+}
+
+func text(o kg.Term) error {
+	if !o.IsLiteral() {
+		return kg.Errorf(kg.CodeInvalid, "a text is wanted")
+	}
+	return nil
+}
+
+func dateTime(o kg.Term) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, o.Value())
+	if err != nil || o.Datatype() != kg.XSDDateTime {
+		return t, kg.Errorf(kg.CodeInvalid, "an xsd:dateTime with a time zone is wanted")
+	}
+	return t.UTC().Truncate(time.Millisecond), nil
+}
+
+func number(o kg.Term) (float64, error) {
+	f, err := strconv.ParseFloat(o.Value(), 64)
+	switch o.Datatype() {
+	case kg.XSDDouble, kg.XSDDecimal, kg.XSDInteger, kg.XSD + "float":
+	default:
+		err = strconv.ErrSyntax
+	}
+	if err != nil || !(f >= 0 && f <= 1) {
+		return f, kg.Errorf(kg.CodeInvalid, "a certainty is a number between 0 and 1")
+	}
+	return f, nil
+}
+
+func clip(s string) string {
+	if len(s) <= maxTold {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxTold], "") + "…"
+}

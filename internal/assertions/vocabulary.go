@@ -1,0 +1,71 @@
+package assertions
+
+import "koine/kg"
+
+// Namespace is that of koine's own properties of assertions, ka: for short.
+const Namespace = "https://koine.example/ns/assertion#"
+
+// Version of the vocabulary, which a document states as owl:versionInfo of the
+// namespace. It goes up when a reader of the one before could misunderstand.
+const Version = "1"
+
+const (
+	prov = "http://www.w3.org/ns/prov#"
+	owl  = "http://www.w3.org/2002/07/owl#"
+)
+
+// WithPrefixes is the prefixes with ka: for the namespace, unless they have another ka:.
+func WithPrefixes(p *kg.Prefixes) *kg.Prefixes {
+	all := map[string]string{"ka": Namespace}
+	for _, one := range p.All() {
+		all[one.Name] = one.Namespace
+	}
+	with, err := kg.NewPrefixes(all)
+	if err != nil {
+		return p
+	}
+	return with
+}
+
+// Graph holds the descriptions where the format of a document names graphs.
+var Graph = kg.IRI(Namespace + "assertions")
+
+var (
+	namespace   = kg.IRI(Namespace)
+	versionInfo = kg.IRI(owl + "versionInfo")
+
+	rdfType      = kg.IRI(kg.RDFType)
+	rdfStatement = kg.IRI(kg.RDF + "Statement")
+	assertion    = kg.IRI(Namespace + "Assertion")
+
+	subject         = kg.IRI(kg.RDF + "subject")
+	predicate       = kg.IRI(kg.RDF + "predicate")
+	object          = kg.IRI(kg.RDF + "object")
+	graph           = kg.IRI(Namespace + "graph")
+	wasAttributedTo = kg.IRI(prov + "wasAttributedTo")
+	generatedAtTime = kg.IRI(prov + "generatedAtTime")
+	revision        = kg.IRI(Namespace + "revision")
+	certainty       = kg.IRI(Namespace + "certainty")
+	validFrom       = kg.IRI(Namespace + "validFrom")
+	validTo         = kg.IRI(Namespace + "validTo")
+	provenance      = kg.IRI(Namespace + "provenance")
+	justification   = kg.IRI(Namespace + "justification")
+)
+
+// properties are those that a description has beside its classes.
+var properties = map[kg.Term]bool{
+	subject: true, predicate: true, object: true, graph: true, wasAttributedTo: true, generatedAtTime: true, revision: true,
+	certainty: true, validFrom: true, validTo: true, provenance: true, justification: true,
+}
+
+// describes tells whether a statement like this one may be part of a description, or
+// state the version of the vocabulary.
+func describes(q *kg.Quad) bool {
+	switch q.Predicate {
+	case rdfType:
+		return q.Object == rdfStatement || q.Object == assertion
+	case versionInfo:
+		return q.Subject == namespace
+	}
+	return properties[q.Predicate]
+}

@@ -1,0 +1,69 @@
+package rdfdata
+
+import (
+	"errors"
+	"net/http"
+
+	"koine/internal/assertions"
+	"koine/internal/caller"
+	"koine/internal/rdf"
+	"koine/kg"
+)
+
+// asRDF is the value of ?assertions=: the way in which assertions are described.
+const asRDF = "rdf"
+
+// describesAssertions tells whether ?assertions= asks for a document with descriptions
+// of assertions, or says that the body is one.
+func describesAssertions(r *http.Request) (bool, error) {
+	values := r.URL.Query()["assertions"]
+	switch {
+	case len(values) == 0:
+		return false, nil
+	case len(values) == 1 && values[0] == asRDF:
+		return true, nil
+	}
+	return false, kg.Errorf(kg.CodeInvalid, "assertions are described as %s, and in no other way", asRDF).At("assertions")
+}
+
+// mayRestore refuses a document with other agents' assertions to who is no
+// administrator, before it is received.
+func mayRestore(r *http.Request) error {
+	if caller.From(r.Context()).Principal.IsAdmin() {
+		return nil
+	}
+	return kg.Errorf(kg.CodePermissionDenied, "only an administrator loads other agents' assertions").At("assertions")
+}
+
+// restored is what became of a document with descriptions of assertions.
+type restored struct {
+	Statements uint64 `json:"statements"`
+	Assertions uint64 `json:"assertions"`
+	// Unasserted counts the descriptions of statements that the document does not hold.
+	Unasserted uint64 `json:"unasserted,omitempty"`
+}
+
+// restore adds the document's statements with the assertions that it describes.
+func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (out report, err error) {
+	in, err := d.spool.open(r.Context())
+	if err != nil {
+		return report{}, err
+	}
+	document := assertions.NewDocument(r.Context(), assertions.DocumentOptions{HasGraphs: d.format.HasGraphs(), Dir: h.options.TempDir})
+	defer func() { err = errors.Join(err, document.Close()) }()
+	if err := document.AddAll(rdf.Read(in, d.format, d.options)); err != nil {
+		return report{}, err
+	}
+	done, err := assertions.Restore(r.Context(), h.Store, meta(r, d.why), document.Statements(), assertions.RestoreOptions{Dir: h.options.TempDir})
+	if err != nil {
+		return report{}, err
+	}
+	behind := h.Store.Head()
+	if done.Revision == 0 {
+		done.Revision = behind.Revision
+	}
+	behind.Revision, behind.Index = done.Revision, kg.EndOfCommit
+	out = h.report(done.Revision, behind, done.Commits, done.Changed)
+	out.Restored = &restored{done.Statements, done.Assertions, document.Unasserted()}
+	return out, nil
+}
