@@ -50,7 +50,7 @@ func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *
 		cursor := Cursor(*c.after)
 		c.connection.after = &cursor
 	}
-	if c.match, err = matchChanges(argument[*StatementFilter](args, "where")); err != nil {
+	if c.match, err = matchChanges(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.filter = kg.Filter{Ops: argument[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.keep()}

@@ -209,7 +209,7 @@ func (p *planner) statementConnection(f graphql.CollectedField, args map[string]
 	if err := p.paging(c, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchStatement(argument[*StatementFilter](args, "where")); err != nil {
+	if c.statementMatch, err = matchStatement(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.statementOrder = orderStatements(argument[[]StatementOrder](args, "orderBy"))
@@ -217,7 +217,8 @@ func (p *planner) statementConnection(f graphql.CollectedField, args map[string]
 }
 
 func (p *planner) entityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
-	return p.entitiesThat(p.run.engine.matchEntity, f, args)
+	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntity(p.ctx, f) }
+	return p.entitiesThat(match, f, args)
 }
 
 // entitiesThat plans a connection of entities with a condition compiled by match.

@@ -42,7 +42,7 @@ func (p *planner) diffList(f graphql.CollectedField, args map[string]any) (c *di
 	if err := p.paging(c.connection, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchChanges(argument[*StatementFilter](args, "where")); err != nil {
+	if c.statementMatch, err = matchChanges(p.ctx, argument[*StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {

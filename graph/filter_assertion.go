@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -26,11 +27,11 @@ func (f *PropertyFilter) assertions() assertionFilter {
 }
 
 // test compiles the condition; nil holds always.
-func (c assertionFilter) test() (factTest, error) {
+func (c assertionFilter) test(ctx context.Context) (factTest, error) {
 	if c == (assertionFilter{}) {
 		return nil, nil
 	}
-	by, err := matchText(canonicalAgents(c.assertedBy))
+	by, err := matchText(ctx, canonicalAgents(c.assertedBy))
 	if err != nil {
 		return nil, kg.AsError(err).At("assertedBy")
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // entityMatch is a compiled EntityFilter: which predicates of an entity the
 // test looks at, and what an index can look up.
 type entityMatch struct {
+	ctx    context.Context // ends long matches of regular expressions
 	engine *Engine
 	depth  int // in conditions on paths
 	// wanted are the predicates whose statements the test (and the order) need;
@@ -45,22 +47,22 @@ var rdfType = kg.IRI(kg.RDFType)
 
 // matchEntity compiles a condition on the entities that candidates gives; f may
 // be nil.
-func (e *Engine) matchEntity(f *EntityFilter) (*entityMatch, error) {
+func (e *Engine) matchEntity(ctx context.Context, f *EntityFilter) (*entityMatch, error) {
 	if f == nil {
-		return e.matchEntityAt(f, 0)
+		return e.matchEntityAt(ctx, f, 0)
 	}
 	if f.Type != nil && f.Type.Eq != nil && reflect.DeepEqual(*f, EntityFilter{Type: &IRIFilter{Eq: f.Type.Eq}}) {
 		// What the index gives of the class is just what matches: no test.
-		m := &entityMatch{engine: e, class: *f.Type.Eq}
+		m := &entityMatch{ctx: ctx, engine: e, class: *f.Type.Eq}
 		return m, m.drive(f)
 	}
-	return e.matchEntityAt(f, 0)
+	return e.matchEntityAt(ctx, f, 0)
 }
 
 // matchEntityAt compiles a condition on entities that come from elsewhere, such
 // as the end of a path, and is nested as deep as said; f may be nil.
-func (e *Engine) matchEntityAt(f *EntityFilter, depth int) (*entityMatch, error) {
-	m := &entityMatch{engine: e, depth: depth}
+func (e *Engine) matchEntityAt(ctx context.Context, f *EntityFilter, depth int) (*entityMatch, error) {
+	m := &entityMatch{ctx: ctx, engine: e, depth: depth, statements: statementCompiler{ctx: ctx}}
 	if f == nil {
 		return m, nil
 	}
@@ -92,7 +94,7 @@ func (m *entityMatch) compile(f *EntityFilter) (entityTest, error) {
 		name    string
 		compile func() (entityTest, error)
 	}{
-		{"iri", func() (entityTest, error) { return iriTest(f.Iri) }},
+		{"iri", func() (entityTest, error) { return iriTest(m.ctx, f.Iri) }},
 		{"type", func() (entityTest, error) { return m.typeTest(f.Type) }},
 		{"label", func() (entityTest, error) { return m.labelTest(f.Label) }},
 		{"property", func() (entityTest, error) { return m.properties(f.Property) }},
@@ -212,8 +214,8 @@ func (m *entityMatch) someStatement(predicate kg.Term, test factTest) entityTest
 	}
 }
 
-func iriTest(f *IRIFilter) (entityTest, error) {
-	test, err := matchIRI(f)
+func iriTest(ctx context.Context, f *IRIFilter) (entityTest, error) {
+	test, err := matchIRI(ctx, f)
 	if test == nil {
 		return nil, err
 	}
@@ -230,13 +232,13 @@ func (m *entityMatch) typeTest(f *IRIFilter) (entityTest, error) {
 	if f.absent() {
 		return m.absence(rdfType, kg.Term.IsResource, f.onlyAbsent()), nil
 	}
-	fits, err := classFits(f)
+	fits, err := classFits(m.ctx, f)
 	return m.someValue(rdfType, fits), err
 }
 
 // classFits is the condition on one class.
-func classFits(f *IRIFilter) (termTest, error) {
-	test, err := matchIRI(f)
+func classFits(ctx context.Context, f *IRIFilter) (termTest, error) {
+	test, err := matchIRI(ctx, f)
 	return func(t kg.Term) bool { return t.IsResource() && (test == nil || test(t)) }, err
 }
 
@@ -253,7 +255,7 @@ func (m *entityMatch) labelTest(f *StringFilter) (entityTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	fits, onlyAbsent, err := labelFits(f)
+	fits, onlyAbsent, err := labelFits(m.ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -274,10 +276,10 @@ func (m *entityMatch) labelTest(f *StringFilter) (entityTest, error) {
 
 // labelFits is the condition on one label, whether or not there must be one.
 // bare tells that it says nothing of the text.
-func labelFits(f *StringFilter) (fits termTest, bare bool, err error) {
+func labelFits(ctx context.Context, f *StringFilter) (fits termTest, bare bool, err error) {
 	text := *f
 	text.Exists = nil
-	match, err := matchText(&text)
+	match, err := matchText(ctx, &text)
 	if err != nil {
 		return nil, false, err
 	}
@@ -306,7 +308,7 @@ func (m *entityMatch) properties(list []PropertyFilter) (entityTest, error) {
 }
 
 func (m *entityMatch) property(f *PropertyFilter) (entityTest, error) {
-	fits, err := matchValue(f.values())
+	fits, err := matchValue(m.ctx, f.values())
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +332,7 @@ func (m *entityMatch) heldBy(f *PropertyFilter) (factTest, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At("graph")
 	}
-	assertions, err := f.assertions().test()
+	assertions, err := f.assertions().test(m.ctx)
 	return allFacts([]factTest{graph, assertions}), err
 }
 
@@ -346,14 +348,14 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		}
 	}
 	if f.Type != nil && !f.Type.absent() {
-		d, err := typeDrive(f.Type)
+		d, err := typeDrive(m.ctx, f.Type)
 		if err != nil {
 			return err
 		}
 		m.drives = append(m.drives, d)
 	}
 	if f.Label != nil && (f.Label.Exists == nil || *f.Label.Exists) {
-		fits, _, err := labelFits(f.Label)
+		fits, _, err := labelFits(m.ctx, f.Label)
 		if err != nil {
 			return err
 		}
@@ -364,7 +366,7 @@ func (m *entityMatch) drive(f *EntityFilter) error {
 		if p.Exists != nil && !*p.Exists {
 			continue
 		}
-		fits, err := matchValue(p.values())
+		fits, err := matchValue(m.ctx, p.values())
 		if err != nil {
 			return err
 		}
@@ -414,8 +416,8 @@ func onlyText(eq json.RawMessage) *string {
 	return &o.text
 }
 
-func typeDrive(f *IRIFilter) (drive, error) {
-	fits, err := classFits(f)
+func typeDrive(ctx context.Context, f *IRIFilter) (drive, error) {
+	fits, err := classFits(ctx, f)
 	d := drive{predicates: []kg.Term{rdfType}, fits: fits}
 	if t := onlyIRI(f); t != nil {
 		d.object = *t

@@ -59,11 +59,11 @@ func TestLongListsOfValues(t *testing.T) {
 		f.Nin[i] = json.RawMessage(fmt.Sprint(i))
 		texts.In[i] = fmt.Sprintf("v%d", i)
 	}
-	test, err := matchValue(f)
+	test, err := matchValue(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := matchText(texts)
+	text, err := matchText(t.Context(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestLongListsOfValues(t *testing.T) {
 		floats.In[i], longs.In[i], revisions.In[i], times.In[i] = float64(i), int64(i), kg.Revision(i), moment(i)
 	}
 	except := assertionFilter{certainty: &FloatFilter{Nin: floats.In[2:]}, revision: &RevisionFilter{Nin: revisions.In[1:]}, recordedAt: &DateTimeFilter{Nin: times.In}}
-	assertions, err := except.test()
+	assertions, err := except.test(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,18 @@
 package graph
 
 import (
+	"context"
 	"strings"
 
 	"koine/kg"
 )
 
 // matchIRI compiles a condition on an IRI that is there; nil holds always.
-func matchIRI(f *IRIFilter) (termTest, error) {
+func matchIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	re, err := nameRegex(f.Regex)
+	re, err := nameRegex(ctx, f.Regex)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +46,11 @@ func (f *IRIFilter) equality() bool {
 }
 
 // matchGraph compiles a condition on the name of a graph; nil holds always.
-func matchGraph(f *GraphFilter) (termTest, error) {
+func matchGraph(ctx context.Context, f *GraphFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	re, err := nameRegex(f.Regex)
+	re, err := nameRegex(ctx, f.Regex)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func nameTest(part *string, test func(s, part string) bool) termTest {
 	return func(t kg.Term) bool { return test(t.Name(), p) }
 }
 
-func nameRegex(expression *string) (termTest, error) {
-	re, err := matchRegex(expression)
+func nameRegex(ctx context.Context, expression *string) (termTest, error) {
+	re, err := matchRegex(ctx, expression)
 	if re == nil {
 		return nil, err
 	}

@@ -47,11 +47,11 @@ func (m *entityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		return nil, kg.AsError(err).At("path")
 	}
 	p.ends = p.trail.ends()
-	if p.value, err = matchValue(f.Value); err != nil {
+	if p.value, err = matchValue(m.ctx, f.Value); err != nil {
 		return nil, kg.AsError(err).At("value")
 	}
 	if f.Where != nil {
-		if p.where, err = m.engine.matchEntityAt(f.Where, m.depth+1); err != nil {
+		if p.where, err = m.engine.matchEntityAt(m.ctx, f.Where, m.depth+1); err != nil {
 			return nil, kg.AsError(err).At("where")
 		}
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ type statementMatch struct {
 }
 
 // matchStatement compiles a condition on statements; f may be nil.
-func matchStatement(f *StatementFilter) (m statementMatch, err error) {
+func matchStatement(ctx context.Context, f *StatementFilter) (m statementMatch, err error) {
 	if f == nil {
 		return m, nil
 	}
@@ -31,7 +32,7 @@ func matchStatement(f *StatementFilter) (m statementMatch, err error) {
 	if f.Object != nil {
 		m.text = onlyText(f.Object.Eq)
 	}
-	var c statementCompiler
+	c := statementCompiler{ctx: ctx}
 	m.test, err = c.compile(f)
 	m.ages, m.asserted = c.ages, c.asserted
 	if f.bound() {
@@ -103,8 +104,8 @@ func (f *StatementFilter) bound() bool {
 // matchChanges compiles a condition on statements where changes are followed or
 // listed. An age is refused there: what is true at one time is not at another,
 // and no change would tell so.
-func matchChanges(f *StatementFilter) (statementMatch, error) {
-	m, err := matchStatement(f)
+func matchChanges(ctx context.Context, f *StatementFilter) (statementMatch, error) {
+	m, err := matchStatement(ctx, f)
 	if err == nil && m.ages {
 		err = errTimeless
 	}
@@ -119,6 +120,7 @@ var errTimeless = func() error {
 
 // statementCompiler turns conditions on statements into tests.
 type statementCompiler struct {
+	ctx            context.Context
 	slots          int // of what the tests remember
 	ages, asserted bool
 }
@@ -138,7 +140,7 @@ func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 		{"graph", func() (factTest, error) { return c.graph(f.Graph) }},
 		{"subject", func() (factTest, error) { return c.part(partSubject, f.Subject) }},
 		{"object", func() (factTest, error) { return c.object(f.Object) }},
-		{"", f.assertions().test},
+		{"", func() (factTest, error) { return f.assertions().test(c.ctx) }},
 		{"and", func() (factTest, error) { return c.every(f.And) }},
 		{"or", func() (factTest, error) { return c.some(f.Or) }},
 		{"not", func() (factTest, error) { return c.none(f.Not) }},
@@ -156,17 +158,17 @@ func (c *statementCompiler) compile(f *StatementFilter) (factTest, error) {
 }
 
 func (c *statementCompiler) part(part factPart, f *IRIFilter) (factTest, error) {
-	test, err := matchIRI(f)
+	test, err := matchIRI(c.ctx, f)
 	return c.remember(part, test), err
 }
 
 func (c *statementCompiler) graph(f *GraphFilter) (factTest, error) {
-	test, err := matchGraph(f)
+	test, err := matchGraph(c.ctx, f)
 	return c.remember(partGraph, test), err
 }
 
 func (c *statementCompiler) object(f *ValueFilter) (factTest, error) {
-	test, err := matchValue(f)
+	test, err := matchValue(c.ctx, f)
 	return c.remember(partObject, test), err
 }
 

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"strings"
 
 	"koine/kg"
@@ -11,7 +12,7 @@ type textMatch func(text string, there bool) bool
 
 // matchText compiles a condition on a text. Apart from exists: false no
 // condition holds for what is absent. f may be nil: then any text fits.
-func matchText(f *StringFilter) (textMatch, error) {
+func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	if f == nil {
 		return func(string, bool) bool { return true }, nil
 	}
@@ -38,7 +39,7 @@ func matchText(f *StringFilter) (textMatch, error) {
 		except := setOf(f.Nin)
 		tests = append(tests, func(text string) bool { return !except[text] })
 	}
-	re, err := matchRegex(f.Regex)
+	re, err := matchRegex(ctx, f.Regex)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,8 @@ func textTest(part *string, test func(s, part string) bool) termTest {
 }
 
 // regexTest is about the characters of a text, as textTest.
-func regexTest(expression *string) (termTest, error) {
-	re, err := matchRegex(expression)
+func regexTest(ctx context.Context, expression *string) (termTest, error) {
+	re, err := matchRegex(ctx, expression)
 	if re == nil {
 		return nil, err
 	}

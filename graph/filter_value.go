@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func allTerms(tests ...termTest) termTest {
 }
 
 // matchValue compiles a condition on a value, the object of a statement.
-func matchValue(f *ValueFilter) (termTest, error) {
+func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -45,19 +46,19 @@ func matchValue(f *ValueFilter) (termTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := regexTest(f.Regex)
+	re, err := regexTest(ctx, f.Regex)
 	if err != nil {
 		return nil, err
 	}
-	iri, err := valueIRI(f.Iri)
+	iri, err := valueIRI(ctx, f.Iri)
 	if err != nil {
 		return nil, kg.AsError(err).At("iri")
 	}
-	language, err := valueLanguage(f.Language)
+	language, err := valueLanguage(ctx, f.Language)
 	if err != nil {
 		return nil, kg.AsError(err).At("language")
 	}
-	datatype, err := valueDatatype(f.Datatype)
+	datatype, err := valueDatatype(ctx, f.Datatype)
 	if err != nil {
 		return nil, kg.AsError(err).At("datatype")
 	}
@@ -69,11 +70,11 @@ func matchValue(f *ValueFilter) (termTest, error) {
 }
 
 // valueIRI is a condition on the IRI that a value is; a literal has none.
-func valueIRI(f *IRIFilter) (termTest, error) {
+func valueIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	test, err := matchIRI(f)
+	test, err := matchIRI(ctx, f)
 	absent := f.onlyAbsent()
 	return func(t kg.Term) bool {
 		if !t.IsResource() {
@@ -85,20 +86,20 @@ func valueIRI(f *IRIFilter) (termTest, error) {
 
 // valueLanguage is a condition on the language of a text; only exists: false
 // holds for one without.
-func valueLanguage(f *StringFilter) (termTest, error) {
+func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	test, err := matchText(f.lower())
+	test, err := matchText(ctx, f.lower())
 	return func(t kg.Term) bool { return isText(t) && test(strings.ToLower(t.Lang()), t.Lang() != "") }, err
 }
 
 // valueDatatype is a condition on the datatype of a literal; an entity has none.
-func valueDatatype(f *IRIFilter) (termTest, error) {
+func valueDatatype(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	test, err := matchIRI(f)
+	test, err := matchIRI(ctx, f)
 	absent := f.onlyAbsent()
 	return func(t kg.Term) bool {
 		if !t.IsLiteral() {

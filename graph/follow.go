@@ -41,7 +41,7 @@ func (p *planner) entityFollow(f graphql.CollectedField, field *entityField) err
 	if field.way, err = p.way(args); err != nil {
 		return err
 	}
-	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntityAt(f, 0) }
+	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntityAt(p.ctx, f, 0) }
 	field.page, err = p.entitiesThat(match, f, args)
 	return err
 }

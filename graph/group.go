@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -99,7 +100,7 @@ func (s *groupShape) conditions(list []GroupCondition) (out []func(*group) bool,
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
-		fits, err := matchValue(&ValueFilter{Eq: c.Eq, Ne: c.Ne, In: c.In, Nin: c.Nin, Lt: c.Lt, Lte: c.Lte, Gt: c.Gt, Gte: c.Gte})
+		fits, err := matchValue(context.Background(), &ValueFilter{Eq: c.Eq, Ne: c.Ne, In: c.In, Nin: c.Nin, Lt: c.Lt, Lte: c.Lte, Gt: c.Gt, Gte: c.Gte})
 		if err != nil {
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}

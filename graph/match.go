@@ -53,7 +53,7 @@ func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *m
 	if err := p.paging(c.connection, f, args); err != nil {
 		return nil, err
 	}
-	compiled, err := c.compile(nil)
+	compiled, err := c.compile(p.ctx, nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (p *planner) matchList(f graphql.CollectedField, args map[string]any) (c *m
 }
 
 // compile makes the pattern; with a snapshot, texts are looked up in it.
-func (c *matchList) compile(s *kg.Snapshot) (*pattern.Pattern, error) {
-	r := &patternReader{prefixes: c.prefixes}
+func (c *matchList) compile(ctx context.Context, s *kg.Snapshot) (*pattern.Pattern, error) {
+	r := &patternReader{ctx: ctx, prefixes: c.prefixes}
 	if s != nil {
 		r.literals = func(text string) ([]kg.Term, bool, error) { return shownLiterals(s, text) }
 	}
@@ -218,7 +218,7 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 	if len(after) == 0 {
 		after = nil
 	}
-	p, err := c.compile(l.snapshot)
+	p, err := c.compile(l.ctx, l.snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEven
 	limits := p.run.engine.limits
 	c := &matchEvent{view: p.view, part: limits.SnapshotRows}
 	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
-	compiled, err := c.list.compile(nil)
+	compiled, err := c.list.compile(context.WithoutCancel(p.ctx), nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (p *planner) matchEvent(input *PatternInput, selected []string) (*matchEven
 	if err := c.list.choose(selected, nil); err != nil {
 		return nil, err
 	}
-	reader := &patternReader{prefixes: c.list.prefixes}
+	reader := &patternReader{ctx: context.WithoutCancel(p.ctx), prefixes: c.list.prefixes}
 	group, err := reader.read(input)
 	if err != nil {
 		return nil, atField(err, "pattern")

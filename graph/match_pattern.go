@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 // patternReader turns a PatternInput into a pattern.
 type patternReader struct {
+	ctx      context.Context // ends long matches of regular expressions
 	prefixes *kg.Prefixes
 	// literals looks a text up, once there is a snapshot to do it in; before,
 	// values are only checked.
@@ -151,7 +153,7 @@ func (r *patternReader) predicate(t *pattern.Triple, text string) (err error) {
 	case strings.HasPrefix(text, "?"):
 		t.Predicate, err = variable(text[1:])
 		return err
-	case kg.IsScheme(scheme) && !strings.ContainsAny(text, "<>|^*(){} "):
+	case kg.IsScheme(scheme) && !strings.ContainsAny(text, "<>|^*(){} ") && !path.TwoIRIs(text):
 		t.Predicate, err = r.node(text)
 		return err
 	}

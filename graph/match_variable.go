@@ -46,7 +46,7 @@ func (v *variables) condition(in *VariableFilter) (rowTest, error) {
 		all = append(all, func(t []kg.Term) bool { return t[self].IsZero() != exists })
 	}
 	if in.Value != nil {
-		test, err := matchValue(in.Value)
+		test, err := matchValue(v.of.ctx, in.Value)
 		if err != nil {
 			return nil, kg.AsError(err).At("value")
 		}

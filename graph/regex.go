@@ -1,26 +1,29 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
+	"runtime"
 	"strings"
 
+	"koine/internal/pacedregexp"
 	"koine/kg"
 )
 
 // Bounds of a regular expression. RE2 takes no more time for a text than its
-// length times the instructions that the expression is compiled to; both are
-// bounded, the text by kg.MaxTermBytes.
+// length times the instructions that the expression is compiled to. Of a long text
+// that is seconds, so that a match ends with whoever asks.
 const (
 	MaxRegexBytes        = 1_000
 	MaxRegexInstructions = 500
 )
 
 // matchRegex compiles a regular expression in RE2 syntax; nil for none. The test
-// holds when it is found anywhere in a text.
-func matchRegex(expression *string) (func(text string) bool, error) {
+// holds when it is found anywhere in a text. It ends with ctx, and is false then:
+// what is read under a context that has ended is no answer (reading.answer).
+func matchRegex(ctx context.Context, expression *string) (func(text string) bool, error) {
 	if expression == nil {
 		return nil, nil
 	}
@@ -28,24 +31,23 @@ func matchRegex(expression *string) (func(text string) bool, error) {
 	if len(text) > MaxRegexBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "a regular expression of %d bytes is longer than the %d that are read", len(text), MaxRegexBytes).At("regex")
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, regexError(text, err).At("regex")
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, regexError(text, err).At("regex")
-	}
-	if n := len(program.Inst); n > MaxRegexInstructions {
-		e := kg.Errorf(kg.CodeLimitExceeded, "the regular expression comes to %d steps; at most %d are allowed", n, MaxRegexInstructions)
+	re, err := pacedregexp.Compile(text, MaxRegexInstructions)
+	if long := (*pacedregexp.TooLongError)(nil); errors.As(err, &long) {
+		e := kg.Errorf(kg.CodeLimitExceeded, "the regular expression comes to %d steps; at most %d are allowed", long.Instructions, MaxRegexInstructions)
 		e.Hint = "Repeat less: each of {m,n} is written out n times."
 		return nil, e.At("regex")
 	}
-	re, err := regexp.Compile(text)
 	if err != nil {
 		return nil, regexError(text, err).At("regex")
 	}
-	return re.MatchString, nil
+	charge := func(int) error {
+		runtime.Gosched() // light queries do not wait for a long match
+		return ctx.Err()
+	}
+	return func(text string) bool {
+		found, err := re.Match(text, charge)
+		return found && err == nil
+	}, nil
 }
 
 // regexError says what is wrong, and where as far as the parser tells.

@@ -16,7 +16,7 @@ type statementEvent struct{ change changePlan }
 // followStatements establishes Subscription.statementChanged.
 func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
 	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
-		match, err := matchChanges(where)
+		match, err := matchChanges(context.WithoutCancel(ctx), where) // it is asked as long as the stream is open
 		if err != nil {
 			return nil, nil, kg.AsError(err).At("where")
 		}

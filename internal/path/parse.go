@@ -20,6 +20,10 @@ import (
 // at most, and `^a*` is ^(a*). `!()` is any predicate. White space may stand
 // between the signs.
 //
+// The local part of a registered prefix:name may hold slashes: one begins the next
+// step only where a predicate, `a`, or a sign that begins a part follows. So
+// `fb:film/film/starring` is one predicate and `ex:starring/ex:actor` two steps.
+//
 // An absolute IRI may stand without angle brackets where nothing in it could be
 // a sign of the path: `urn:x:knows` ends where such a sign or white space comes;
 // one with "//" takes the `/` behind it for its own, up to white space, `|`, `)`
@@ -308,7 +312,10 @@ func (p *parser) predicate(what string) (kg.Term, error) {
 	if local == "" && strings.HasPrefix(p.text[p.at:], "//") {
 		return p.hierarchical(start)
 	}
-	if !p.knows(prefix) && !kg.IsScheme(prefix) {
+	switch {
+	case p.knows(prefix):
+		name += p.slashed()
+	case !kg.IsScheme(prefix):
 		return kg.Term{}, p.unknownPrefix(start, prefix)
 	}
 	t, err := p.prefixes.Resource(name)
@@ -316,6 +323,23 @@ func (p *parser) predicate(what string) (kg.Term, error) {
 		return t, p.notIRI(start, "expected an IRI: %q is none", name)
 	}
 	return t, nil
+}
+
+// slashed passes over what else belongs to a local part: a slash and a word that is
+// no predicate, any number of times.
+func (p *parser) slashed() string {
+	start := p.at
+	for strings.HasPrefix(p.text[p.at:], "/") {
+		next := p.text[p.at+1:]
+		if n := strings.IndexAny(next, signs); n >= 0 {
+			next = next[:n]
+		}
+		if next == "" || next == "a" || strings.Contains(next, ":") {
+			break
+		}
+		p.at += 1 + len(next)
+	}
+	return p.text[start:p.at]
 }
 
 // signs are the characters that mean something in a path and end a word.
@@ -354,13 +378,39 @@ func (p *parser) hierarchical(start int) (kg.Term, error) {
 	_, authority, _ := strings.Cut(iri, "//")
 	_, rest, _ := strings.Cut(authority, "/")
 	if strings.ContainsAny(iri, "^*+?{}(!<>") || strings.Contains(rest, ":") {
-		return kg.Term{}, p.notIRI(start, "expected angle brackets: it cannot be told where the IRI %q ends", iri)
+		e := p.notIRI(start, "expected angle brackets: it cannot be told where the IRI %q ends", iri)
+		if first, second, two := twoIRIs(iri); two {
+			e.Hint = fmt.Sprintf("Write <%s>/<%s> for two steps, <%s> for one predicate.", first, second, iri)
+		}
+		return kg.Term{}, e
 	}
 	t, err := kg.ParseIRI(iri)
 	if err != nil {
 		return t, p.notIRI(start, "expected an IRI: %q is none", iri)
 	}
 	return t, nil
+}
+
+// TwoIRIs tells whether the text reads as two absolute IRIs with a slash between
+// them, the first with "//": without angle brackets nobody can tell whether it is a
+// path or one IRI.
+func TwoIRIs(text string) bool {
+	_, _, two := twoIRIs(text)
+	return two
+}
+
+func twoIRIs(text string) (first, second string, ok bool) {
+	_, authority, _ := strings.Cut(text, "://")
+	for i := len(text) - len(authority); i < len(text); i++ {
+		if text[i] != '/' {
+			continue
+		}
+		scheme, _, colon := strings.Cut(text[i+1:], ":")
+		if colon && kg.IsScheme(scheme) {
+			return text[:i], text[i+1:], true
+		}
+	}
+	return "", "", false
 }
 
 func (p *parser) notIRI(at int, format, text string) *kg.Error {

@@ -17,6 +17,12 @@ func TestParse(t *testing.T) {
 		{"a", typ},
 		{"a/a", typ + "/" + typ},
 		{"foaf:knows", "<http://xmlns.com/foaf/0.1/knows>"},
+		{"ex:film/film/p", "<" + ex + "film/film/p>"},
+		{"ex:film/film/p/ex:q", "<" + ex + "film/film/p>/" + q},
+		{"^ex:film/p/a|!ex:film/p", "^<" + ex + "film/p>/" + typ + "|!<" + ex + "film/p>"},
+		{"ex:film/p+/(ex:q)", "<" + ex + "film/p>+/" + q},
+		{"ex:p/<urn:x>/^ex:q", p + "/<urn:x>/^" + q},
+		{"ex:p /ex:q", p + "/" + q},
 		{"ex:p/ex:q|^ex:p", p + "/" + q + "|^" + p},
 		{"ex:p/(ex:q|^ex:p)", p + "/(" + q + "|^" + p + ")"},
 		{"(ex:p/ex:q)/ex:p", p + "/" + q + "/" + p},
@@ -68,6 +74,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What reads as two IRIs with a slash between them is an error that shows both ways to
+// write it in brackets.
+func TestParseTwoIRIs(t *testing.T) {
+	for text, hint := range map[string]string{
+		"http://x/p/http://x/q":   "Write <http://x/p>/<http://x/q> for two steps, <http://x/p/http://x/q> for one predicate.",
+		"https://x.org/p/urn:x:q": "Write <https://x.org/p>/<urn:x:q> for two steps, <https://x.org/p/urn:x:q> for one predicate.",
+	} {
+		_, err := path.Parse(text, nil)
+		if kg.CodeOf(err) != kg.CodeInvalid || kg.AsError(err).Hint != hint || !path.TwoIRIs(text) {
+			t.Errorf("%s: got %v, %q", text, err, kg.AsError(err).Hint)
+		}
+	}
+	for _, text := range []string{"http://x/p", "http://x/p:q", "http://x:80/p", "urn:x:p/urn:x:q", "ex:p/ex:q"} {
+		if path.TwoIRIs(text) {
+			t.Errorf("%s is two IRIs", text)
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"", "offset 0: expected a predicate, ^, ! or (, but the path ends"},
@@ -93,7 +118,7 @@ func TestParseErrors(t *testing.T) {
 		{"<" + ex + "p", "offset 22: expected >, but the path ends"},
 		{"<relative>", "offset 0: expected an absolute IRI in the angle brackets: \"relative\" is none"},
 		{"ex:p/<_:b>", "offset 5: expected an absolute IRI in the angle brackets: \"_:b\" is none"},
-		{"ex:p/knows", "offset 5: expected prefix:name or an IRI in angle brackets, but \"knows\" has no colon"},
+		{"urn:x:p/knows", "offset 8: expected prefix:name or an IRI in angle brackets, but \"knows\" has no colon"},
 		{"_:b", "offset 0: the prefix \"_\" is not registered"},
 		{"ex:p/foo:bar", "offset 5: the prefix \"foo\" is not registered"},
 		{"https://example.org/p*", "offset 0: expected angle brackets: it cannot be told where the IRI \"https://example.org/p*\" ends"},
