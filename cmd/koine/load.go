@@ -26,14 +26,17 @@ type loadCommand struct {
 	target
 	prefixFlags
 	reserveFlag
+	jsonldFlags
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
 	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
-	ContinueOnError bool   `help:"Skip lines that are no statements, and say how many. For N-Quads and N-Triples; in other formats an error always ends the file."`
+	ContinueOnError bool   `help:"Skip lines that are no statements (N-Quads, N-Triples), and statements that cannot be kept (JSON-LD), and say how many. All other errors end the file."`
 	Resume          bool   `help:"Go on with a load of the same files that was interrupted (with --data)."`
 	Assertions      bool   `help:"Take the descriptions of assertions that koine export --assertions wrote for what they are: sources, certainties, times and justifications are those of the file. For administrators."`
 	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
 	Why             string `help:"The reason, kept in the history; {file} is the file's name, or the first one's and how many there are." default:"Load of {file}" placeholder:"TEXT"`
+
+	reading rdf.JSONLDOptions // what the flags say of JSON-LD
 }
 
 // Help is shown by --help.
@@ -73,6 +76,9 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	}
 	if c.Assertions && (c.Resume || c.Replace != "") {
 		return usageError{errors.New("--assertions is not for --resume and --replace: loading the file again adds what is missing")}
+	}
+	if c.reading, err = c.jsonld(); err != nil {
+		return err
 	}
 	sources, err := c.sources(t)
 	defer func() {
@@ -256,7 +262,7 @@ func (s *source) survey(ctx context.Context, t terminal, o rdf.Options, seen fun
 		return rdf.Summary{}, err
 	}
 	defer s.progress.done()
-	return rdf.Survey(&cancelled{ctx, in}, s.format, o, seen)
+	return rdf.SurveyContext(ctx, &cancelled{ctx, in}, s.format, o, seen)
 }
 
 func (s *source) closeFile() {

@@ -65,7 +65,7 @@ func (l *loading) run(ctx context.Context) error {
 
 // check reads a file from end to end.
 func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
-	s.options = rdf.Options{Name: s.name, Graph: l.graph, ContinueOnError: l.c.ContinueOnError}
+	s.options = rdf.Options{Name: s.name, Graph: l.graph, ContinueOnError: l.c.ContinueOnError, JSONLD: l.c.reading}
 	checking := s.options
 	told := 0
 	checking.Rejected = func(e *rdf.SyntaxError) {
@@ -73,6 +73,8 @@ func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[st
 			l.t.sayf("skipped: %v", e)
 		}
 	}
+	left := leftOut{}
+	checking.JSONLD.Dropped = left.note
 	declared := map[string]string{}
 	checking.Prefix = func(name, namespace string) { declared[name] = namespace }
 	census := names.NewCensus(l.store)
@@ -81,6 +83,7 @@ func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[st
 	if err != nil {
 		return nil, nil, err
 	}
+	left.say(l.t, s.name)
 	s.summary, s.options.Tag, s.before = summary, summary.Tag, l.quads
 	l.quads += summary.Quads
 	return census.Unknown(), declared, nil
@@ -139,7 +142,7 @@ func (l *loading) where(quads uint64) string {
 func (l *loading) load(ctx context.Context, session string) error {
 	meta := kg.Meta{Principal: l.c.local(), Justification: justification(l.c.Why, l.name()), SessionID: session}
 	began := time.Now()
-	report, err := l.store.Load(ctx, meta, l.read(), kg.LoadOptions{
+	report, err := l.store.Load(ctx, meta, l.read(ctx), kg.LoadOptions{
 		Place:    l.place,
 		Progress: l.work.statements.Store,
 		Indexing: l.work.indexing(l.t),
@@ -185,7 +188,7 @@ func (l *loading) interrupted(err error, report kg.LoadReport) error {
 }
 
 // read gives the statements of the files that are not in the store yet.
-func (l *loading) read() iter.Seq2[kg.Quad, error] {
+func (l *loading) read(ctx context.Context) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		for _, s := range l.sources {
 			s.work = l.work.loads(s)
@@ -199,7 +202,7 @@ func (l *loading) read() iter.Seq2[kg.Quad, error] {
 				return
 			}
 			known := l.from - min(l.from, s.before)
-			for q, err := range rdf.Read(in, s.format, s.options) {
+			for q, err := range rdf.ReadContext(ctx, in, s.format, s.options) {
 				if err == nil && known > 0 {
 					known--
 					continue

@@ -71,7 +71,7 @@ func TestLoadResumes(t *testing.T) {
 	}
 	broken := errors.New("the plug was pulled")
 	meta := kg.Meta{Principal: l.c.local(), SessionID: l.session()}
-	report, err := at.Load(t.Context(), meta, until(l.read(), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.place})
+	report, err := at.Load(t.Context(), meta, until(l.read(t.Context()), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.place})
 	err = l.interrupted(err, report)
 	want := "stopped at statement 16 of 60 in b.nq: the 75 before it are in the store, at revision 8;"
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), want) {

@@ -86,7 +86,7 @@ func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.
 // it was.
 func (r *replacing) survey(ctx context.Context) error {
 	for _, s := range r.sources {
-		o := rdf.Options{Name: s.name, Graph: r.graph, ContinueOnError: r.c.ContinueOnError}
+		o := rdf.Options{Name: s.name, Graph: r.graph, ContinueOnError: r.c.ContinueOnError, JSONLD: r.c.reading}
 		told := 0
 		checking := o
 		checking.Rejected = func(e *rdf.SyntaxError) {
@@ -94,10 +94,13 @@ func (r *replacing) survey(ctx context.Context) error {
 				r.t.sayf("skipped: %v", e)
 			}
 		}
+		left := leftOut{}
+		checking.JSONLD.Dropped = left.note
 		summary, err := s.survey(ctx, r.t, checking, nil)
 		if err != nil {
 			return err
 		}
+		left.say(r.t, s.name)
 		o.Tag = summary.Tag
 		r.options = append(r.options, o)
 		r.quads += summary.Quads
@@ -116,7 +119,7 @@ func (r *replacing) all(ctx context.Context) iter.Seq2[kg.Quad, error] {
 				return
 			}
 			r.reading.Store(s)
-			for q, err := range rdf.Read(&cancelled{ctx, in}, s.format, r.options[i]) {
+			for q, err := range rdf.ReadContext(ctx, &cancelled{ctx, in}, s.format, r.options[i]) {
 				if !yield(q, err) || err != nil {
 					return
 				}

@@ -59,6 +59,7 @@ type serveCommand struct {
 	taskFlags
 	pushFlags
 	restFlags
+	serveJSONLDFlags
 
 	Card             string `help:"The version of A2A that agent cards are of: 1.0 or 0.3, without a key that this version does not know, or both, which clients of each version read." enum:"1.0,0.3,both" default:"both" placeholder:"1.0|0.3|both"`
 	ConformanceAgent bool   `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
@@ -100,6 +101,10 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 		return err
 	}
 	limits, err := c.limits()
+	if err != nil {
+		return err
+	}
+	jsonld, err := c.jsonld()
 	if err != nil {
 		return err
 	}
@@ -229,7 +234,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: refusedOf(trail)}))
 
-	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.Refused}, rdfdata.Options{PublicURL: c.PublicURL})
+	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Refused: trail.Refused}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}

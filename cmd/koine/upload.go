@@ -65,7 +65,7 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 // registerDeclared registers the prefixes of a file with the server.
 func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *source) error {
 	declared := map[string]string{}
-	o := rdf.Options{Name: s.name, ContinueOnError: c.ContinueOnError, Prefix: func(name, namespace string) { declared[name] = namespace }}
+	o := rdf.Options{Name: s.name, ContinueOnError: c.ContinueOnError, JSONLD: c.reading, Prefix: func(name, namespace string) { declared[name] = namespace }}
 	if _, err := s.survey(ctx, t, o, nil); err != nil || len(declared) == 0 {
 		return err
 	}
@@ -132,18 +132,24 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 	} else {
 		sayLoaded(t, s.name, rdf.Summary{Quads: report.Quads, Rejected: report.Rejected}, report.Statements, report.Revision, time.Since(began))
 	}
+	left := leftOut{entries: report.Dropped}
+	if len(report.Remarks) > 0 {
+		left.first = report.Remarks[0]
+	}
+	left.say(t, s.name)
 	sayUnknown(t, s.name, report.UnknownNames)
 	return nil
 }
 
 // uploaded is a server's answer to a document.
 type uploaded struct {
-	Quads, Statements, Removed, Rejected uint64
-	Revision                             kg.Revision
-	Errors                               []string
-	UnknownNames                         []names.Unknown
-	ProposalID                           string
-	Restored                             *struct{ Statements, Assertions, Unasserted uint64 }
+	Quads, Statements, Removed, Rejected, Dropped uint64
+
+	Revision        kg.Revision
+	Errors, Remarks []string
+	UnknownNames    []names.Unknown
+	ProposalID      string
+	Restored        *struct{ Statements, Assertions, Unasserted uint64 }
 }
 
 // readReport reads the answer and closes it. A document without statements may be

@@ -1,221 +1,288 @@
 package rdf
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/geoknoesis/rdf-go/rdf"
 
 	"koine/kg"
 )
 
-// readJSONLD reads a JSON-LD 1.1 document by way of the library's expansion
-// and deserialisation algorithms, which want it in memory.
-func readJSONLD(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
+// readJSONLD reads a JSON-LD 1.1 document: the expansion and deserialization
+// algorithms of its API specification, from JSON to quads without a tree
+// between them.
+func readJSONLD(ctx context.Context, r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
-		text, err := io.ReadAll(io.LimitReader(r, MaxJSONLDBytes+1))
-		if err != nil {
-			yield(kg.Quad{}, o.failure(0, err))
-			return
+		if o.JSONLD.MaxBytes == 0 {
+			o.JSONLD.MaxBytes = DefaultJSONLDMaxBytes
 		}
-		if len(text) > MaxJSONLDBytes {
-			yield(kg.Quad{}, o.failure(0, tooLong("a JSON-LD document has at most %d bytes; N-Quads has no such bound", MaxJSONLDBytes)))
-			return
-		}
-		statements, err := jsonldStatements(text, o)
-		if err != nil {
-			yield(kg.Quad{}, err)
-			return
-		}
-		blanks := &blankNodes{tag: o.Tag}
-		for _, s := range statements {
-			q, err := fromLibrary(s, o.Graph, blanks)
-			if err != nil {
-				yield(kg.Quad{}, o.failure(0, err))
-				return
+		s := newJSONScanner(ctx, r, int(o.JSONLD.MaxBytes))
+		s.hold = func() error { return o.JSONLD.Holders.take(ctx) }
+		s.release = o.JSONLD.Holders.give
+		defer func() {
+			if s.held {
+				s.release()
 			}
-			if !yield(q, nil) {
-				return
-			}
+		}()
+		p := &jsonldReader{ctx: ctx, o: o, s: s, yield: yield, blanks: &blankNodes{tag: o.Tag}, contexts: map[contextKey]*activeContext{}}
+		if err := p.document(); err != nil && !errors.Is(err, errStopped) {
+			yield(kg.Quad{}, p.failure(err))
 		}
 	}
 }
 
-func jsonldStatements(text []byte, o Options) (statements []rdf.Quad, err error) {
-	document, err := decodeJSON(text, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.Prefix != nil {
-		tellContexts(document, o.Prefix)
-	}
-	// The processor under the library panics on some documents.
-	defer func() {
-		if p := recover(); p != nil {
-			err = o.failure(0, invalid("not a JSON-LD document: %v", p))
+// jsonldReader is the state of reading one document.
+type jsonldReader struct {
+	ctx      context.Context
+	o        Options
+	s        *jsonScanner
+	yield    func(kg.Quad, error) bool
+	blanks   *blankNodes
+	contexts map[contextKey]*activeContext
+
+	keptContextBytes int
+	steps            uint64 // a measure of work
+	quads            uint64
+	rejected         uint64
+	firstDropped     *SyntaxError // a key that means nothing
+	here             val          // what is being read, for errors
+	path             []string     // to the value on the tape
+	told             int          // errors that were told with a JSON pointer
+	compounds        []compound
+}
+
+// maxPointers bounds the errors that are told with a JSON pointer, which takes
+// time to find.
+const maxPointers = 100
+
+func (p *jsonldReader) document() error {
+	c := p.initial()
+	if iri := p.o.JSONLD.Context; iri != "" {
+		var err error
+		if c, err = p.otherContext(c, iri, contextCall{base: p.o.Base}); err != nil {
+			return err
 		}
-	}()
-	loader := &noLoader{}
-	ctx := context.Background() // the processor does nothing that takes one
-	statements, err = rdf.NewJSONLDProcessor().ToRDF(ctx, document, rdf.JSONLDOptions{
-		BaseIRI:        o.Base,
-		DocumentLoader: loader,
-		SafeMode:       true, // refuse what would otherwise be dropped without a word
+	}
+	at := position{graph: ref{term: p.o.Graph}, top: true, outer: true}
+	switch p.s.peek() {
+	case '{', '[':
+	default:
+		if p.s.more() {
+			return invalid("a JSON-LD document is an object or an array")
+		}
+		return p.s.unexpected("an object or an array")
+	}
+	if _, err := p.stream(c, at, nothing); err != nil {
+		return err
+	}
+	p.here, p.s.mark = val{}, -1
+	if err := p.s.ended(); err != nil {
+		return err
+	}
+	if p.quads == 0 && p.rejected == 0 && p.firstDropped != nil {
+		err := invalid("nothing of the document is RDF; a context may be missing: %s", message(p.firstDropped.Err))
+		return &SyntaxError{Document: p.o.Name, Line: p.firstDropped.Line, Err: err}
+	}
+	return nil
+}
+
+// tick counts a step of work, and ends the reading when the context has ended.
+func (p *jsonldReader) tick() error {
+	if p.steps++; p.steps%256 == 0 {
+		return p.ctx.Err()
+	}
+	return nil
+}
+
+// ref is a term of a statement, or why it can be none.
+type ref struct {
+	term kg.Term
+	err  error
+}
+
+func (r ref) isNothing() bool { return r.err == nil && r.term.IsZero() }
+
+// resource is the term of an expanded IRI.
+func (p *jsonldReader) resource(iri string) ref {
+	if label, ok := strings.CutPrefix(iri, "_:"); ok {
+		return ref{term: p.blanks.named([]byte(label))}
+	}
+	if scheme(iri) == "" {
+		if p.o.Base == "" {
+			return ref{err: invalid("the IRI %s is relative and the document has no base", excerpt([]byte(iri)))}
+		}
+		return ref{err: invalid("the IRI %s is relative", excerpt([]byte(iri)))}
+	}
+	t := kg.IRI(iri)
+	return ref{t, t.Valid()}
+}
+
+func (p *jsonldReader) fresh() ref { return ref{term: p.blanks.fresh()} }
+
+// emit yields a statement, or rejects it if one of its terms is none.
+func (p *jsonldReader) emit(subject, predicate, object, graph ref) error {
+	for _, r := range [...]ref{subject, predicate, object, graph} {
+		if r.err != nil {
+			return p.reject(r.err)
+		}
+	}
+	p.quads++
+	if !p.yield(kg.Quad{Subject: subject.term, Predicate: predicate.term, Object: object.term, Graph: graph.term}, nil) {
+		return errStopped
+	}
+	return p.tick()
+}
+
+// reject ends the reading, or skips a statement if that was asked for.
+func (p *jsonldReader) reject(err error) error {
+	if !p.o.ContinueOnError {
+		return err
+	}
+	p.rejected++
+	if p.o.Rejected != nil {
+		p.o.Rejected(p.placed(err))
+	}
+	return nil
+}
+
+// drop tells of what the specification leaves out.
+func (p *jsonldReader) drop(format string, args ...any) {
+	if p.o.JSONLD.Dropped != nil {
+		p.o.JSONLD.Dropped(p.placed(invalid(format, args...)))
+	}
+}
+
+// dropKey tells of a key that means nothing, unless its context says so.
+func (p *jsonldReader) dropKey(m *meaning, key []byte) {
+	if m.def != noDef || string(key) == "@context" {
+		return
+	}
+	const format = "the key %s means no IRI and is left out"
+	if p.firstDropped == nil {
+		p.firstDropped = p.placed(invalid(format, excerpt(key)))
+	}
+	p.drop(format, excerpt(key))
+}
+
+// failure is an error that ends the reading.
+func (p *jsonldReader) failure(err error) error {
+	if errors.Is(err, errWindow) {
+		err = p.tooLong()
+	}
+	var done *SyntaxError
+	var known *kg.Error
+	if errors.As(err, &done) || !errors.As(err, &known) {
+		return err
+	}
+	return p.placed(err)
+}
+
+// tooLong says what has to be held and cannot.
+func (p *jsonldReader) tooLong() error {
+	e := tooLong("a JSON-LD document may have any size if it is in streaming order (in each object @context first, then @type and @id, then the rest); of others at most %d bytes are held", p.o.JSONLD.MaxBytes)
+	e.Limit = "jsonld-max-bytes"
+	e.Hint = "Put the entries into that order, raise --jsonld-max-bytes, or send N-Quads."
+	return e
+}
+
+// placed says where an error is: the line, and a JSON pointer (RFC 6901).
+func (p *jsonldReader) placed(err error) *SyntaxError {
+	pos := p.s.pos
+	pointer := p.path
+	if p.here.t == &p.s.tape {
+		pos = p.s.mark + p.here.pos()
+	}
+	line := p.s.countLines(pos)
+	if p.told++; p.told > maxPointers {
+		return &SyntaxError{Document: p.o.Name, Line: line, Err: err}
+	}
+	text := "/" + strings.Join(pointer, "/")
+	if p.here.t == &p.s.tape {
+		text = strings.TrimSuffix(text, "/") + pointerTo(val{p.here.t, 0}, p.here.i)
+	}
+	var e *kg.Error
+	if errors.As(err, &e) && text != "/" && text != "" {
+		c := *e
+		c.Message = "at " + clippedMiddle(text) + ": " + c.Message
+		err = &c
+	}
+	return &SyntaxError{Document: p.o.Name, Line: line, Err: err}
+}
+
+// clippedMiddle bounds a pointer in a message.
+func clippedMiddle(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most/2]+"…"+s[len(s)-most/2:], "")
+}
+
+// pointerTo is the JSON pointer from a value to the token of that number.
+func pointerTo(v val, target uint32) string {
+	var out strings.Builder
+	for v.i != target && !v.isScalar() {
+		var inside val
+		step := ""
+		if v.isObject() {
+			v.entries(func(key, value val) bool {
+				if target < value.next() {
+					inside, step = value, pointerStep(key.string())
+				}
+				return inside.t == nil
+			})
+		} else {
+			n := 0
+			v.items(func(item val) bool {
+				if target < item.next() {
+					inside, step = item, strconv.Itoa(n)
+				}
+				n++
+				return inside.t == nil
+			})
+		}
+		if inside.t == nil {
+			break
+		}
+		out.WriteString("/" + step)
+		if target < inside.i { // the key itself
+			break
+		}
+		v = inside
+	}
+	return out.String()
+}
+
+func pointerStep(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}
+
+// tellContext tells of the terms of a context that can be prefixes (JSON-LD
+// 1.1, section 4.1.5): a term that is an IRI which ends like a namespace, or
+// one that says so with @prefix.
+func tellContext(context val, tell func(name, namespace string)) {
+	context.each(func(c val) error {
+		if !c.isObject() {
+			return nil
+		}
+		c.entries(func(key, means val) bool {
+			term := key.string()
+			if means.isString() {
+				if text := means.string(); !strings.HasPrefix(term, "@") && strings.ContainsAny(text[max(0, len(text)-1):], ":/?#[]@") {
+					tell(term, text)
+				}
+			} else if means.isObject() {
+				id, _ := means.entry("@id")
+				yes, _ := means.entry("@prefix")
+				if yes.t != nil && yes.kind() == 't' && id.t != nil && id.isString() {
+					tell(term, id.string())
+				}
+			}
+			return true
+		})
+		return nil
 	})
-	switch {
-	case loader.wanted != "":
-		return nil, o.failure(0, invalid("the document's context %s would have to be fetched, which is never done: put the context into the document", excerpt([]byte(loader.wanted))))
-	case err != nil:
-		return nil, o.failure(0, invalid("not a JSON-LD document: %s", strings.TrimPrefix(err.Error(), "jsonld: ")))
-	}
-	return statements, nil
-}
-
-// noLoader refuses to load anything and remembers what was asked for.
-type noLoader struct{ wanted string }
-
-func (l *noLoader) LoadDocument(_ context.Context, iri string) (rdf.RemoteDocument, error) {
-	if l.wanted == "" {
-		l.wanted = iri
-	}
-	return rdf.RemoteDocument{}, errors.New("nothing is fetched")
-}
-
-// decodeJSON parses and prepares a document: see prepare.
-func decodeJSON(text []byte, o Options) (any, error) {
-	if !utf8.Valid(text) {
-		return nil, o.failure(0, invalid("a JSON document is UTF-8, and this one is not")) // encoding/json would replace it
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var document any
-	if err := d.Decode(&document); err != nil {
-		line := 1 + bytes.Count(text[:min(int(d.InputOffset()), len(text))], []byte{'\n'})
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line = 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte{'\n'})
-		}
-		return nil, o.failure(line, invalid("not JSON: %v", err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, o.failure(1+bytes.Count(text[:d.InputOffset()], []byte{'\n'}), invalid("something follows the JSON document"))
-	}
-	switch document.(type) {
-	case map[string]any, []any:
-	default:
-		return nil, o.failure(1, invalid("a JSON-LD document is an object or an array"))
-	}
-	document, err := prepare(document, 0)
-	if err != nil {
-		return nil, o.failure(0, err)
-	}
-	return document, nil
-}
-
-// verbatimJSON stands for rdf:JSON in documents handed to the library, which
-// takes the text of {"@value": text, "@type": rdf:JSON} for a JSON string and
-// encodes it once more.
-const verbatimJSON = "urn:koine:rdf:json-as-it-is"
-
-const rdfJSON = kg.RDF + "JSON"
-
-// prepare bounds the nesting, refuses integers that the processor would round
-// (it computes with doubles), and hides rdf:JSON from it.
-func prepare(v any, depth int) (any, error) {
-	if depth > MaxDepth {
-		return nil, tooLong("the JSON nests deeper than %d", MaxDepth)
-	}
-	switch v := v.(type) {
-	case json.Number:
-		return number(v)
-	case []any:
-		for i := range v {
-			item, err := prepare(v[i], depth+1)
-			if err != nil {
-				return nil, err
-			}
-			v[i] = item
-		}
-	case map[string]any:
-		_, text := v["@value"].(string)
-		for key, member := range v {
-			if key == "@type" && text && member == rdfJSON {
-				v[key] = verbatimJSON
-				continue
-			}
-			member, err := prepare(member, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			v[key] = member
-		}
-	}
-	return v, nil
-}
-
-func number(n json.Number) (any, error) {
-	f, err := n.Float64()
-	if err != nil {
-		return nil, invalid("the number %s is out of range", excerpt([]byte(n)))
-	}
-	if !strings.ContainsAny(n.String(), ".eE") && fmt.Sprintf("%.0f", f) != n.String() && n != "-0" {
-		return nil, invalid("JSON-LD rounds the integer %s; write it as a string with a type: {\"@value\": \"%s\", \"@type\": \"%sinteger\"}", n, n, kg.XSD)
-	}
-	return f, nil
-}
-
-// fromLibrary is the quad of one of the library's.
-func fromLibrary(s rdf.Quad, graph kg.Term, blanks *blankNodes) (q kg.Quad, err error) {
-	q.Graph = graph
-	if q.Subject, err = resourceFrom(s.S, blanks); err != nil {
-		return q, err
-	}
-	if q.Predicate, err = kg.ParseIRI(s.P.Value); err != nil {
-		return q, err
-	}
-	if l, ok := s.O.(rdf.Literal); ok {
-		q.Object, err = literalFrom(l)
-	} else {
-		q.Object, err = resourceFrom(s.O, blanks)
-	}
-	if err != nil {
-		return q, err
-	}
-	if s.G != nil {
-		q.Graph, err = resourceFrom(s.G, blanks)
-		if err == nil && q.Graph.Kind() != kg.KindIRI {
-			err = invalid("a graph is named by an IRI, not by a blank node")
-		}
-	}
-	return q, err
-}
-
-func resourceFrom(t rdf.Term, blanks *blankNodes) (kg.Term, error) {
-	switch t := t.(type) {
-	case rdf.IRI:
-		iri := kg.IRI(t.Value)
-		return iri, iri.Valid()
-	case rdf.BlankNode:
-		return blanks.named([]byte(t.ID)), nil
-	}
-	return kg.Term{}, invalid("a resource is an IRI or a blank node, not %v", t)
-}
-
-func literalFrom(l rdf.Literal) (kg.Term, error) {
-	datatype := kg.Term{}
-	switch l.Datatype.Value {
-	case "":
-	case verbatimJSON:
-		datatype = kg.IRI(rdfJSON)
-	default:
-		datatype = kg.IRI(l.Datatype.Value)
-	}
-	return literal(l.Lexical, l.Lang, datatype)
 }

@@ -1,6 +1,7 @@
 package rdf
 
 import (
+	"context"
 	"errors"
 	"io"
 	"iter"
@@ -17,8 +18,6 @@ const (
 	MaxTokenBytes = 12 * kg.MaxTermBytes
 	// MaxDepth bounds how deep lists, brackets and JSON may nest.
 	MaxDepth = 128
-	// MaxJSONLDBytes bounds a JSON-LD document.
-	MaxJSONLDBytes = 64 << 20
 )
 
 // Options say how a document is read. The zero Options work.
@@ -35,10 +34,12 @@ type Options struct {
 	// own. Not for N-Triples and N-Quads, which have none.
 	Base string
 	// ContinueOnError skips lines that are no statement instead of ending
-	// there; Rejected, if set, is told of each. Only for formats where
-	// HasLines; in the others an error always ends the reading.
+	// there, where the format HasLines, and statements of JSON-LD of which a term
+	// is none; Rejected, if set, is told of each. All else ends the reading.
 	ContinueOnError bool
 	Rejected        func(*SyntaxError)
+	// JSONLD says how JSON-LD is read.
+	JSONLD JSONLDOptions
 	// Prefix, if set, is told of each prefix that the document declares, with what it
 	// stands for: that of @prefix and PREFIX in Turtle and TriG, and the terms of a
 	// JSON-LD document's outermost contexts that can be prefixes.
@@ -49,6 +50,12 @@ type Options struct {
 // which is a *SyntaxError or comes from r, nothing follows. The sequence can
 // be ranged over once.
 func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
+	return ReadContext(context.Background(), r, f, o)
+}
+
+// ReadContext is Read that ends when a context does. Of formats other than
+// JSON-LD, the end of the context is found by what r gives.
+func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	if o.Graph.IsZero() {
 		o.Graph = kg.DefaultGraph
 	}
@@ -64,7 +71,7 @@ func Read(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	case Turtle, TriG:
 		return readTurtle(r, f, o)
 	case JSONLD:
-		return readJSONLD(r, o)
+		return readJSONLD(ctx, r, o)
 	}
 	return fails(&SyntaxError{Document: o.Name, Err: invalid("no RDF format was named")})
 }
@@ -75,6 +82,9 @@ func (o *Options) valid() error {
 	}
 	if !o.Graph.NamesGraph() {
 		return invalid("a graph is named by an IRI or a blank node, not by %s", o.Graph)
+	}
+	if err := o.JSONLD.valid(); err != nil {
+		return err
 	}
 	if o.Base != "" {
 		if _, err := kg.ParseIRI(o.Base); err != nil {

@@ -63,12 +63,12 @@ func TestWhatIsRefused(t *testing.T) {
 		{"no JSON at all", rdf.JSONLD, "", 1, "not JSON", 0},
 		{"two documents", rdf.JSONLD, "{}\n{}", 2, "follows", 0},
 		{"a JSON string", rdf.JSONLD, `"x"`, 1, "object or an array", 0},
-		{"deep JSON", rdf.JSONLD, strings.Repeat("[", rdf.MaxDepth+2) + strings.Repeat("]", rdf.MaxDepth+2), 0, "deeper", 0},
-		{"remote context", rdf.JSONLD, `{"@context":"https://schema.org/","@id":"urn:s","name":"x"}`, 0, "never done", 0},
-		{"remote import", rdf.JSONLD, `{"@context":{"@import":"https://x.example/c"},"@id":"urn:s"}`, 0, "never done", 0},
-		{"term without a meaning", rdf.JSONLD, `{"@id":"urn:s","name":"x"}`, 0, "absolute IRI", 0},
-		{"integer that would be rounded", rdf.JSONLD, `{"@id":"urn:s","urn:p":9007199254740993}`, 0, "as a string", 0},
-		{"JSON not UTF-8", rdf.JSONLD, "{\"@id\":\"urn:s\",\"urn:p\":\"\xff\"}", 0, "UTF-8", 0},
+		{"deep JSON", rdf.JSONLD, strings.Repeat("[", rdf.MaxDepth+2) + strings.Repeat("]", rdf.MaxDepth+2), 1, "deeper", 0},
+		{"remote context", rdf.JSONLD, `{"@context":"https://schema.org/","@id":"urn:s","name":"x"}`, 1, "never fetched", 0},
+		{"remote import", rdf.JSONLD, `{"@context":{"@import":"https://x.example/c"},"@id":"urn:s"}`, 1, "never fetched", 0},
+		{"term without a meaning", rdf.JSONLD, `{"@id":"urn:s","name":"x"}`, 1, "at /name: the key \"name\" means no IRI", 0},
+		{"integer that would be rounded", rdf.JSONLD, `{"@id":"urn:s","urn:p":9007199254740993}`, 1, "at /urn:p: JSON-LD rounds", 0},
+		{"JSON not UTF-8", rdf.JSONLD, "{\"@id\":\"urn:s\",\"urn:p\":\"\xff\"}", 1, "UTF-8", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			quads, err := read([]byte(c.text), c.f, rdf.Options{Name: "doc"})

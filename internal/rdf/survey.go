@@ -2,6 +2,7 @@ package rdf
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -14,7 +15,8 @@ import (
 // Summary is what a document holds.
 type Summary struct {
 	Quads    uint64
-	Rejected uint64 // lines skipped, with Options.ContinueOnError
+	Rejected uint64 // lines and statements skipped, with Options.ContinueOnError
+	Dropped  uint64 // entries of JSON-LD that mean nothing: see JSONLDOptions.Dropped
 	// Tag is the document's own, for Options.Tag: see DocumentTag.
 	Tag string
 }
@@ -25,6 +27,11 @@ type Summary struct {
 // known. seen, if not nil, is told of each statement, which it must not keep.
 // Errors are those of Read.
 func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
+	return SurveyContext(context.Background(), r, f, o, seen)
+}
+
+// SurveyContext is Survey that ends when a context does: see ReadContext.
+func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
 	tell := o.Rejected
@@ -34,7 +41,14 @@ func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, err
 			tell(e)
 		}
 	}
-	for q, err := range Read(io.TeeReader(r, sum), f, o) {
+	tellDropped := o.JSONLD.Dropped
+	o.JSONLD.Dropped = func(e *SyntaxError) {
+		s.Dropped++
+		if tellDropped != nil {
+			tellDropped(e)
+		}
+	}
+	for q, err := range ReadContext(ctx, io.TeeReader(r, sum), f, o) {
 		if err != nil {
 			return s, err
 		}

@@ -8,8 +8,13 @@ import (
 	"koine/kg"
 )
 
-// jsonldWriter writes expanded JSON-LD: an array of node objects, and of graph
-// objects which hold those of a named graph.
+// jsonldNodeBytes bounds a node object. The statements of a node with more are
+// written as several objects, so that none has to be held to be read.
+const jsonldNodeBytes = 64 << 10
+
+// jsonldWriter writes expanded JSON-LD in streaming order: an array of node
+// objects, and of graph objects which hold those of a named graph. A graph
+// object begins with an empty context: a reader then knows that none follows.
 type jsonldWriter struct {
 	last    kg.Quad
 	node    bool            // a node object is open
@@ -17,6 +22,7 @@ type jsonldWriter struct {
 	nodes   bool            // something stands in the array of the graph
 	keys    map[string]bool // of the open node
 	key     string          // whose array is open
+	size    int             // bytes of the open node object
 	buf     bytes.Buffer
 }
 
@@ -29,7 +35,7 @@ func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
 	if key == kg.RDFType && q.Object.IsResource() {
 		key = "@type"
 	}
-	same := j.node && q.Graph == j.last.Graph && q.Subject == j.last.Subject
+	same := j.node && q.Graph == j.last.Graph && q.Subject == j.last.Subject && j.size < jsonldNodeBytes
 	switch {
 	case same && key == j.key:
 		j.buf.WriteByte(',')
@@ -48,6 +54,7 @@ func (j *jsonldWriter) quad(out *bufio.Writer, q kg.Quad) error {
 		j.value(q.Object)
 	}
 	j.last = q
+	j.size += j.buf.Len()
 	_, err := out.Write(j.buf.Bytes())
 	return err
 }
@@ -74,7 +81,7 @@ func (j *jsonldWriter) openGraph(graph kg.Term) {
 	}
 	if graph.IsResource() {
 		j.separate(&j.started)
-		j.buf.WriteString(`{"@id":`)
+		j.buf.WriteString(`{"@context":{},"@id":`)
 		j.string(graph.Name())
 		j.buf.WriteString(`,"@graph":`)
 		j.nodes = false
@@ -90,7 +97,7 @@ func (j *jsonldWriter) openNode(subject kg.Term) {
 	}
 	j.buf.WriteString(`{"@id":`)
 	j.string(subject.Name())
-	j.node, j.keys = true, map[string]bool{}
+	j.node, j.keys, j.size = true, map[string]bool{}, 0
 }
 
 func (j *jsonldWriter) closeNode() {

@@ -21,6 +21,7 @@ import (
 
 	"koine/internal/names"
 	"koine/internal/policy"
+	"koine/internal/rdf"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -77,6 +78,8 @@ type Options struct {
 	// PublicURL is the address under which clients know the server. It is the base of
 	// relative IRIs where no graph is; "" means the address that was asked.
 	PublicURL string
+	// JSONLD says how JSON-LD is read.
+	JSONLD rdf.JSONLDOptions
 }
 
 func (o Options) withDefaults() Options {

@@ -43,6 +43,9 @@ type report struct {
 	// Restored tells of a document with descriptions of assertions; Statements counts
 	// the assertions that changed something then.
 	Restored *restored `json:"restored,omitempty"`
+	// Dropped counts the entries of JSON-LD that mean nothing; Remarks name the first.
+	Dropped uint64   `json:"dropped,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
 	// ProposalID names what the import became where it waits for review.
 	ProposalID string `json:"proposalId,omitempty"`
 	// UnknownNames are the prefixes of IRIs in the document that are neither registered
@@ -61,6 +64,7 @@ type document struct {
 	why     string
 	summary rdf.Summary
 	errors  []string
+	remarks []string
 	unknown []names.Unknown
 }
 
@@ -119,6 +123,7 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		return found.conflicted(err)
 	}
 	out.Quads, out.Rejected, out.Errors, out.UnknownNames = doc.summary.Quads, doc.summary.Rejected, doc.errors, doc.unknown
+	out.Dropped, out.Remarks = doc.summary.Dropped, doc.remarks
 	if n := unknownNames(doc.unknown); n > 0 {
 		w.Header().Set(unknownNamesHeader, strconv.FormatUint(n, 10))
 	}
@@ -144,6 +149,9 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 		return nil, err
 	}
 	d := &document{format: f, options: rdf.Options{Graph: t.graph, Base: base}}
+	if d.options.JSONLD, err = h.jsonld(r, base); err != nil {
+		return nil, err
+	}
 	if text := r.URL.Query().Get("continueOnError"); text != "" {
 		yes, err := strconv.ParseBool(text)
 		if err != nil {
@@ -160,10 +168,15 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 			d.errors = append(d.errors, e.Error())
 		}
 	}
+	checking.JSONLD.Dropped = func(e *rdf.SyntaxError) {
+		if len(d.remarks) < maxRejectedTold {
+			d.remarks = append(d.remarks, e.Error())
+		}
+	}
 	in, err := d.spool.open(r.Context())
 	census := names.NewCensus(h.Store)
 	if err == nil {
-		d.summary, err = rdf.Survey(in, f, checking, census.Add)
+		d.summary, err = rdf.SurveyContext(r.Context(), in, f, checking, census.Add)
 	}
 	if err != nil {
 		d.spool.close()
@@ -185,7 +198,7 @@ func (h *handler) load(r *http.Request, d *document, t target, found standing) (
 	if err != nil {
 		return report{}, err
 	}
-	loaded, err := h.Store.Load(r.Context(), meta(r, d.why), rdf.Read(in, d.format, d.options), kg.LoadOptions{})
+	loaded, err := h.Store.Load(r.Context(), meta(r, d.why), rdf.ReadContext(r.Context(), in, d.format, d.options), kg.LoadOptions{})
 	if err != nil {
 		return report{}, err
 	}
@@ -204,7 +217,7 @@ func (h *handler) replace(r *http.Request, d *document, t target, found standing
 	if err != nil {
 		return report{}, err
 	}
-	return h.replaceWith(r, rdf.Read(in, d.format, d.options), d.why, t, found)
+	return h.replaceWith(r, rdf.ReadContext(r.Context(), in, d.format, d.options), d.why, t, found)
 }
 
 // replaceWith makes the graph hold the quads and no others.

@@ -92,7 +92,10 @@ func problemOf(err error) (p problem) {
 		p.Data.Reason, p.Data.Field, p.Data.Hint = string(e.Code), e.Field, e.Hint
 		p.Data.RetryAfterMs = e.RetryAfter.Milliseconds()
 		if errors.As(err, &syntax) && e.Code != kg.CodeInternal {
-			p.status, p.Message, p.Data.Line = http.StatusBadRequest, syntax.Error(), syntax.Line
+			p.Message, p.Data.Line = syntax.Error(), syntax.Line
+			if e.Code != kg.CodeLimitExceeded {
+				p.status = http.StatusBadRequest
+			}
 		}
 	}
 	return p

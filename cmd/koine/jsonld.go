@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"koine/internal/rdf"
+)
+
+// jsonldFlags say how JSON-LD documents are read.
+type jsonldFlags struct {
+	JSONLDContext  []string `help:"The file that stands for a JSON-LD context from elsewhere, which is never fetched; may be repeated." name:"jsonld-context" sep:"none" placeholder:"URL=FILE"`
+	JSONLDMaxBytes int64    `help:"How much may be held of a JSON-LD document that is not in streaming order (in each object @context first, then @type and @id, then the rest). One that is may have any size." name:"jsonld-max-bytes" default:"67108864" placeholder:"BYTES"`
+}
+
+// jsonld reads the context files.
+func (f *jsonldFlags) jsonld() (rdf.JSONLDOptions, error) {
+	if f.JSONLDMaxBytes < 1 || f.JSONLDMaxBytes > rdf.MaxJSONLDMaxBytes {
+		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-max-bytes is between 1 and %d", rdf.MaxJSONLDMaxBytes)}
+	}
+	contexts := &rdf.JSONLDContexts{}
+	for _, arg := range f.JSONLDContext {
+		i := strings.LastIndexByte(arg, '=')
+		if i <= 0 || i == len(arg)-1 {
+			return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-context %s is not URL=FILE", arg)}
+		}
+		if err := addContext(contexts, arg[:i], arg[i+1:]); err != nil {
+			return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-context %s: %w", arg, err)}
+		}
+	}
+	return rdf.JSONLDOptions{MaxBytes: f.JSONLDMaxBytes, Contexts: contexts}, nil
+}
+
+func addContext(contexts *rdf.JSONLDContexts, iri, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, rdf.MaxContextBytes+1))
+	if err != nil {
+		return err
+	}
+	return contexts.Add(iri, text)
+}
+
+// serveJSONLDFlags are those of a server, which reads several documents at a
+// time.
+type serveJSONLDFlags struct {
+	jsonldFlags
+	JSONLDHolders int `help:"How many JSON-LD documents may be read at a time of which more than a mebibyte has to be held; others wait." name:"jsonld-holders" default:"1" placeholder:"N"`
+}
+
+// jsonld adds the places of a server.
+func (f *serveJSONLDFlags) jsonld() (rdf.JSONLDOptions, error) {
+	if f.JSONLDHolders < 1 || f.JSONLDHolders > maxJSONLDHolders {
+		return rdf.JSONLDOptions{}, usageError{fmt.Errorf("--jsonld-holders is between 1 and %d", maxJSONLDHolders)}
+	}
+	o, err := f.jsonldFlags.jsonld()
+	o.Holders = rdf.NewJSONLDHolders(f.JSONLDHolders)
+	return o, err
+}
+
+const maxJSONLDHolders = 64
+
+// leftOut counts the entries of a JSON-LD document that mean nothing.
+type leftOut struct {
+	entries uint64
+	first   string
+}
+
+func (l *leftOut) note(e *rdf.SyntaxError) {
+	if l.entries++; l.entries == 1 {
+		l.first = e.Error()
+	}
+}
+
+func (l *leftOut) say(t terminal, file string) {
+	if l.entries > 0 {
+		t.sayf("%s: %s entries mean nothing and are left out, the first: %s", file, countText(l.entries), l.first)
+	}
+}

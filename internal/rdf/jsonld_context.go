@@ -1,0 +1,398 @@
+package rdf
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"koine/kg"
+)
+
+// activeContext is what a JSON-LD context means (JSON-LD 1.1 API, section 4.1).
+// It is not changed once it has been made. Contexts made of it share its terms.
+type activeContext struct {
+	base     string // "" where there is none
+	vocab    string
+	hasVocab bool
+	lang     string
+	dir      string
+	previous *activeContext
+	terms    *btree.Map[string, *termDef]
+	// protected counts terms that are protected; scoped tells that there may be
+	// terms with a context of their own.
+	protected int
+	scoped    bool
+	keys      map[string]*meaning // see jsonldReader.meaning
+}
+
+// termDef is a term's definition.
+type termDef struct {
+	iri       string // "" where the term means nothing
+	prefix    bool
+	protected bool
+	reverse   bool
+	container container
+	typ       string
+	index     string
+	nest      string
+	lang      string
+	hasLang   bool
+	dir       string
+	hasDir    bool
+	context   val // where hasContext
+	scoped    bool
+	base      string // against which IRIs of other contexts in the context are resolved
+}
+
+// container is a set of container keywords.
+type container uint8
+
+const (
+	containerList container = 1 << iota
+	containerSet
+	containerIndex
+	containerLanguage
+	containerID
+	containerType
+	containerGraph
+)
+
+var containers = map[string]container{
+	"@list": containerList, "@set": containerSet, "@index": containerIndex, "@language": containerLanguage,
+	"@id": containerID, "@type": containerType, "@graph": containerGraph,
+}
+
+func (c container) has(x container) bool { return c&x != 0 }
+
+// Bounds on contexts.
+const (
+	// maxContextDepth bounds how deep contexts may lead to other ones.
+	maxContextDepth = 32
+	// maxTermDepth bounds how many terms may be defined by way of each other.
+	maxTermDepth = 256
+	// maxKeptContexts and maxKeptContextBytes bound the contexts whose meaning
+	// is remembered.
+	maxKeptContexts     = 1 << 10
+	maxKeptContextBytes = 2 << 20
+)
+
+func (c *activeContext) copy() *activeContext {
+	d := *c
+	d.terms = c.terms.Copy()
+	d.keys = nil
+	return &d
+}
+
+func (c *activeContext) term(name string) *termDef {
+	t, _ := c.terms.Get(name)
+	return t
+}
+
+// contextKey is a context as it is written, and what it is applied to.
+type contextKey struct {
+	active    *activeContext
+	text      [sha256.Size]byte
+	base      string
+	override  bool
+	propagate bool
+}
+
+// contextCall are the parameters of context processing.
+type contextCall struct {
+	base         string   // of the document that the context is in
+	remote       []string // contexts that led here
+	override     bool     // protected terms may be defined again
+	dontSpread   bool     // the context holds for one node object only
+	skipIncluded bool     // contexts that led here are not an error
+	depth        int
+}
+
+// apply is the active context that a local one makes of another. The same
+// context applied to the same one is processed once.
+func (p *jsonldReader) apply(active *activeContext, local val, call contextCall) (*activeContext, error) {
+	key := contextKey{active, sha256.Sum256(local.raw()), call.base, call.override, call.dontSpread}
+	if known := p.contexts[key]; known != nil {
+		return known, nil
+	}
+	p.steps += uint64(local.next() - local.i)
+	made, err := p.processContext(active, local.clone(), call)
+	if err != nil {
+		return nil, err
+	}
+	p.keptContextBytes += local.end() - local.pos()
+	if len(p.contexts) >= maxKeptContexts || p.keptContextBytes > maxKeptContextBytes {
+		p.contexts, p.keptContextBytes = map[contextKey]*activeContext{}, 0
+	}
+	p.contexts[key] = made
+	return made, nil
+}
+
+// initial is the context before any other.
+func (p *jsonldReader) initial() *activeContext {
+	return &activeContext{base: p.o.Base, terms: &btree.Map[string, *termDef]{}}
+}
+
+// processContext is the algorithm of section 4.1.2. The local context stays
+// part of the result.
+func (p *jsonldReader) processContext(active *activeContext, local val, call contextCall) (*activeContext, error) {
+	if call.depth++; call.depth > maxContextDepth {
+		return nil, tooLong("context overflow: contexts lead to each other more than %d times", maxContextDepth)
+	}
+	result := active.copy()
+	if local.isObject() {
+		if spread, ok := local.entry("@propagate"); ok {
+			call.dontSpread = spread.kind() == 'f'
+		}
+	}
+	if call.dontSpread && result.previous == nil {
+		result.previous = active
+	}
+	err := local.each(func(context val) (err error) {
+		if err := p.tick(); err != nil {
+			return err
+		}
+		switch {
+		case context.isNull():
+			result, err = p.emptyContext(result, call)
+		case context.isString():
+			result, err = p.otherContext(result, context.string(), call)
+		case context.isObject():
+			err = p.contextObject(result, context, call)
+		default:
+			err = invalid("invalid local context: a context is an object, an IRI or null")
+		}
+		return err
+	})
+	return result, err
+}
+
+func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*activeContext, error) {
+	if !call.override && result.protected > 0 {
+		return nil, invalid("invalid context nullification: the context has protected terms")
+	}
+	empty := p.initial()
+	if call.dontSpread {
+		empty.previous = result
+	}
+	return empty, nil
+}
+
+// otherContext applies a context that is named by its IRI.
+func (p *jsonldReader) otherContext(result *activeContext, ref string, call contextCall) (*activeContext, error) {
+	iri, context, err := p.supplied(ref, call)
+	if err != nil {
+		return nil, err
+	}
+	for _, led := range call.remote {
+		if led == iri {
+			if call.skipIncluded {
+				return result, nil
+			}
+			return nil, invalid("context overflow: the context %s includes itself", excerpt([]byte(iri)))
+		}
+	}
+	call.base, call.remote = iri, append(call.remote[:len(call.remote):len(call.remote)], iri)
+	call.dontSpread = false
+	result, err = p.processContext(result, context, call)
+	if err != nil {
+		return nil, kg.Errorf(kg.CodeOf(err), "in the context %s: %s", excerpt([]byte(iri)), message(err))
+	}
+	return result, nil
+}
+
+// supplied is the context that a reference from another context means.
+func (p *jsonldReader) supplied(ref string, call contextCall) (iri string, context val, err error) {
+	if iri, err = resolveIRI(call.base, ref); err != nil {
+		return "", val{}, invalid("the context %s is relative, and the document has no base", excerpt([]byte(ref)))
+	}
+	document, err := p.o.JSONLD.Contexts.document(iri)
+	if err != nil {
+		return "", val{}, err
+	}
+	context, ok := document.entry("@context")
+	if !document.isObject() || !ok {
+		return "", val{}, invalid("invalid remote context: the file for %s has no @context", excerpt([]byte(iri)))
+	}
+	return iri, context, nil
+}
+
+// contextObject adds to a context what an object says.
+func (p *jsonldReader) contextObject(result *activeContext, context val, call contextCall) error {
+	local := &localContext{entries: map[string]val{}}
+	context.entries(func(key, value val) bool {
+		name := key.string()
+		local.entries[name] = value
+		local.order = append(local.order, name)
+		return true
+	})
+	if err := p.importContext(local, call); err != nil {
+		return err
+	}
+	if v, ok := local.entries["@version"]; ok && string(v.raw()) != "1.1" {
+		return invalid("invalid @version value: it is 1.1")
+	}
+	if v, ok := local.entries["@propagate"]; ok && !v.isBool() {
+		return invalid("invalid @propagate value: it is true or false")
+	}
+	if err := p.contextDefaults(result, local, call); err != nil {
+		return err
+	}
+	if v, ok := local.entries["@protected"]; ok {
+		if !v.isBool() {
+			return invalid("invalid @protected value: it is true or false")
+		}
+		local.protected = v.kind() == 't'
+	}
+	local.call, local.defined = call, map[string]bool{}
+	for _, name := range local.order {
+		switch name {
+		case "@base", "@direction", "@import", "@language", "@propagate", "@protected", "@version", "@vocab":
+			continue
+		}
+		if err := p.defineTerm(result, local, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// localContext is a context while its terms are defined.
+type localContext struct {
+	entries   map[string]val
+	order     []string
+	defined   map[string]bool // false while a term is being defined
+	depth     int
+	protected bool
+	call      contextCall
+}
+
+// importContext puts the entries of the context that @import names under those
+// of the context itself.
+func (p *jsonldReader) importContext(local *localContext, call contextCall) error {
+	ref, ok := local.entries["@import"]
+	if !ok {
+		return nil
+	}
+	if !ref.isString() {
+		return invalid("invalid @import value: it is the IRI of a context")
+	}
+	iri, imported, err := p.supplied(ref.string(), call)
+	if err != nil {
+		return err
+	}
+	if !imported.isObject() {
+		return invalid("invalid remote context: %s is imported and is no object", excerpt([]byte(iri)))
+	}
+	imported.entries(func(key, value val) bool {
+		name := key.string()
+		if name == "@import" {
+			err = invalid("invalid context entry: %s is imported and has @import itself", excerpt([]byte(iri)))
+			return false
+		}
+		if _, ok := local.entries[name]; !ok {
+			local.entries[name] = value
+			local.order = append(local.order, name)
+		}
+		return true
+	})
+	return err
+}
+
+// contextDefaults sets base, vocabulary, language and direction.
+func (p *jsonldReader) contextDefaults(result *activeContext, local *localContext, call contextCall) error {
+	if v, ok := local.entries["@base"]; ok && len(call.remote) == 0 {
+		switch {
+		case v.isNull():
+			result.base = ""
+		case !v.isString():
+			return invalid("invalid base IRI: @base is an IRI or null")
+		default:
+			base, err := resolveIRI(result.base, v.string())
+			if err != nil {
+				return invalid("invalid base IRI: %s is relative, and there is no base that it is relative to", excerpt(v.bytes()))
+			}
+			result.base = base
+		}
+	}
+	if v, ok := local.entries["@vocab"]; ok {
+		if v.isNull() {
+			result.vocab, result.hasVocab = "", false
+		} else if !v.isString() {
+			return invalid("invalid vocab mapping: @vocab is an IRI or null")
+		} else {
+			iri, ok, err := p.expandIRI(result, v.string(), expandVocab|expandRelative, nil)
+			if err != nil {
+				return err
+			}
+			if !ok || isKeyword(iri) {
+				return invalid("invalid vocab mapping: %s", excerpt(v.bytes()))
+			}
+			result.vocab, result.hasVocab = iri, true
+		}
+	}
+	if v, ok := local.entries["@language"]; ok {
+		if !v.isNull() && !v.isString() {
+			return invalid("invalid default language: @language is a language tag or null")
+		}
+		result.lang = text(v)
+	}
+	if v, ok := local.entries["@direction"]; ok {
+		if err := direction(v, true); err != nil {
+			return err
+		}
+		result.dir = text(v)
+	}
+	return nil
+}
+
+// text is a string, or "" of null.
+func text(v val) string {
+	if v.isNull() {
+		return ""
+	}
+	return v.string()
+}
+
+func direction(v val, orNull bool) error {
+	if orNull && v.isNull() || v.isString() && (v.equals("ltr") || v.equals("rtl")) {
+		return nil
+	}
+	return invalid("invalid base direction: it is \"ltr\" or \"rtl\"")
+}
+
+func message(err error) string {
+	var e *kg.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// isKeyword tells whether a text is a keyword of JSON-LD 1.1.
+func isKeyword(s string) bool {
+	if !strings.HasPrefix(s, "@") {
+		return false
+	}
+	switch s {
+	case "@base", "@container", "@context", "@default", "@direction", "@graph", "@id", "@import", "@included", "@index", "@json",
+		"@language", "@list", "@nest", "@none", "@prefix", "@propagate", "@protected", "@reverse", "@set", "@type", "@value", "@version", "@vocab":
+		return true
+	}
+	return false
+}
+
+// likeKeyword tells whether a text has the form of a keyword, which is
+// reserved.
+func likeKeyword(s string) bool {
+	if len(s) < 2 || s[0] != '@' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if c := s[i] | 0x20; c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,671 @@
+package rdf
+
+import (
+	"slices"
+	"strings"
+
+	"koine/kg"
+)
+
+// position is where a value stands.
+type position struct {
+	key     string   // the active property: a term, "@graph", or "" where there is none
+	def     *termDef // its definition
+	graph   ref      // where statements go
+	fromMap bool     // the value is one of an id, type or index map
+	top     bool     // it is the document
+	outer   bool     // it is the document or an item of it
+	extra   extra
+}
+
+// floating tells whether values and lists have nothing here that they belong to.
+func (at position) floating() bool { return at.key == "" || at.key == "@graph" }
+
+// inner is the position of a value that takes the place of this one.
+func (at position) inner() position {
+	at.top, at.outer, at.fromMap = false, false, false
+	return at
+}
+
+// extra is what a map says of its values.
+type extra struct {
+	wrap    wrapping
+	id, typ *ref
+	index   *indexEntry
+}
+
+// wrapping says whether a value becomes a graph of its own.
+type wrapping uint8
+
+const (
+	wrapNone wrapping = iota
+	wrapAlways
+	wrapUnlessGraph
+)
+
+// indexEntry is the statement that a property-valued index makes of an index.
+type indexEntry struct{ predicate, value ref }
+
+// item is what a value expands to.
+type item struct {
+	ref
+	kind itemKind
+}
+
+type itemKind uint8
+
+const (
+	itemNode itemKind = iota
+	itemValue
+	itemList
+)
+
+// sink takes what values expand to.
+type sink func(item) error
+
+func nothing(item) error { return nil }
+
+// meaning is what a key expands to.
+type meaning struct {
+	iri       string // "" for nothing
+	keyword   bool
+	def       *termDef
+	predicate ref
+}
+
+// Bounds on the keys whose meaning a context remembers.
+const (
+	maxKeptKeys     = 1 << 12
+	maxKeptKeyBytes = 256
+)
+
+var nothingMeant = &meaning{}
+
+// meaning expands a key.
+func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
+	if m, ok := c.keys[string(key)]; ok {
+		return m, nil
+	}
+	text := string(key)
+	iri, ok, err := p.expandIRI(c, text, expandVocab, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &meaning{def: c.term(text)}
+	switch {
+	case !ok:
+	case isKeyword(iri):
+		m.iri, m.keyword = iri, true
+	case strings.IndexByte(iri, ':') >= 0:
+		m.iri = iri
+		if m.predicate = p.resource(iri); strings.HasPrefix(iri, "_:") {
+			m.predicate.err = invalid("the predicate %s is a blank node", excerpt([]byte(iri)))
+		}
+	}
+	if m.def == nil {
+		m.def = noDef
+	}
+	if len(key) <= maxKeptKeyBytes && len(c.keys) < maxKeptKeys {
+		if c.keys == nil {
+			c.keys = map[string]*meaning{}
+		}
+		c.keys[text] = m
+	}
+	return m, nil
+}
+
+// noDef is the definition of a key that is no term.
+var noDef = &termDef{}
+
+// expand is the expansion algorithm (section 5.1.2). It emits the statements of
+// the nodes in a value and gives sink the value itself. kept is false for what
+// expands to null.
+func (p *jsonldReader) expand(c *activeContext, at position, v val, to sink) (kept bool, err error) {
+	if err := p.tick(); err != nil {
+		return false, err
+	}
+	p.here = v
+	switch v.kind() {
+	case 'n':
+		return false, nil
+	case '[':
+		err := v.each(func(i val) error {
+			var err error
+			if i.isArray() && at.def != nil && at.def.container.has(containerList) {
+				err = p.list(c, at, i, to)
+			} else {
+				_, err = p.expand(c, at.inner(), i, to)
+			}
+			return err
+		})
+		return true, err
+	case '{':
+		return p.object(c, at, v, to)
+	}
+	if at.floating() {
+		p.drop("a value that belongs to no node is left out")
+		return false, nil
+	}
+	if at.def != nil && at.def.scoped {
+		if c, err = p.apply(c, at.def.context, contextCall{base: at.def.base, override: true}); err != nil {
+			return false, err
+		}
+		at.def = c.term(at.key)
+	}
+	it, err := p.scalar(c, at.def, v)
+	if err != nil || it.isNothing() {
+		return false, err
+	}
+	return true, p.deliver(at, it, to)
+}
+
+// deliver gives sink a value that is no object with entries of its own, with
+// what a map says of it.
+func (p *jsonldReader) deliver(at position, it item, to sink) error {
+	x := at.extra
+	if x.wrap != wrapNone {
+		p.drop("a value in a graph that belongs to no node is left out")
+		it = item{ref: p.fresh()}
+		if x.id != nil {
+			it.ref = *x.id
+		}
+	}
+	if x.index != nil {
+		if it.kind != itemNode {
+			return invalid("invalid value object: the map has an index that is a property, and this value is no node")
+		}
+		if err := p.emit(it.ref, x.index.predicate, x.index.value, at.graph); err != nil {
+			return err
+		}
+	}
+	if x.typ != nil && it.kind == itemNode {
+		if err := p.emit(it.ref, refType, *x.typ, at.graph); err != nil {
+			return err
+		}
+	}
+	return to(it)
+}
+
+var refType, refFirst, refRest, refNil = ref{term: kg.IRI(kg.RDFType)}, ref{term: rdfFirst}, ref{term: rdfRest}, ref{term: rdfNil}
+
+// scalar is the value expansion algorithm (section 5.3.2).
+func (p *jsonldReader) scalar(c *activeContext, def *termDef, v val) (item, error) {
+	if def == nil {
+		def = noDef
+	}
+	typ := def.typ
+	if typ == "@id" || typ == "@vocab" {
+		if v.isString() {
+			how := expandRelative
+			if typ == "@vocab" {
+				how |= expandVocab
+			}
+			r, err := p.reference(c, v, how)
+			return item{r, itemNode}, err
+		}
+		typ = ""
+	}
+	if typ == "@none" {
+		typ = ""
+	}
+	lang, dir := "", ""
+	if v.isString() && typ == "" {
+		if lang, dir = c.lang, c.dir; def.hasLang {
+			lang = def.lang
+		}
+		if def.hasDir {
+			dir = def.dir
+		}
+	}
+	return p.literal(v, typ, lang, dir), nil
+}
+
+// reference is the node that a text names, nothing where the text has the form
+// of a keyword.
+func (p *jsonldReader) reference(c *activeContext, v val, how expansion) (ref, error) {
+	iri, ok, err := p.expandIRI(c, v.string(), how, nil)
+	if err != nil {
+		return ref{}, err
+	}
+	if !ok {
+		p.drop("%s has the form of a keyword and is left out", excerpt(v.bytes()))
+		return ref{}, nil
+	}
+	if isKeyword(iri) {
+		return ref{err: invalid("the keyword %s names no node", iri)}, nil
+	}
+	return p.resource(iri), nil
+}
+
+// literal is the literal of a value object (API, section 8.6).
+func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
+	lexical := ""
+	switch {
+	case typ == "@json":
+		out, err := canonicalJSON(nil, v)
+		if err != nil {
+			return item{ref{err: err}, itemValue}
+		}
+		lexical, typ = string(out), rdfJSON
+	case v.isString():
+		lexical = v.string()
+	case v.isBool():
+		if lexical = string(v.raw()); typ == "" {
+			typ = kg.XSDBoolean
+		}
+	default:
+		var err error
+		if lexical, typ, err = numberLiteral(v, typ); err != nil {
+			return item{ref{err: err}, itemValue}
+		}
+	}
+	if dir != "" {
+		switch p.o.JSONLD.Direction {
+		case "i18n-datatype":
+			typ, lang = "https://www.w3.org/ns/i18n#"+strings.ToLower(lang)+"_"+dir, ""
+		case "compound-literal":
+			return item{p.compound(lexical, lang, dir), itemNode}
+		default:
+			p.drop("the direction of a text is left out: RDF 1.1 has none")
+		}
+	}
+	datatype := kg.Term{}
+	if typ != "" && typ != kg.XSDString {
+		datatype = kg.IRI(typ)
+		if err := datatype.Valid(); err != nil {
+			return item{ref{err: err}, itemValue}
+		}
+	}
+	t, err := literal(lexical, lang, datatype)
+	return item{ref{t, err}, itemValue}
+}
+
+// compound marks a literal with a direction; see compoundStatements.
+func (p *jsonldReader) compound(lexical, lang, dir string) ref {
+	r := p.fresh()
+	p.compounds = append(p.compounds, compound{r, lexical, lang, dir})
+	return r
+}
+
+// compound is a text with a direction that is written as a node.
+type compound struct {
+	node               ref
+	lexical, lang, dir string
+}
+
+// compoundStatements emits the statements of texts with directions.
+func (p *jsonldReader) compoundStatements(graph ref) error {
+	for _, c := range p.compounds {
+		parts := [][2]string{{"value", c.lexical}, {"direction", c.dir}}
+		if c.lang != "" {
+			parts = append(parts, [2]string{"language", strings.ToLower(c.lang)})
+		}
+		for _, part := range parts {
+			if err := p.emit(c.node, ref{term: kg.IRI(kg.RDF + part[0])}, ref{term: kg.String(part[1])}, graph); err != nil {
+				return err
+			}
+		}
+	}
+	p.compounds = p.compounds[:0]
+	return nil
+}
+
+// list emits the cells of a list and gives sink its head.
+func (p *jsonldReader) list(c *activeContext, at position, v val, to sink) error {
+	l := &listWriter{p: p, graph: at.graph}
+	in := at.inner()
+	in.extra = extra{}
+	err := v.each(func(i val) error {
+		if i.isArray() && at.def != nil && at.def.container.has(containerList) {
+			return p.list(c, in, i, l.add)
+		}
+		_, err := p.expand(c, in, i, l.add)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	head, err := l.close()
+	if err != nil {
+		return err
+	}
+	return p.deliver(at, item{head, itemList}, to)
+}
+
+// listWriter emits a list, cell by cell.
+type listWriter struct {
+	p          *jsonldReader
+	graph      ref
+	head, last ref
+	begun      bool
+}
+
+func (l *listWriter) add(it item) error {
+	if err := l.p.compoundStatements(l.graph); err != nil {
+		return err
+	}
+	cell := l.p.fresh()
+	if !l.begun {
+		l.head, l.begun = cell, true
+	} else if err := l.p.emit(l.last, refRest, cell, l.graph); err != nil {
+		return err
+	}
+	l.last = cell
+	return l.p.emit(cell, refFirst, it.ref, l.graph)
+}
+
+func (l *listWriter) close() (head ref, err error) {
+	if !l.begun {
+		return refNil, nil
+	}
+	return l.head, l.p.emit(l.last, refRest, refNil, l.graph)
+}
+
+// object expands an object: a node, a value, a list or a set.
+func (p *jsonldReader) object(c *activeContext, at position, v val, to sink) (kept bool, err error) {
+	o, err := p.enter(c, at, v, false)
+	if err != nil {
+		return false, err
+	}
+	p.here = v
+	if o.c != c { // where the active property may mean something else
+		at.def = o.c.term(at.key)
+	}
+	switch {
+	case o.has("@value"):
+		return p.valueObject(o, at, to)
+	case o.has("@list") && at.floating():
+		p.drop("a list that belongs to no node is left out")
+		return false, nil
+	case o.has("@list"), o.has("@set"):
+		if o.properties > 0 || len(o.types) > 0 || !o.only("@list", "@index") && !o.only("@set", "@index") {
+			return false, invalid("invalid set or list object: beside @set or @list there is nothing but @index")
+		}
+		if list, ok := o.keywords["@list"]; ok {
+			return true, p.list(o.c, at, list, to)
+		}
+		return p.expand(o.c, at.inner(), o.keywords["@set"], to)
+	case o.properties == 0 && len(o.types) == 0 && len(o.keywords) > 0 && o.only("@language"):
+		return false, nil
+	}
+	return p.node(o, at, to)
+}
+
+// object is one with its contexts applied and its keywords found.
+type object struct {
+	c           *activeContext // of its entries
+	typeContext *activeContext // of the values of @type
+	keywords    map[string]val // but for @type and @included
+	types       []val          // values of the entries that mean @type
+	included    []val
+	parts       []part // the object, and objects nested in it by @nest
+	properties  int    // entries that are properties
+	id          string // "" where there is none
+}
+
+type part struct {
+	c *activeContext
+	v val
+}
+
+func (o *object) has(keyword string) bool {
+	_, ok := o.keywords[keyword]
+	return ok
+}
+
+// only tells whether the object has no keywords but these, and the first.
+func (o *object) only(keywords ...string) bool {
+	if !o.has(keywords[0]) || len(o.included) > 0 {
+		return false
+	}
+	for k := range o.keywords {
+		if !slices.Contains(keywords, k) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter applies the contexts of an object and finds its keywords. Of an object
+// that is partial more entries follow.
+func (p *jsonldReader) enter(c *activeContext, at position, v val, partial bool) (*object, error) {
+	def := at.def
+	c, err := p.leaveTypeScope(c, at.fromMap, v, partial)
+	if err != nil {
+		return nil, err
+	}
+	if def != nil && def.scoped {
+		if c, err = p.apply(c, def.context, contextCall{base: def.base, override: true}); err != nil {
+			return nil, err
+		}
+	}
+	if local, ok := v.entry("@context"); ok {
+		p.here = local
+		if at.outer && p.o.Prefix != nil {
+			tellContext(local, p.o.Prefix)
+		}
+		if c, err = p.apply(c, local, contextCall{base: p.o.Base}); err != nil {
+			return nil, err
+		}
+	}
+	p.here = v
+	o := &object{typeContext: c}
+	if c, err = p.typeScope(c, v); err != nil {
+		return nil, err
+	}
+	o.c = c
+	return o, p.collect(o, c, v)
+}
+
+// leaveTypeScope goes back to the context from before a type-scoped one, which
+// does not hold for further nodes (step 7).
+func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, partial bool) (*activeContext, error) {
+	if c.previous == nil || fromMap {
+		return c, nil
+	}
+	stay := false
+	var err error
+	v.entries(func(key, value val) bool {
+		var m *meaning
+		if m, err = p.meaning(c, key.bytes()); err != nil {
+			return false
+		}
+		alone := key.i == v.i+1 && value.next() == v.next() && !partial
+		stay = stay || m.iri == "@value" || m.iri == "@id" && alone
+		return true
+	})
+	if err != nil || stay {
+		return c, err
+	}
+	return c.previous, nil
+}
+
+// typeScope applies the contexts of the terms that an object has as types
+// (step 11).
+func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error) {
+	if !c.scoped {
+		return c, nil
+	}
+	var keys []string
+	values := map[string]val{}
+	var err error
+	v.entries(func(key, value val) bool {
+		var m *meaning
+		if m, err = p.meaning(c, key.bytes()); err == nil && m.iri == "@type" {
+			keys = append(keys, key.string())
+			values[key.string()] = value
+		}
+		return err == nil
+	})
+	slices.Sort(keys)
+	scoped := c
+	for _, key := range keys {
+		var terms []string
+		values[key].each(func(t val) error {
+			if t.isString() {
+				terms = append(terms, t.string())
+			}
+			return nil
+		})
+		slices.Sort(terms)
+		for _, term := range terms {
+			if d := c.term(term); d != nil && d.scoped && err == nil {
+				scoped, err = p.apply(scoped, d.context, contextCall{base: d.base, dontSpread: true})
+			}
+		}
+	}
+	return scoped, err
+}
+
+// collect finds the keywords of an object and of what is nested in it.
+func (p *jsonldReader) collect(o *object, c *activeContext, v val) (err error) {
+	o.parts = append(o.parts, part{c, v})
+	v.entries(func(key, value val) bool {
+		if err = p.tick(); err != nil {
+			return false
+		}
+		var m *meaning
+		if m, err = p.meaning(c, key.bytes()); err != nil {
+			return false
+		}
+		switch {
+		case key.equals("@context"):
+		case m.keyword:
+			p.here = value
+			err = p.keyword(o, c, m, value)
+		case m.iri != "" && !value.isNull():
+			o.properties++
+		}
+		return err == nil
+	})
+	return err
+}
+
+// keyword takes an entry that means a keyword.
+func (p *jsonldReader) keyword(o *object, c *activeContext, m *meaning, v val) error {
+	switch m.iri {
+	case "@type":
+		o.types = append(o.types, v)
+		return v.each(func(t val) error {
+			if !t.isString() {
+				return invalid("invalid type value: @type is an IRI or an array of IRIs")
+			}
+			return nil
+		})
+	case "@included":
+		o.included = append(o.included, v)
+		return nil
+	case "@nest":
+		return p.nested(o, c, m, v)
+	}
+	if o.has(m.iri) {
+		return invalid("colliding keywords: an object has %s twice", m.iri)
+	}
+	switch m.iri {
+	case "@id":
+		if !v.isString() {
+			return invalid("invalid @id value: it is an IRI")
+		}
+	case "@language":
+		if !v.isString() {
+			return invalid("invalid language-tagged string: @language is a language tag")
+		}
+	case "@direction":
+		if err := direction(v, false); err != nil {
+			return err
+		}
+	case "@index":
+		if !v.isString() {
+			return invalid("invalid @index value: it is a string")
+		}
+	case "@reverse":
+		if !v.isObject() {
+			return invalid("invalid @reverse value: it is an object")
+		}
+	case "@value", "@graph", "@list", "@set":
+	default:
+		p.drop("%s means nothing here and is left out", m.iri)
+		return nil
+	}
+	if o.keywords == nil {
+		o.keywords = make(map[string]val, 4)
+	}
+	o.keywords[m.iri] = v
+	return nil
+}
+
+// nested collects what an entry of the kind @nest holds (step 14).
+func (p *jsonldReader) nested(o *object, c *activeContext, m *meaning, v val) (err error) {
+	if m.def.scoped {
+		if c, err = p.apply(c, m.def.context, contextCall{base: m.def.base, override: true}); err != nil {
+			return err
+		}
+	}
+	return v.each(func(n val) error {
+		bad := !n.isObject()
+		if !bad {
+			n.entries(func(key, _ val) bool {
+				m, err := p.meaning(c, key.bytes())
+				bad = bad || err != nil || m.iri == "@value"
+				return true
+			})
+		}
+		if bad {
+			return invalid("invalid @nest value: it is an object that is no value object")
+		}
+		return p.collect(o, c, n)
+	})
+}
+
+// valueObject checks a value object and gives sink its literal (step 15).
+func (p *jsonldReader) valueObject(o *object, at position, to sink) (kept bool, err error) {
+	v := o.keywords["@value"]
+	if o.properties > 0 || !o.only("@value", "@language", "@direction", "@index") {
+		return false, invalid("invalid value object: beside @value there are only @type, @language, @direction and @index")
+	}
+	typ := ""
+	for i, t := range o.types {
+		if t.isArray() || i > 0 {
+			if t.next() != t.i+2 || i > 0 {
+				return false, invalid("invalid typed value: a value has one type")
+			}
+			t = val{t.t, t.i + 1}
+		}
+		var ok bool
+		if typ, ok, err = p.expandIRI(o.typeContext, t.string(), expandVocab|expandRelative, nil); err != nil {
+			return false, err
+		}
+		if !ok || typ != "@json" && (isKeyword(typ) || strings.HasPrefix(typ, "_:")) {
+			return false, invalid("invalid typed value: %s is no IRI", excerpt(t.bytes()))
+		}
+	}
+	lang, tagged := o.keywords["@language"]
+	dir, directed := o.keywords["@direction"]
+	switch {
+	case typ != "" && (tagged || directed):
+		return false, invalid("invalid value object: with @type there is neither @language nor @direction")
+	case typ == "@json":
+	case v.isNull():
+		return false, nil
+	case v.isArray() && v.next() == v.i+1:
+		return false, nil
+	case !v.isScalar():
+		return false, invalid("invalid value object value: @value is a string, a number, true, false or null")
+	case tagged && !v.isString():
+		return false, invalid("invalid language-tagged value: it is a string")
+	case typ != "" && scheme(typ) == "":
+		return false, invalid("invalid typed value: %s is no IRI", excerpt([]byte(typ)))
+	}
+	if at.floating() {
+		p.drop("a value that belongs to no node is left out")
+		return false, nil
+	}
+	l, d := "", ""
+	if tagged {
+		l = lang.string()
+	}
+	if directed {
+		d = dir.string()
+	}
+	return true, p.deliver(at, p.literal(v, typ, l, d), to)
+}

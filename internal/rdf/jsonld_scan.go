@@ -1,0 +1,501 @@
+package rdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// jsonScanner reads JSON from a stream. What lies behind the mark stays in
+// memory, so that a value can be put on a tape or be read a second time.
+type jsonScanner struct {
+	ctx      context.Context
+	in       io.Reader
+	buf      []byte
+	pos, end int          // buf[pos:end] has been received and not been read
+	mark     int          // what stays begins here; -1: nothing stays
+	limit    int          // bounds what stays
+	hold     func() error // is asked before more than holdFrom is kept
+	release  func()       // takes back what hold gave
+	held     bool
+	line     int // of buf[counted]
+	counted  int
+	err      error // why no more can be received; io.EOF at the end
+	tape     tape
+	seed     maphash.Seed
+	depth    int    // of what is scanned, in the document
+	steps    uint64 // bytes received: a measure of work
+}
+
+// errWindow says that a value is longer than what may be held.
+var errWindow = errors.New("longer than what may be held")
+
+// holdFrom is how much of a document may be held without asking for a place.
+const holdFrom = 1 << 20
+
+func newJSONScanner(ctx context.Context, in io.Reader, limit int) *jsonScanner {
+	s := &jsonScanner{ctx: ctx, in: in, buf: make([]byte, sourceBytes), mark: -1, limit: limit, line: 1, seed: maphash.MakeSeed()}
+	if s.more() && s.buf[s.pos] == 0xef {
+		for s.end-s.pos < 3 && s.receive() {
+		}
+		if bytes.HasPrefix(s.buf[s.pos:s.end], []byte("\ufeff")) {
+			s.pos += 3
+		}
+	}
+	return s
+}
+
+// setMark keeps what follows in memory.
+func (s *jsonScanner) setMark() { s.mark = s.pos }
+
+// more tells whether there is a next byte.
+func (s *jsonScanner) more() bool { return s.pos < s.end || s.receive() }
+
+// receive gets more of the text.
+func (s *jsonScanner) receive() bool {
+	if s.err != nil {
+		return false
+	}
+	if s.err = s.ctx.Err(); s.err != nil {
+		return false
+	}
+	if s.err = s.keep(); s.err != nil {
+		return false
+	}
+	n, err := s.in.Read(s.buf[s.end:])
+	s.end += n
+	s.steps += uint64(n)
+	if err != nil && !(n > 0 && errors.Is(err, io.EOF)) {
+		s.err = err
+	}
+	if n == 0 && s.err == nil {
+		return s.receive()
+	}
+	return n > 0
+}
+
+// keep makes room for more, within the bounds of what may be kept.
+func (s *jsonScanner) keep() error {
+	from := s.pos
+	if s.mark >= 0 {
+		from = s.mark
+	}
+	switch kept := s.end - from; {
+	case s.mark >= 0 && s.pos-s.mark >= s.limit:
+		return errWindow
+	case kept >= holdFrom && !s.held && s.hold != nil:
+		if err := s.hold(); err != nil {
+			return err
+		}
+		s.held = true
+	case kept < holdFrom && s.held:
+		s.release()
+		s.held = false
+	}
+	oversized := len(s.buf) > holdFrom && s.end-from <= sourceBytes/2
+	if s.end < len(s.buf) && !oversized {
+		return nil
+	}
+	s.countLines(from)
+	to := s.buf
+	if oversized {
+		to = make([]byte, sourceBytes)
+	} else if from < len(s.buf)/2 {
+		to = make([]byte, 2*len(s.buf))
+	}
+	s.end = copy(to, s.buf[from:s.end])
+	s.buf = to
+	s.pos -= from
+	s.counted -= from
+	if s.mark >= 0 {
+		s.mark -= from
+	}
+	return nil
+}
+
+// countLines counts the lines up to a position, or back to it.
+func (s *jsonScanner) countLines(pos int) int {
+	if pos >= s.counted {
+		s.line += bytes.Count(s.buf[s.counted:pos], []byte{'\n'})
+	} else {
+		s.line -= bytes.Count(s.buf[pos:s.counted], []byte{'\n'})
+	}
+	s.counted = pos
+	return s.line
+}
+
+// rewind goes back to the mark. What stays, stays until it is read again.
+func (s *jsonScanner) rewind() {
+	s.pos, s.mark = s.mark, -1
+	if errors.Is(s.err, errWindow) {
+		s.err = nil
+	}
+}
+
+// peek passes over white space and gives the next byte, 0 at the end.
+func (s *jsonScanner) peek() byte {
+	for s.more() {
+		switch c := s.buf[s.pos]; c {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// unexpected is the error of a text that is no JSON here.
+func (s *jsonScanner) unexpected(wanted string) error {
+	if !s.more() {
+		if errors.Is(s.err, io.EOF) {
+			return invalid("not JSON: the document ends where %s should be", wanted)
+		}
+		return s.err
+	}
+	return invalid("not JSON: %s stands where %s should be", excerpt(s.buf[s.pos:min(s.end, s.pos+12)]), wanted)
+}
+
+// expect reads one character.
+func (s *jsonScanner) expect(c byte) error {
+	if s.peek() != c {
+		return s.unexpected("'" + string(rune(c)) + "'")
+	}
+	s.pos++
+	return nil
+}
+
+// value reads a value to a new tape. The tape is valid until the next call.
+func (s *jsonScanner) value() (val, error) {
+	s.peek()
+	s.setMark()
+	s.tape.toks.reset()
+	err := s.scan(s.depth)
+	return s.taped(err)
+}
+
+func (s *jsonScanner) taped(err error) (val, error) {
+	if err == nil && s.pos-s.mark > s.limit {
+		err = errWindow
+	}
+	if err != nil {
+		return val{}, err
+	}
+	s.tape.text = s.buf[s.mark:s.pos]
+	s.countLines(s.mark)
+	return val{&s.tape, 0}, nil
+}
+
+// object reads an object to a new tape. Where stop is true of a key, it ends
+// before the key's value and gives the entries before it and the key.
+func (s *jsonScanner) object(keys *keySet, stop func(head val, key string) (bool, error)) (v val, key string, stopped bool, err error) {
+	s.setMark()
+	s.tape.toks.reset()
+	start, err := s.open('{')
+	if err != nil {
+		return v, "", false, err
+	}
+	for first := true; ; first = false {
+		more, err := s.separator('}', first)
+		if err != nil {
+			return v, "", false, err
+		}
+		s.tape.toks.at(start).next = s.tape.toks.n
+		if !more {
+			break
+		}
+		behind := s.tape.toks.n
+		at, err := s.key(keys)
+		if err != nil {
+			return v, "", false, err
+		}
+		s.tape.text = s.buf[s.mark:s.pos]
+		key = val{&s.tape, at}.string()
+		if stopped, err = stop(val{&s.tape, 0}, key); stopped || err != nil {
+			s.tape.toks.n = behind
+			return val{&s.tape, 0}, key, stopped, err
+		}
+		if err := s.scan(s.depth + 1); err != nil {
+			return v, "", false, err
+		}
+	}
+	v, err = s.taped(nil)
+	return v, "", false, err
+}
+
+// nextKey reads a key and the colon behind it, and keeps neither.
+func (s *jsonScanner) nextKey(keys *keySet) (string, error) {
+	s.peek()
+	s.setMark()
+	s.tape.toks.reset()
+	at, err := s.key(keys)
+	if err != nil {
+		return "", err
+	}
+	s.tape.text = s.buf[s.mark:s.pos]
+	return val{&s.tape, at}.string(), nil
+}
+
+func (s *jsonScanner) token() uint32 {
+	at := s.tape.toks.add(tok{pos: uint32(s.pos - s.mark)})
+	s.tape.toks.at(at).next = at + 1
+	return at
+}
+
+func (s *jsonScanner) open(c byte) (uint32, error) {
+	if s.peek() != c {
+		return 0, s.unexpected("'" + string(rune(c)) + "'")
+	}
+	at := s.token()
+	s.pos++
+	return at, nil
+}
+
+// separator goes to the next entry or item, or past the closing bracket.
+func (s *jsonScanner) separator(closing byte, first bool) (more bool, err error) {
+	c := s.peek()
+	switch {
+	case c == closing:
+		s.pos++
+		return false, nil
+	case first && c != 0:
+		return true, nil
+	case c == ',':
+		s.pos++
+		return true, nil
+	}
+	return false, s.unexpected("',' or '" + string(rune(closing)) + "'")
+}
+
+// key reads the key of an entry and the colon behind it.
+func (s *jsonScanner) key(seen *keySet) (uint32, error) {
+	if s.peek() != '"' {
+		return 0, s.unexpected("the key of an entry")
+	}
+	at := s.token()
+	if err := s.str(); err != nil {
+		return 0, err
+	}
+	s.tape.text = s.buf[s.mark:s.pos]
+	name := val{&s.tape, at}.bytes()
+	if !seen.add(name) {
+		return 0, invalid("an object has the key %s twice", excerpt(name))
+	}
+	return at, s.expect(':')
+}
+
+func (s *jsonScanner) scan(depth int) error {
+	if depth > MaxDepth {
+		return tooLong("the JSON nests deeper than %d", MaxDepth)
+	}
+	switch c := s.peek(); c {
+	case '{':
+		start := s.token()
+		s.pos++
+		keys := keySet{seed: s.seed}
+		for first := true; ; first = false {
+			more, err := s.separator('}', first)
+			if err != nil || !more {
+				s.tape.toks.at(start).next = s.tape.toks.n
+				return err
+			}
+			if _, err := s.key(&keys); err != nil {
+				return err
+			}
+			if err := s.scan(depth + 1); err != nil {
+				return err
+			}
+		}
+	case '[':
+		start := s.token()
+		s.pos++
+		for first := true; ; first = false {
+			more, err := s.separator(']', first)
+			if err != nil || !more {
+				s.tape.toks.at(start).next = s.tape.toks.n
+				return err
+			}
+			if err := s.scan(depth + 1); err != nil {
+				return err
+			}
+		}
+	case '"':
+		s.token()
+		return s.str()
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *jsonScanner) word(w string) error {
+	s.token()
+	for i := range len(w) {
+		if !s.more() || s.buf[s.pos] != w[i] {
+			return s.unexpected(w)
+		}
+		s.pos++
+	}
+	return nil
+}
+
+// number follows the grammar of RFC 8259, section 6.
+func (s *jsonScanner) number() error {
+	s.token()
+	next := func(c ...byte) bool {
+		if s.more() && bytes.IndexByte(c, s.buf[s.pos]) >= 0 {
+			s.pos++
+			return true
+		}
+		return false
+	}
+	digits := func() bool {
+		any := false
+		for s.more() && isDigit(s.buf[s.pos]) {
+			s.pos++
+			any = true
+		}
+		return any
+	}
+	next('-')
+	if !next('0') && !digits() {
+		return s.unexpected("a value")
+	}
+	if next('.') && !digits() {
+		return s.unexpected("a digit")
+	}
+	if next('e', 'E') {
+		next('+', '-')
+		if !digits() {
+			return s.unexpected("a digit")
+		}
+	}
+	return nil
+}
+
+// str reads a string. It refuses what is no text: bytes that are not UTF-8,
+// and halves of surrogate pairs.
+func (s *jsonScanner) str() error {
+	s.pos++
+	start := s.pos - s.mark
+	ascii := true
+	for s.more() {
+		c := s.buf[s.pos]
+		s.pos++
+		switch {
+		case c == '"':
+			if !ascii && !utf8.Valid(s.buf[s.mark+start:s.pos]) {
+				return invalid("a string is not valid UTF-8")
+			}
+			return nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		case c < ' ':
+			s.pos--
+			return invalid("a string holds the control character U+%04X, which has to be escaped", c)
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return s.unexpected("the end of a string")
+}
+
+func (s *jsonScanner) escape() error {
+	if !s.more() {
+		return s.unexpected("an escape")
+	}
+	c := s.buf[s.pos]
+	if bytes.IndexByte([]byte(`"\/bfnrtu`), c) < 0 {
+		return s.unexpected("an escape")
+	}
+	s.pos++
+	if c != 'u' {
+		return nil
+	}
+	r, err := s.hex4()
+	if err != nil || !utf16.IsSurrogate(r) {
+		return err
+	}
+	if s.more() && s.buf[s.pos] == '\\' {
+		s.pos++
+		if s.more() && s.buf[s.pos] == 'u' {
+			s.pos++
+			second, err := s.hex4()
+			if err != nil || utf16.DecodeRune(r, second) != utf8.RuneError {
+				return err
+			}
+		}
+	}
+	return invalid("a string holds half of a surrogate pair, which is no character")
+}
+
+func (s *jsonScanner) hex4() (rune, error) {
+	var digits [4]byte
+	for i := range digits {
+		if !s.more() {
+			return 0, s.unexpected("a hexadecimal digit")
+		}
+		digits[i] = s.buf[s.pos]
+		s.pos++
+	}
+	r := hex4(digits[:])
+	if r < 0 {
+		return 0, invalid("\\u%s is no escape", digits)
+	}
+	return r, nil
+}
+
+// ended tells whether only white space follows.
+func (s *jsonScanner) ended() error {
+	if s.peek() != 0 || s.more() {
+		return invalid("something follows the JSON document")
+	}
+	if !errors.Is(s.err, io.EOF) {
+		return s.err
+	}
+	return nil
+}
+
+// keySet finds keys that an object has twice. It keeps hashes of 64 bits under
+// a random seed, not the keys.
+type keySet struct {
+	seed maphash.Seed
+	few  []uint64
+	many map[uint64]struct{}
+}
+
+const fewKeys = 16
+
+func (k *keySet) add(key []byte) bool {
+	h := maphash.Bytes(k.seed, key)
+	if k.many != nil {
+		n := len(k.many)
+		k.many[h] = struct{}{}
+		return len(k.many) > n
+	}
+	for _, other := range k.few {
+		if other == h {
+			return false
+		}
+	}
+	k.few = append(k.few, h)
+	if len(k.few) > fewKeys {
+		k.many = map[uint64]struct{}{}
+		for _, h := range k.few {
+			k.many[h] = struct{}{}
+		}
+	}
+	return true
+}
+
+func (k *keySet) len() int { return max(len(k.few), len(k.many)) }

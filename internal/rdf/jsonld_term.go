@@ -1,0 +1,473 @@
+package rdf
+
+import (
+	"bytes"
+	"strings"
+
+	"koine/kg"
+)
+
+// expansion says what an IRI may be relative to.
+type expansion uint8
+
+const (
+	expandVocab    expansion = 1 << iota // terms and the vocabulary
+	expandRelative                       // the base IRI
+)
+
+// expandIRI is the algorithm of section 5.2.2. ok is false where the text means
+// nothing. Where local is given, the text's terms are defined first.
+func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, local *localContext) (iri string, ok bool, err error) {
+	if isKeyword(text) {
+		return text, true, nil
+	}
+	if likeKeyword(text) {
+		return "", false, nil
+	}
+	if local != nil {
+		if _, has := local.entries[text]; has && !local.defined[text] {
+			if err := p.defineTerm(c, local, text); err != nil {
+				return "", false, err
+			}
+		}
+	}
+	if t := c.term(text); t != nil && (how&expandVocab != 0 || isKeyword(t.iri)) {
+		return t.iri, t.iri != "", nil
+	}
+	if colon := strings.IndexByte(text, ':'); colon > 0 {
+		prefix, suffix := text[:colon], text[colon+1:]
+		if prefix == "_" || strings.HasPrefix(suffix, "//") {
+			return text, true, nil
+		}
+		if local != nil {
+			if _, has := local.entries[prefix]; has && !local.defined[prefix] {
+				if err := p.defineTerm(c, local, prefix); err != nil {
+					return "", false, err
+				}
+			}
+		}
+		if t := c.term(prefix); t != nil && t.iri != "" && t.prefix {
+			return t.iri + suffix, true, nil
+		}
+		if scheme(text) != "" {
+			return text, true, nil
+		}
+	}
+	if how&expandVocab != 0 && c.hasVocab {
+		return c.vocab + text, true, nil
+	}
+	if how&expandRelative != 0 && c.base != "" {
+		if resolved, err := resolveIRI(c.base, text); err == nil {
+			return resolved, true, nil
+		}
+	}
+	return text, true, nil
+}
+
+// isIRI tells whether an expanded text is an IRI or a blank node.
+func isIRI(s string) bool { return scheme(s) != "" || strings.HasPrefix(s, "_:") }
+
+// defineTerm is the algorithm of section 4.2.2.
+func (p *jsonldReader) defineTerm(c *activeContext, local *localContext, name string) error {
+	if done, begun := local.defined[name]; done {
+		return nil
+	} else if begun {
+		return invalid("cyclic IRI mapping: the term %s is defined by itself", excerpt([]byte(name)))
+	}
+	if name == "" {
+		return invalid("invalid term definition: a term has at least one character")
+	}
+	if local.depth++; local.depth > maxTermDepth {
+		return tooLong("more than %d terms are defined by way of each other", maxTermDepth)
+	}
+	defer func() { local.depth-- }()
+	if err := p.tick(); err != nil {
+		return err
+	}
+	local.defined[name] = false
+	value := local.entries[name]
+	switch {
+	case name == "@type":
+		if err := typeTerm(value); err != nil {
+			return err
+		}
+	case isKeyword(name):
+		return invalid("keyword redefinition: %s is a keyword", name)
+	case likeKeyword(name):
+		return nil
+	}
+	previous, _ := c.terms.Delete(name)
+	if previous != nil && previous.protected {
+		c.protected--
+	}
+	d := &termBuilder{p: p, c: c, local: local, name: name, termDef: &termDef{protected: local.protected, base: local.call.base}}
+	ignored, err := d.build(value)
+	if err != nil {
+		return termError(name, err)
+	}
+	if ignored {
+		return nil
+	}
+	if !local.call.override && previous != nil && previous.protected {
+		if !d.sameAs(previous) {
+			return invalid("protected term redefinition: the term %s is protected", excerpt([]byte(name)))
+		}
+		d.termDef = previous
+	}
+	if d.protected {
+		c.protected++
+	}
+	c.scoped = c.scoped || d.scoped
+	c.terms.Set(name, d.termDef)
+	local.defined[name] = true
+	return nil
+}
+
+func termError(name string, err error) error {
+	m := message(err)
+	if strings.Contains(m, "the term ") {
+		return err
+	}
+	return kg.Errorf(kg.CodeOf(err), "%s (in the definition of the term %s)", m, excerpt([]byte(name)))
+}
+
+// typeTerm checks what a context says of @type itself.
+func typeTerm(value val) error {
+	ok := value.isObject() && value.next() > value.i+1
+	if ok {
+		value.entries(func(key, v val) bool {
+			switch {
+			case key.equals("@container"):
+				ok = v.isString() && v.equals("@set") || v.isArray() && v.next() == v.i+2 && val{v.t, v.i + 1}.isString() && val{v.t, v.i + 1}.equals("@set")
+			case key.equals("@protected"):
+			default:
+				ok = false
+			}
+			return ok
+		})
+	}
+	if !ok {
+		return invalid("keyword redefinition: of @type, a context says only @container: @set and @protected")
+	}
+	return nil
+}
+
+// termBuilder makes the definition of a term.
+type termBuilder struct {
+	p     *jsonldReader
+	c     *activeContext
+	local *localContext
+	name  string
+	*termDef
+}
+
+// build reads a definition. A definition with a keyword of the future is
+// ignored.
+func (d *termBuilder) build(value val) (ignored bool, err error) {
+	entries := map[string]val{}
+	switch {
+	case value.isNull():
+		return false, nil
+	case value.isString():
+		return d.id(value, true)
+	case !value.isObject():
+		return false, invalid("invalid term definition: it is an IRI, an object or null")
+	}
+	value.entries(func(key, v val) bool {
+		entries[key.string()] = v
+		return true
+	})
+	for key := range entries {
+		switch key {
+		case "@id", "@reverse", "@container", "@context", "@direction", "@index", "@language", "@nest", "@prefix", "@protected", "@type":
+		default:
+			return false, invalid("invalid term definition: %s is not part of one", excerpt([]byte(key)))
+		}
+	}
+	if v, ok := entries["@protected"]; ok {
+		if !v.isBool() {
+			return false, invalid("invalid @protected value: it is true or false")
+		}
+		d.protected = v.kind() == 't'
+	}
+	if err := d.typeMapping(entries); err != nil {
+		return false, err
+	}
+	if v, ok := entries["@reverse"]; ok {
+		return d.reverseProperty(v, entries)
+	}
+	if id, ok := entries["@id"]; ok && !(id.isString() && id.equals(d.name)) {
+		if ignored, err = d.id(id, false); ignored || err != nil {
+			return ignored, err
+		}
+	} else if err := d.ownIRI(); err != nil {
+		return false, err
+	}
+	for _, step := range []func(map[string]val) error{d.containerMapping, d.indexMapping, d.scopedContext, d.languageMapping, d.nestMapping, d.prefixFlag} {
+		if err := step(entries); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// expand expands an IRI of the definition by the terms of its context.
+func (d *termBuilder) expand(text string) (string, bool, error) {
+	return d.p.expandIRI(d.c, text, expandVocab, d.local)
+}
+
+func (d *termBuilder) typeMapping(entries map[string]val) error {
+	v, ok := entries["@type"]
+	if !ok {
+		return nil
+	}
+	if !v.isString() {
+		return invalid("invalid type mapping: @type is an IRI or a keyword")
+	}
+	typ, ok, err := d.expand(v.string())
+	if err != nil {
+		return err
+	}
+	switch {
+	case typ == "@id" || typ == "@vocab" || typ == "@json" || typ == "@none":
+	case !ok || isKeyword(typ) || scheme(typ) == "":
+		return invalid("invalid type mapping: %s is no IRI", excerpt(v.bytes()))
+	}
+	d.typ = typ
+	return nil
+}
+
+func (d *termBuilder) reverseProperty(v val, entries map[string]val) (ignored bool, err error) {
+	_, id := entries["@id"]
+	_, nest := entries["@nest"]
+	if id || nest {
+		return false, invalid("invalid reverse property: @reverse excludes @id and @nest")
+	}
+	if !v.isString() {
+		return false, invalid("invalid IRI mapping: @reverse is an IRI")
+	}
+	if likeKeyword(v.string()) {
+		return true, nil
+	}
+	iri, ok, err := d.expand(v.string())
+	if err != nil {
+		return false, err
+	}
+	if !ok || !isIRI(iri) {
+		return false, invalid("invalid IRI mapping: %s is no IRI", excerpt(v.bytes()))
+	}
+	d.iri, d.reverse = iri, true
+	if c, ok := entries["@container"]; ok && !c.isNull() {
+		if !c.isString() || !c.equals("@set") && !c.equals("@index") {
+			return false, invalid("invalid reverse property: its @container is @set, @index or null")
+		}
+		d.container = containers[c.string()]
+	}
+	return false, nil
+}
+
+// id takes the IRI that a definition gives.
+func (d *termBuilder) id(v val, simple bool) (ignored bool, err error) {
+	if v.isNull() {
+		return false, nil
+	}
+	if !v.isString() {
+		return false, invalid("invalid IRI mapping: @id is an IRI or null")
+	}
+	text := v.string()
+	if text == d.name {
+		return false, d.ownIRI()
+	}
+	if !isKeyword(text) && likeKeyword(text) {
+		return true, nil
+	}
+	iri, ok, err := d.expand(text)
+	if err != nil {
+		return false, err
+	}
+	if iri == "@context" {
+		return false, invalid("invalid keyword alias: @context has none")
+	}
+	if !ok || !isKeyword(iri) && !isIRI(iri) {
+		return false, invalid("invalid IRI mapping: %s is no IRI", excerpt([]byte(text)))
+	}
+	d.iri = iri
+	colon := len(d.name) > 1 && strings.IndexByte(d.name[1:len(d.name)-1], ':') >= 0
+	slash := strings.IndexByte(d.name, '/') >= 0
+	if colon || slash {
+		d.local.defined[d.name] = true
+		if own, _, err := d.expand(d.name); err != nil || own != iri {
+			return false, invalid("invalid IRI mapping: the term is an IRI and means another one")
+		}
+	}
+	if !strings.ContainsAny(d.name, ":/") && simple {
+		d.prefix = strings.HasPrefix(iri, "_:") || strings.ContainsAny(iri[len(iri)-1:], ":/?#[]@")
+	}
+	return false, nil
+}
+
+// ownIRI is the IRI of a term that is given none: the term tells it.
+func (d *termBuilder) ownIRI() error {
+	if colon := strings.IndexByte(d.name, ':'); colon > 0 {
+		prefix := d.name[:colon]
+		if _, ok := d.local.entries[prefix]; ok {
+			if err := d.p.defineTerm(d.c, d.local, prefix); err != nil {
+				return err
+			}
+		}
+		if t := d.c.term(prefix); t != nil {
+			d.iri = t.iri + d.name[colon+1:]
+		} else {
+			d.iri = d.name
+		}
+		return nil
+	}
+	switch {
+	case strings.IndexByte(d.name, '/') >= 0:
+		iri, _, err := d.p.expandIRI(d.c, d.name, expandVocab, nil)
+		if err != nil || scheme(iri) == "" {
+			return invalid("invalid IRI mapping: the term is no IRI")
+		}
+		d.iri = iri
+	case d.name == "@type":
+		d.iri = "@type"
+	case d.c.hasVocab:
+		d.iri = d.c.vocab + d.name
+	default:
+		return invalid("invalid IRI mapping: the term has no IRI, and there is no @vocab")
+	}
+	return nil
+}
+
+func (d *termBuilder) containerMapping(entries map[string]val) error {
+	v, ok := entries["@container"]
+	if !ok {
+		return nil
+	}
+	bad := invalid("invalid container mapping: %s", excerpt(v.raw()))
+	err := v.each(func(item val) error {
+		c := container(0)
+		if item.isString() {
+			c = containers[item.string()]
+		}
+		if c == 0 || d.container.has(c) {
+			return bad
+		}
+		d.container |= c
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch c := d.container &^ containerSet; {
+	case c == 0 && d.container != 0:
+	case c == containerList && d.container == c:
+	case c == containerGraph, c == containerGraph|containerID, c == containerGraph|containerIndex:
+	case c == containerIndex, c == containerID, c == containerType, c == containerLanguage:
+	default:
+		return bad
+	}
+	if d.container.has(containerType) {
+		if d.typ == "" {
+			d.typ = "@id"
+		}
+		if d.typ != "@id" && d.typ != "@vocab" {
+			return invalid("invalid type mapping: with @container: @type, it is @id or @vocab")
+		}
+	}
+	return nil
+}
+
+func (d *termBuilder) indexMapping(entries map[string]val) error {
+	v, ok := entries["@index"]
+	if !ok {
+		return nil
+	}
+	if !d.container.has(containerIndex) || !v.isString() {
+		return invalid("invalid term definition: @index is an IRI, and needs @container: @index")
+	}
+	iri, ok, err := d.expand(v.string())
+	if err != nil {
+		return err
+	}
+	if !ok || scheme(iri) == "" {
+		return invalid("invalid term definition: @index is %s, which is no IRI", excerpt(v.bytes()))
+	}
+	d.index = v.string()
+	return nil
+}
+
+func (d *termBuilder) scopedContext(entries map[string]val) error {
+	v, ok := entries["@context"]
+	if !ok {
+		return nil
+	}
+	call := d.local.call
+	call.override, call.skipIncluded, call.dontSpread = true, true, false
+	if _, err := d.p.processContext(d.c, v, call); err != nil {
+		return invalid("invalid scoped context: %s", message(err))
+	}
+	d.context, d.termDef.scoped = v, true
+	return nil
+}
+
+func (d *termBuilder) languageMapping(entries map[string]val) error {
+	if _, ok := entries["@type"]; ok {
+		return nil
+	}
+	if v, ok := entries["@language"]; ok {
+		if !v.isNull() && !v.isString() {
+			return invalid("invalid language mapping: @language is a language tag or null")
+		}
+		d.lang, d.hasLang = text(v), true
+	}
+	if v, ok := entries["@direction"]; ok {
+		if err := direction(v, true); err != nil {
+			return err
+		}
+		d.dir, d.hasDir = text(v), true
+	}
+	return nil
+}
+
+func (d *termBuilder) nestMapping(entries map[string]val) error {
+	v, ok := entries["@nest"]
+	if !ok {
+		return nil
+	}
+	if !v.isString() || isKeyword(v.string()) && !v.equals("@nest") {
+		return invalid("invalid @nest value: it is @nest or a term that means @nest")
+	}
+	d.nest = v.string()
+	return nil
+}
+
+func (d *termBuilder) prefixFlag(entries map[string]val) error {
+	v, ok := entries["@prefix"]
+	if !ok {
+		return nil
+	}
+	if strings.ContainsAny(d.name, ":/") {
+		return invalid("invalid term definition: a term with a colon or a slash is no prefix")
+	}
+	if !v.isBool() {
+		return invalid("invalid @prefix value: it is true or false")
+	}
+	d.prefix = v.kind() == 't'
+	if d.prefix && isKeyword(d.iri) {
+		return invalid("invalid term definition: a keyword is no prefix")
+	}
+	return nil
+}
+
+// sameAs tells whether two definitions differ in being protected at most.
+func (d *termDef) sameAs(e *termDef) bool {
+	if d.scoped != e.scoped || d.scoped && !bytes.Equal(d.context.raw(), e.context.raw()) && !sameJSON(d.context, e.context) {
+		return false
+	}
+	a, b := *d, *e
+	for _, x := range []*termDef{&a, &b} {
+		x.context, x.protected, x.base = val{}, false, ""
+	}
+	return a == b
+}
