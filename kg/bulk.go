@@ -16,7 +16,7 @@ const (
 	bulkFrom = 2 * DefaultLoadCommit
 	// bulkChunk is how many statements are in memory before they go to disk, and
 	// bulkChunkText how much text their new terms may have.
-	bulkChunk     = 1 << 20
+	bulkChunk     = 1 << 19
 	bulkChunkText = 64 << 20
 	// bulkTableBytes is how much memory the tables of terms and statements take before
 	// what was gathered is written to the index and a new round begins.

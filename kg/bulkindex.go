@@ -20,6 +20,7 @@ type bulkIndex struct {
 	s       *Store
 	values  [][]byte // of SPOG, one for each commit: its statements have the same
 	first   Revision // of the values
+	number  uint64   // of the first term
 	kinds   map[string]struct{}
 	chunk   bulkPart
 	runs    [len(keys.Orders)][]*extsort.Run
@@ -27,9 +28,9 @@ type bulkIndex struct {
 	terms   *extsort.Sorter // of terms by their keys
 	pairs   *extsort.Sorter // of other keys with their values
 	rows    uint64          // of the runs and the chunk
-	bytes   int64           // of the runs
 
 	sealed   bool       // nothing more is gathered
+	spare    bulkPart   // whose memory the next chunk takes
 	spilling chan error // a chunk is on its way to disk; nil for none
 	failed   error      // of a chunk: not all that was gathered is there
 }
@@ -77,7 +78,7 @@ func (t *bulkTerms) all() iter.Seq2[uint64, []byte] {
 func newBulkIndex(s *Store, first Revision, number uint64) *bulkIndex {
 	o := extsort.Options{Dir: s.dir.path, Bytes: s.options.bulkSortBytes}
 	return &bulkIndex{
-		s: s, first: first,
+		s: s, first: first, number: number,
 		kinds: make(map[string]struct{}),
 		chunk: bulkPart{terms: bulkTerms{first: number}},
 		terms: extsort.New(context.Background(), o),
@@ -140,9 +141,20 @@ func (b *bulkIndex) spillIfFull() {
 	}
 	full := b.chunk
 	b.rows += uint64(len(full.quads))
-	b.chunk = bulkPart{quads: make([]bulkQuad, 0, cap(full.quads)), terms: bulkTerms{first: full.terms.first + uint64(len(full.terms.ends))}}
+	b.chunk = b.spare
+	b.chunk.terms.first = full.terms.first + uint64(len(full.terms.ends))
 	b.spilling = make(chan error, 1)
-	go func() { b.spilling <- b.spill(&full) }()
+	go func() {
+		err := b.spill(&full)
+		b.spare = full.empty()
+		b.spilling <- err
+	}()
+}
+
+// empty is the chunk without what it has, in the same memory.
+func (c *bulkPart) empty() bulkPart {
+	clear(c.pairs)
+	return bulkPart{c.quads[:0], bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, c.pairs[:0]}
 }
 
 // await waits for the chunk that is on its way to disk.
@@ -156,8 +168,9 @@ func (b *bulkIndex) await() error {
 
 func (b *bulkIndex) spill(c *bulkPart) error {
 	b.s.options.bulkStep("spill")
+	var rows []bulkRow
 	for i, o := range keys.Orders {
-		rows := c.sorted(o)
+		rows = c.sorted(o, rows)
 		if len(rows) == 0 {
 			continue
 		}
@@ -224,15 +237,12 @@ func (b *bulkIndex) sort(c *bulkPart) error {
 // bulkRow is a statement in one order: its key without the prefix, and its commit.
 type bulkRow [keys.QuadKeySize - 1 + 4]byte
 
-// sorted gives the rows of an order.
-func (c *bulkPart) sorted(o keys.Order) []bulkRow {
-	n := 0
-	for i := range c.quads {
-		if o.Holds(c.quads[i].ids) {
-			n++
-		}
+// sorted gives the rows of an order, where others were that are not needed any more.
+func (c *bulkPart) sorted(o keys.Order, room []bulkRow) []bulkRow {
+	rows := room[:0]
+	if cap(rows) < len(c.quads) {
+		rows = make([]bulkRow, 0, len(c.quads))
 	}
-	rows := make([]bulkRow, 0, n)
 	var key [keys.QuadKeySize]byte
 	for i := range c.quads {
 		q := &c.quads[i]
@@ -302,7 +312,7 @@ func (b *bulkIndex) write(cat *catalogue, m marker, progress func(done, of uint6
 		return err
 	}
 	const orders = uint64(len(keys.Orders) - 1) // hardly anything is in the last
-	w := &bulkWriter{b: b, in: b.s.db.NewIngest(), version: uint64(m.revision), of: orders * b.statements(), progress: progress}
+	w := &bulkWriter{b: b, in: b.s.db.NewIngest(), version: uint64(m.revision), of: orders*b.statements() + 2*(m.nextNumber-b.number), progress: progress}
 	next, stop := iter.Pull2(b.pairs.Sorted())
 	defer stop()
 	w.pairs = next

@@ -36,18 +36,21 @@ func (w *bulkWriter) all(cat *catalogue, m marker) error {
 	}
 	rows := w.sortAhead()
 	defer func() {
-		for range rows { // what is not needed after an error
+		for range rows.sorted { // what is not needed after an error
+			rows.room <- nil
 		}
 	}()
 	counts := w.writer() // last changes go there too
 	for i, o := range keys.Orders {
 		out := w.writer()
 		var err error
+		sorted := <-rows.sorted
 		if o == keys.GSPO {
-			err = w.lasts(i, <-rows, out, counts)
+			err = w.lasts(i, sorted, out, counts)
 		} else {
-			err = w.order(i, <-rows, out)
+			err = w.order(i, sorted, out)
 		}
+		rows.room <- sorted
 		if err == nil && i == len(keys.Orders)-1 {
 			err = w.takePairs(nil, out) // the past
 		}
@@ -117,6 +120,7 @@ func (w *bulkWriter) dictionary(m marker) error {
 		if err := out.Add(key, number, w.version); err != nil {
 			return err
 		}
+		w.step()
 	}
 	for row, err := range extsort.Merge(w.b.numbers, nil) {
 		if err != nil {
@@ -125,6 +129,7 @@ func (w *bulkWriter) dictionary(m marker) error {
 		if err := out.Add(keys.Number(binary.BigEndian.Uint64(row)), row[8:], w.version); err != nil {
 			return err
 		}
+		w.step()
 	}
 	for number, record := range w.b.chunk.terms.all() {
 		if err := out.Add(keys.Number(number), record, w.version); err != nil {
@@ -134,17 +139,25 @@ func (w *bulkWriter) dictionary(m marker) error {
 	return out.Flush()
 }
 
-// sortAhead gives the rows of each order that are in memory in turn; one is sorted while
-// the one before it is written. All of them must be received.
-func (w *bulkWriter) sortAhead() <-chan []bulkRow {
-	sorted := make(chan []bulkRow)
+// sortedRows are the rows of each order that are in memory, in turn. All of them must be
+// received, and each given back.
+type sortedRows struct {
+	sorted <-chan []bulkRow
+	room   chan<- []bulkRow
+}
+
+// sortAhead sorts one order while the one before it is written.
+func (w *bulkWriter) sortAhead() sortedRows {
+	sorted, room := make(chan []bulkRow), make(chan []bulkRow, len(keys.Orders)+1)
+	room <- nil // two are there at a time
+	room <- nil
 	go func() {
 		defer close(sorted)
 		for _, o := range keys.Orders {
-			sorted <- w.b.chunk.sorted(o)
+			sorted <- w.b.chunk.sorted(o, <-room)
 		}
 	}()
-	return sorted
+	return sortedRows{sorted, room}
 }
 
 // each calls fn with the statements of an order: key and commit.
@@ -163,11 +176,16 @@ func (w *bulkWriter) each(i int, rows []bulkRow, fn func(key []byte, commit uint
 		if err := fn(key[:], binary.BigEndian.Uint32(row[len(key)-1:])); err != nil {
 			return err
 		}
-		if w.done++; w.progress != nil && w.done%checkEvery == 0 {
-			w.progress(min(w.done, w.of), w.of)
-		}
+		w.step()
 	}
 	return nil
+}
+
+// step counts a row that was written.
+func (w *bulkWriter) step() {
+	if w.done++; w.progress != nil && w.done%checkEvery == 0 {
+		w.progress(min(w.done, w.of), w.of)
+	}
 }
 
 // order writes an order other than GSPO.

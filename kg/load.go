@@ -189,8 +189,8 @@ func (l *load) run() error {
 	return errors.Join(err, l.await())
 }
 
-// isLarge tells whether a bulk load pays: always where there is nothing yet, otherwise from
-// Options.bulkFrom quads on. It receives so many.
+// isLarge tells whether a bulk load pays: where there is no more yet than what is loaded,
+// and otherwise from Options.bulkFrom quads on. It receives so many.
 func (l *load) isLarge() (bool, error) {
 	var statements uint64
 	l.s.head.Load().catalogue.each(keys.PrefixPredicate, ID{}, func(_, _ ID, n uint64) { statements += n })
@@ -200,7 +200,7 @@ func (l *load) isLarge() (bool, error) {
 	for quads := 0; quads < l.s.options.bulkFrom; {
 		b, more, err := l.receive()
 		if err != nil || !more {
-			return false, err
+			return uint64(quads) >= statements, err
 		}
 		l.ahead = append(l.ahead, b)
 		if quads += len(b.quads); b.err != nil {

@@ -11,7 +11,7 @@ import (
 
 // benchCommand puts load on a running server and says what it can take.
 type benchCommand struct {
-	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages."`
+	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a,generate" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages. generate: no load, but data for one: a social network as N-Quads on standard output, always the same."`
 	URL      string `help:"The server (default ${url}; a2a: one of its own, with the demo's graph in a temporary directory)." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	as
@@ -21,6 +21,8 @@ type benchCommand struct {
 	Entity  []string      `help:"Query these entities; otherwise the first hundred that the server lists." placeholder:"IRI"`
 	Graph   string        `help:"Where updates go." default:"urn:koine:bench" placeholder:"IRI"`
 	JSON    bool          `help:"Print the result as JSON."`
+
+	Statements int `help:"How many statements generate writes." default:"1000000"`
 
 	own bool // the server is there for this benchmark only
 }
@@ -35,6 +37,7 @@ What its updates add to the graph named by --graph is removed at the end, also a
 
 Examples:
   koine bench a2a
+  koine bench generate --statements 10000000 | gzip > social.nq.gz
   koine bench query
   koine bench update --clients 128 --time 1m`
 }
@@ -47,6 +50,9 @@ const (
 
 // Run measures and prints.
 func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
+	if c.Workload == "generate" {
+		return c.generate(ctx, t)
+	}
 	kinds := []string{c.Workload}
 	if c.Workload == "a2a" {
 		kinds = a2aKinds

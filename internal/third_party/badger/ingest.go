@@ -33,7 +33,7 @@ type Ingest struct {
 // NewIngest begins an ingestion, which must be ended by Commit or Cancel.
 func (db *DB) NewIngest() *Ingest {
 	opts := buildTableOptions(db)
-	for i := 3; i < db.opt.MaxLevels; i++ { // half as large as on the last level: they are made in memory
+	for i := 4; i < db.opt.MaxLevels; i++ { // smaller than on the last level: they are made in memory
 		opts.TableSize *= uint64(db.opt.TableSizeMultiplier)
 	}
 	return &Ingest{db: db, opts: opts, throttle: y.NewThrottle(2)}

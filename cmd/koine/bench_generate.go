@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"koine/internal/rdf"
+	"koine/internal/social"
+	"koine/kg"
+)
+
+// maxBenchStatements bounds what is generated.
+const maxBenchStatements = 1_000_000_000
+
+// generate writes a social network.
+func (c *benchCommand) generate(ctx context.Context, t terminal) error {
+	if c.Statements < 1 || c.Statements > maxBenchStatements {
+		return usageError{fmt.Errorf("--statements: between 1 and %d", maxBenchStatements)}
+	}
+	w := rdf.NewWriter(t.out, rdf.NQuads, rdf.WriteOptions{})
+	for q := range social.Statements(c.Statements, kg.DefaultGraph) {
+		err := ctx.Err()
+		if err == nil {
+			err = w.Write(q)
+		}
+		if err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return w.Close()
+}
