@@ -9,7 +9,7 @@ const replayBulkFrom = 2 * onlineCommitQuads
 // isLoads tells whether a commit adds statements that nobody backed before, as most of a
 // load's do, and nothing else.
 func isLoads(c *Commit) bool {
-	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
+	return len(c.Changes) >= replayBulkFrom && c.IdempotencyKey == "" && c.Written == nil && c.Replaced == nil && !slices.ContainsFunc(c.Changes, func(ch Change) bool {
 		a := &ch.Assertion
 		return ch.Op != Add || len(ch.Before) > 0 || len(ch.Replaces) > 0 || IsOwnGraph(ch.Quad.Graph) ||
 			!a.plain() || a.Revision != c.Revision || a.Source != c.Changes[0].Assertion.Source || !a.Time.Equal(c.Changes[0].Assertion.Time)
