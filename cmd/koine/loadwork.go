@@ -10,9 +10,9 @@ import (
 // What a byte of a file costs in the parts of a load, as measured: reading it to check it,
 // loading it, and writing the index of it. Only how they compare matters.
 const (
-	checkCost = 2
-	loadCost  = 3
-	indexCost = 2
+	checkCost = 1
+	loadCost  = 4
+	indexCost = 3
 )
 
 // work is all that a load has to do, in one measure, so that the time that is left can be

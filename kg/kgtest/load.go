@@ -260,7 +260,6 @@ func loadsRefused(t *testing.T, f Factory) {
 		{"a hidden graph", false, kg.Meta{Principal: reader}, inGraph(hidden), 0, kg.CodeGraphNotFound},
 		{"a graph that is only readable", false, kg.Meta{Principal: reader}, inGraph(readable), 0, kg.CodePermissionDenied},
 		{"a literal as the graph", false, kg.Meta{Principal: tester}, inGraph(kg.String("a text that is no graph")), 0, kg.CodeInvalid},
-		{"a literal as the graph", false, kg.Meta{Principal: tester}, inGraph(kg.String("g")), 0, kg.CodeInvalid},
 		{"by the verifier", false, kg.Meta{Principal: tester}, inGraph(kg.Term{}), kg.Rejected, kg.CodeConstraintViolation},
 		{"a violation", false, kg.Meta{Principal: tester}, inGraph(kg.Term{}), kg.Violation, kg.CodeConstraintViolation},
 		{"an idempotency key", false, kg.Meta{Principal: tester, IdempotencyKey: "k"}, inGraph(kg.Term{}), 0, kg.CodeInvalid},

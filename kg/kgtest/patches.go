@@ -163,7 +163,6 @@ func refusedPatches(t *testing.T, f Factory) {
 		{"the default graph as the object", with(func(p *kg.Patch) { p.Quad.Object = kg.DefaultGraph }), kg.CodeInvalid},
 		{"the default graph as the subject", with(func(p *kg.Patch) { p.Quad.Subject = kg.DefaultGraph }), kg.CodeInvalid},
 		{"a literal as the graph", with(func(p *kg.Patch) { p.Quad.Graph = kg.String("g") }), kg.CodeInvalid},
-		{"a blank node as the graph", with(func(p *kg.Patch) { p.Quad.Graph = kg.Blank("g") }), kg.CodeInvalid},
 		{"a relative IRI", with(func(p *kg.Patch) { p.Quad.Subject = kg.IRI("s") }), kg.CodeInvalid},
 		{"an IRI with a space", with(func(p *kg.Patch) { p.Quad.Subject = kg.IRI("urn:a b") }), kg.CodeInvalid},
 		{"no UTF-8", with(func(p *kg.Patch) { p.Quad.Object = kg.String("a\xff") }), kg.CodeInvalid},
