@@ -63,7 +63,7 @@ func testLoad(t *testing.T, f Factory) {
 	t.Run("beside what is there", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		b.update(kg.Meta{}, add(quad("s", "p", "o"), ""), add(loadedQuad(3), ""), addWith(loadedQuad(1), tester.ID, 0.5))
-		loads(t, b, n, false)
+		loads(t, b, n, true)
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
