@@ -18,7 +18,12 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	if shown, err := s.admits(id); !shown || err != nil {
 		return 0, err
 	}
-	cursor := s.kv.scan(append(keys.LastPrefix(), id[:]...))
+	content, there := s.toIndex(id)
+	if !there {
+		return 0, nil
+	}
+	last = s.generations.floor(content)
+	cursor := s.kv.scan(append(keys.LastPrefix(), content[:]...))
 	defer cursor.close()
 	for ; cursor.valid(); cursor.next() {
 		if s.ctx != nil && s.ctx.Err() != nil {

@@ -2,6 +2,7 @@ package kg_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -63,6 +64,29 @@ func TestLastChange(t *testing.T) {
 	if got := last(kg.View{}, g); got != 6 {
 		t.Errorf("after a removal: %d, want 6", got)
 	}
+	// Content that is exchanged as a whole changed in the commit that makes it count.
+	whole := func(yield func(kg.Quad, error) bool) {
+		for i := range kg.MaxPatches + 1 {
+			if !yield(statement(fmt.Sprint("urn:s:", i), g), nil) {
+				return
+			}
+		}
+	}
+	replaced, err := store.ReplaceGraph(t.Context(), kg.Meta{}, g, whole, kg.ReplaceOptions{})
+	if err != nil || !replaced.Whole {
+		t.Fatal(replaced, err)
+	}
+	if got := last(kg.View{}, g); got != replaced.Revision {
+		t.Errorf("after a whole replacement: %d, want %d", got, replaced.Revision)
+	}
+	apply(kg.Add, "urn:a", g)
+	after := replaced.Revision + 1
+	if got := last(kg.View{}, g); got != after {
+		t.Errorf("after a change behind it: %d, want %d", got, after)
+	}
+	if got := last(kg.View{}, other); got != 3 {
+		t.Errorf("the other graph: %d, want 3", got)
+	}
 	if got := last(kg.View{Graphs: []kg.Term{other}}, g); got != 0 {
 		t.Errorf("of a graph outside the view: %d", got)
 	}
@@ -73,8 +97,8 @@ func TestLastChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if got := last(kg.View{}, g); got != 6 {
-		t.Errorf("opened again: %d, want 6", got)
+	if got := last(kg.View{}, g); got != after {
+		t.Errorf("opened again: %d, want %d", got, after)
 	}
 	if got := last(kg.View{}, hidden); got != 0 {
 		t.Errorf("a hidden graph tells of %d", got)

@@ -19,6 +19,13 @@ func (ps *Policies) NewName(who kg.Principal) (graph kg.Term, ok bool) {
 	return kg.IRI(prefix + uuid.NewString()), prefix != ""
 }
 
+// MakesAgain tells whether the graph was deleted and the principal may make it again, by
+// Create.
+func (ps *Policies) MakesAgain(who kg.Principal, graph kg.Term) bool {
+	who.ID = kg.CanonicalAgent(string(who.ID))
+	return ps.table.Load().find(graph).makesAgain(&who)
+}
+
 // Exists tells whether the graph has a policy by which the principal may read it:
 // such a graph is there though no statement may stand in it.
 func (ps *Policies) Exists(who kg.Principal, graph kg.Term) bool {

@@ -41,7 +41,9 @@ type Store interface {
 
 // Graphs is what the handler needs of policy.Graphs.
 type Graphs interface {
+	Create(context.Context, kg.Meta, policy.Creation) (policy.Policy, kg.Receipt, error)
 	Delete(context.Context, kg.Meta, kg.Term) (policy.Deletion, error)
+	MakesAgain(kg.Principal, kg.Term) bool
 	Exists(kg.Principal, kg.Term) bool
 	NewName(kg.Principal) (kg.Term, bool)
 }

@@ -1,6 +1,7 @@
 package rdfdata
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -10,6 +11,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/names"
+	"koine/internal/policy"
 	"koine/internal/rdf"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -118,8 +120,13 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		return nil
 	}
 	doc.why = why
+	undo, err := h.makeAgain(r, doc, t, found)
+	if err != nil {
+		return err
+	}
 	out, err := write(r, doc, t, found)
 	if err != nil {
+		undo()
 		return found.conflicted(err)
 	}
 	out.Quads, out.Rejected, out.Errors, out.UnknownNames = doc.summary.Quads, doc.summary.Rejected, doc.errors, doc.unknown
@@ -136,6 +143,23 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		}
 	}
 	return writeReport(w, status, out)
+}
+
+// makeAgain makes a graph that was deleted, for who may, so that it can be written into.
+// undo deletes it again.
+func (h *handler) makeAgain(r *http.Request, d *document, t target, found standing) (undo func(), err error) {
+	if found.exists || d.summary.Quads == 0 || !h.Graphs.MakesAgain(caller.From(r.Context()).Principal, t.graph) {
+		return func() {}, nil
+	}
+	m := meta(r, d.why)
+	if _, _, err := h.Graphs.Create(r.Context(), m, policy.Creation{Graph: t.graph}); err != nil {
+		return nil, err
+	}
+	return func() {
+		if _, err := h.Graphs.Delete(context.WithoutCancel(r.Context()), m, t.graph); err != nil && h.Logger != nil {
+			h.Logger.ErrorContext(r.Context(), "a graph that was made for a document could not be deleted again", "error", err)
+		}
+	}, nil
 }
 
 // tooMany refuses an import or a deletion past Options.MaxImports.
