@@ -301,7 +301,7 @@ func (b *bulk) encode(s state) (value []byte, err error) {
 // the quad before are known.
 func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 	if !q.Subject.IsResource() || q.Predicate.kind != KindIRI || !q.Object.IsResource() && !q.Object.IsLiteral() {
-		return ids, q.valid()
+		return ids, q.valid(Term.ValidNew)
 	}
 	old := quadParts(last, &ids)
 	for i, part := range quadParts(q, &ids) {
@@ -314,7 +314,7 @@ func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 		}
 		id, err := lookUp(*part.term)
 		if err != nil {
-			if invalid := q.valid(); invalid != nil {
+			if invalid := q.valid(Term.ValidNew); invalid != nil {
 				return ids, invalid
 			}
 			return ids, err
@@ -384,7 +384,7 @@ func (b *bulk) valid(t *Term) error {
 	if b.replays {
 		return nil
 	}
-	return t.Valid()
+	return t.ValidNew()
 }
 
 // dictionary is that of the index before the round.

@@ -73,7 +73,7 @@ func (p *Patch) Normalise(source AgentID) error {
 	if p.Quad.Graph.IsZero() {
 		p.Quad.Graph = DefaultGraph
 	}
-	if err := p.Quad.valid(); err != nil {
+	if err := p.Quad.valid(p.check()); err != nil {
 		return err
 	}
 	switch p.Op {
@@ -135,41 +135,50 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	if !p.normal {
 		return with, nil
 	}
-	return with, with.Quad.says()
+	return with, with.Quad.says(p.check())
+}
+
+// check is what the patch asks of its terms. What is removed may be from before IRIs
+// were checked, and koine's own statements name agents that may be.
+func (p *Patch) check() func(Term) error {
+	if p.Op == Remove || Reserved(p.Quad) {
+		return Term.Valid
+	}
+	return Term.ValidNew
 }
 
 // valid reports which part of a quad cannot be stored.
-func (q Quad) valid() error {
+func (q Quad) valid(check func(Term) error) error {
 	switch {
 	case !q.Subject.IsResource():
 		return Errorf(CodeInvalid, "a subject is an IRI or a blank node").At("subject")
 	case !q.Graph.NamesGraph():
 		return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 	}
-	if err := q.Subject.Valid(); err != nil {
+	if err := check(q.Subject); err != nil {
 		return AsError(err).At("subject")
 	}
-	if err := q.says(); err != nil {
+	if err := q.says(check); err != nil {
 		return err
 	}
-	if err := q.Graph.Valid(); err != nil {
+	if err := check(q.Graph); err != nil {
 		return AsError(err).At("graph")
 	}
 	return nil
 }
 
 // says is valid of what is said of the subject.
-func (q *Quad) says() error {
+func (q *Quad) says(check func(Term) error) error {
 	switch {
 	case q.Predicate.kind != KindIRI:
 		return Errorf(CodeInvalid, "a predicate is an IRI").At("predicate")
 	case !q.Object.IsResource() && !q.Object.IsLiteral():
 		return Errorf(CodeInvalid, "an object is an IRI, a blank node or a literal").At("object")
 	}
-	if err := q.Predicate.Valid(); err != nil {
+	if err := check(q.Predicate); err != nil {
 		return AsError(err).At("predicate")
 	}
-	if err := q.Object.Valid(); err != nil {
+	if err := check(q.Object); err != nil {
 		return AsError(err).At("object")
 	}
 	return nil

@@ -35,7 +35,9 @@ const (
 	RDF           = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	RDFType       = RDF + "type"
 	RDFLangString = RDF + "langString"
-	RDFSLabel     = "http://www.w3.org/2000/01/rdf-schema#label"
+	// RDFDirLangString is refused in what comes in: see Term.ValidNew.
+	RDFDirLangString = RDF + "dirLangString"
+	RDFSLabel        = "http://www.w3.org/2000/01/rdf-schema#label"
 )
 
 // MaxTermBytes bounds the text of one term (RDF 1.1 Concepts, section 3, sets

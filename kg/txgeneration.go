@@ -16,7 +16,7 @@ func (tx *Tx) beginGeneration(graph Term) (old ID, err error) {
 		return old, Errorf(CodeReserved, "koine's own graphs and vocabulary are changed by its own calls only")
 	}
 	p := Patch{Op: Add, Quad: Quad{IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), IRI(OwnGraphPrefix), graph}}
-	if err := p.Quad.valid(); err != nil {
+	if err := p.Quad.valid(Term.Valid); err != nil { // a graph of before is emptied by any name
 		return old, err
 	}
 	if err := tx.mayWrite(graph); err != nil {

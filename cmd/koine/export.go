@@ -88,20 +88,23 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 func (c *exportCommand) format() (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
-		if !ok {
-			return 0, notOneOf("--format", c.Format, formatNames()...)
+		if !ok || !f.IsWritten() {
+			return 0, notOneOf("--format", c.Format, formatNames(rdf.Formats)...)
 		}
 		return f, nil
 	}
 	if f, ok := rdf.FormatByPath(c.Output); ok {
+		if !f.IsWritten() {
+			return 0, usageError{fmt.Errorf("%s: %s is read, not written; use --format", c.Output, f)}
+		}
 		return f, nil
 	}
 	return rdf.NQuads, nil
 }
 
-// formatNames are the names of the formats of RDF.
-func formatNames() (list []string) {
-	for _, f := range rdf.Formats {
+// formatNames are the names of formats of RDF.
+func formatNames(formats []rdf.Format) (list []string) {
+	for _, f := range formats {
 		list = append(list, f.String())
 	}
 	return list

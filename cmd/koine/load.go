@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +28,11 @@ type loadCommand struct {
 	prefixFlags
 	reserveFlag
 	jsonldFlags
+	Base            string `help:"Resolve relative IRIs of the files against this IRI; default is each file's own file: IRI, and none for standard input." placeholder:"IRI"`
+	FixIRIs         bool   `name:"fix-iris" help:"Percent-encode what stands in an IRI and may not (RFC 3987), instead of refusing the file."`
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
-	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
+	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld, rdfxml." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld,rdfxml"`
 	ContinueOnError bool   `help:"Skip lines that are no statements (N-Quads, N-Triples), and statements that cannot be kept (JSON-LD), and say how many. All other errors end the file."`
 	Resume          bool   `help:"Go on with a load of the same files that was interrupted (with --data)."`
 	Assertions      bool   `help:"Take the descriptions of assertions that koine export --assertions wrote for what they are: sources, certainties, times and justifications are those of the file. For administrators."`
@@ -119,6 +122,11 @@ func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
 	return graphNamed(registry, c.Graph)
 }
 
+// options say how a file is read.
+func (c *loadCommand) options(s *source) rdf.Options {
+	return rdf.Options{Name: s.name, Base: s.base, FixIRIs: c.FixIRIs, ContinueOnError: c.ContinueOnError, JSONLD: c.reading}
+}
+
 // keepDeclared registers the prefixes that a file declares and that can be registered:
 // a document's own name for a namespace may be none for a store.
 func keepDeclared(t terminal, file string, declared, kept map[string]string, register func(map[string]string) error) {
@@ -174,6 +182,7 @@ type source struct {
 	name     string // for messages
 	path     string
 	format   rdf.Format
+	base     string // of relative IRIs
 	size     int64
 	file     *os.File
 	progress *progress
@@ -187,13 +196,17 @@ type source struct {
 
 func (c *loadCommand) sources(t terminal) (out []*source, err error) {
 	for _, path := range c.Files {
-		s := &source{name: filepath.Base(path), path: path}
+		s := &source{name: filepath.Base(path), path: path, base: c.Base}
 		if filepath.Base(path) == "-" {
 			s.name = "standard input"
 			if s.path, err = keep(t.in); err != nil {
 				return out, err
 			}
 			s.remove = true
+		} else if s.base == "" {
+			if s.base, err = fileIRI(path); err != nil {
+				return out, err
+			}
 		}
 		out = append(out, s)
 		if s.format, err = c.format(path); err != nil {
@@ -211,17 +224,26 @@ func (c *loadCommand) sources(t terminal) (out []*source, err error) {
 	return out, nil
 }
 
+// fileIRI is the IRI of a file (RFC 8089).
+func fileIRI(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String(), nil
+}
+
 func (c *loadCommand) format(path string) (rdf.Format, error) {
 	if c.Format != "" {
 		f, ok := rdf.FormatByName(c.Format)
 		if !ok {
-			return 0, notOneOf("--format", c.Format, formatNames()...)
+			return 0, notOneOf("--format", c.Format, formatNames(rdf.ReadFormats)...)
 		}
 		return f, nil
 	}
 	f, ok := rdf.FormatByPath(path)
 	if !ok {
-		return 0, usageError{fmt.Errorf("%s: its name tells no format (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz); use --format", path)}
+		return 0, usageError{fmt.Errorf("%s: its name tells no format (.nq, .nt, .trig, .ttl, .jsonld, .rdf, .owl, .xml, each also with .gz); use --format", path)}
 	}
 	return f, nil
 }

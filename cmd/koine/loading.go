@@ -65,7 +65,8 @@ func (l *loading) run(ctx context.Context) error {
 
 // check reads a file from end to end.
 func (l *loading) check(ctx context.Context, s *source) ([]names.Unknown, map[string]string, error) {
-	s.options = rdf.Options{Name: s.name, Graph: l.graph, ContinueOnError: l.c.ContinueOnError, JSONLD: l.c.reading}
+	s.options = l.c.options(s)
+	s.options.Graph = l.graph
 	checking := s.options
 	told := 0
 	checking.Rejected = func(e *rdf.SyntaxError) {

@@ -86,7 +86,8 @@ func (c *loadCommand) replaceOn(ctx context.Context, t terminal, server *client.
 // it was.
 func (r *replacing) survey(ctx context.Context) error {
 	for _, s := range r.sources {
-		o := rdf.Options{Name: s.name, Graph: r.graph, ContinueOnError: r.c.ContinueOnError, JSONLD: r.c.reading}
+		o := r.c.options(s)
+		o.Graph = r.graph
 		told := 0
 		checking := o
 		checking.Rejected = func(e *rdf.SyntaxError) {

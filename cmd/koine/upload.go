@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -31,6 +32,9 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	query := url.Values{"graph": {"default"}}
 	if c.Graph != "" {
 		query.Set("graph", expand(registry, c.Graph))
+	}
+	if c.FixIRIs {
+		return usageError{errors.New("--fix-iris is for --data: a server takes IRIs as they are, or refuses them")}
 	}
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
@@ -65,7 +69,8 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 // registerDeclared registers the prefixes of a file with the server.
 func (c *loadCommand) registerDeclared(ctx context.Context, t terminal, s *source) error {
 	declared := map[string]string{}
-	o := rdf.Options{Name: s.name, ContinueOnError: c.ContinueOnError, JSONLD: c.reading, Prefix: func(name, namespace string) { declared[name] = namespace }}
+	o := c.options(s)
+	o.Prefix = func(name, namespace string) { declared[name] = namespace }
 	if _, err := s.survey(ctx, t, o, nil); err != nil || len(declared) == 0 {
 		return err
 	}
@@ -110,6 +115,9 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 	}
 	in := bufio.NewReader(raw)
 	header := http.Header{"Content-Type": {s.format.MediaType()}}
+	if s.base != "" {
+		header.Set("Content-Location", s.base)
+	}
 	if magic, err := in.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
 		header.Set("Content-Encoding", "gzip")
 	}

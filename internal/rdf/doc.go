@@ -1,5 +1,5 @@
 // Package rdf reads and writes RDF documents as kg quads: N-Triples, N-Quads,
-// Turtle, TriG and JSON-LD 1.1.
+// Turtle, TriG and JSON-LD 1.1. RDF/XML is read only.
 //
 // Readers and writers stream. A JSON-LD document may have any size in streaming
 // order: in each object @context first, then @type and @id, then the rest, as

@@ -86,5 +86,5 @@ func literal(lexical string, lang string, datatype kg.Term) (kg.Term, error) {
 	default:
 		t = kg.Typed(lexical, datatype.Value())
 	}
-	return t, t.Valid()
+	return t, t.ValidNew()
 }

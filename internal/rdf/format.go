@@ -16,6 +16,7 @@ const (
 	Turtle
 	TriG
 	JSONLD
+	RDFXML // is read only
 )
 
 type formatInfo struct {
@@ -25,6 +26,7 @@ type formatInfo struct {
 	extensions []string // without the dot; the first is the usual one
 	graphs     bool     // names the graph of a statement
 	lines      bool     // one statement a line
+	readOnly   bool     // there is no writer
 }
 
 var formats = [...]formatInfo{
@@ -33,10 +35,19 @@ var formats = [...]formatInfo{
 	Turtle:   {name: "turtle", mediaType: "text/turtle", synonyms: []string{"ttl", "application/x-turtle"}, extensions: []string{"ttl"}},
 	TriG:     {name: "trig", mediaType: "application/trig", synonyms: []string{"application/x-trig"}, extensions: []string{"trig"}, graphs: true},
 	JSONLD:   {name: "jsonld", mediaType: "application/ld+json", synonyms: []string{"json-ld", "application/json"}, extensions: []string{"jsonld", "json"}, graphs: true},
+	RDFXML:   {name: "rdfxml", mediaType: "application/rdf+xml", synonyms: []string{"rdf/xml", "rdf-xml", "application/xml", "text/xml"}, extensions: []string{"rdf", "owl", "xml"}, readOnly: true},
 }
 
-// Formats are all formats, the one that an answer has by default first.
+// Formats are the formats that are read and written, the one that an answer has by
+// default first.
 var Formats = []Format{NQuads, TriG, Turtle, NTriples, JSONLD}
+
+// ReadFormats are the formats that are read: Formats and those without a writer.
+var ReadFormats = append(slices.Clone(Formats), RDFXML)
+
+// IsWritten tells whether NewWriter has a writer for the format. RDF/XML cannot say every
+// graph: a predicate has to be a qualified name.
+func (f Format) IsWritten() bool { return f.info().name != "" && !f.info().readOnly }
 
 // String is the format's short name.
 func (f Format) String() string { return f.info().name }
@@ -70,7 +81,7 @@ func (f Format) info() formatInfo {
 func FormatByName(name string) (Format, bool) {
 	name, _, _ = strings.Cut(name, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
-	for _, f := range Formats {
+	for _, f := range ReadFormats {
 		i := formats[f]
 		if name == i.name || name == i.mediaType || slices.Contains(i.synonyms, name) || slices.Contains(i.extensions, name) {
 			return f, true
@@ -83,7 +94,7 @@ func FormatByName(name string) (Format, bool) {
 func FormatByPath(file string) (Format, bool) {
 	name := strings.TrimSuffix(strings.ToLower(file), ".gz")
 	ext := strings.TrimPrefix(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".")
-	for _, f := range Formats {
+	for _, f := range ReadFormats {
 		if slices.Contains(formats[f].extensions, ext) {
 			return f, true
 		}

@@ -40,6 +40,11 @@ func FuzzTriG(f *testing.F) {
 	fuzz(f, rdf.TriG, "@prefix a: <urn:a:> .\na:g { a:s a a:T ; a:p 1, -2.5, 1e3, true, \"x\"@en, '''y\nz''' ; . }", "BASE <http://x.example/>\nGRAPH <g> { [ <p> ( 1 [] ) ] <q> _:b }", "<a> <b> <c\\u0041> .")
 }
 
+func FuzzRDFXML(f *testing.F) {
+	fuzz(f, rdf.RDFXML, xmlHead+`<e:T rdf:ID="a" e:p="1"><e:q rdf:parseType="Collection"><rdf:Description rdf:nodeID="x"/></e:q><rdf:li xml:lang="en">x</rdf:li></e:T></rdf:RDF>`,
+		`<!DOCTYPE r [<!ENTITY e "urn:&#65;">]><x:y xmlns:x="&e;"><x:z rdf:parseType="Literal" xmlns:rdf="`+kg.RDF+`"><![CDATA[<]]><!-- c --></x:z></x:y>`)
+}
+
 func FuzzJSONLD(f *testing.F) {
 	fuzz(f, rdf.JSONLD, `{"@context":{"p":{"@id":"urn:p","@type":"@id"},"@vocab":"urn:v:"},"@id":"x","p":["y",{"@id":"_:b"}],"q":{"@list":[1,2.5,true,null,"z"]}}`,
 		`[{"@id":"urn:g","@graph":[{"@type":"urn:T","urn:p":{"@value":"v","@language":"en"}}]}]`)

@@ -15,11 +15,12 @@ const internSlots = 1 << 12
 // neither checked nor allocated again. Where two fall into one slot the later
 // one takes it.
 type interned struct {
-	seed  maphash.Seed
-	slots [internSlots]kg.Term
+	options *Options
+	seed    maphash.Seed
+	slots   [internSlots]kg.Term
 }
 
-func newInterned() *interned { return &interned{seed: maphash.MakeSeed()} }
+func newInterned(o *Options) *interned { return &interned{options: o, seed: maphash.MakeSeed()} }
 
 // iri is the term of an absolute IRI, which is checked when it is not known.
 func (t *interned) iri(text []byte) (kg.Term, error) {
@@ -27,8 +28,8 @@ func (t *interned) iri(text []byte) (kg.Term, error) {
 	if !slot.IsZero() && slot.Value() == string(text) {
 		return *slot, nil
 	}
-	iri := kg.IRI(string(text))
-	if err := iri.Valid(); err != nil {
+	iri, err := t.options.iri(string(text))
+	if err != nil {
 		return kg.Term{}, err
 	}
 	*slot = iri

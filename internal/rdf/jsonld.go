@@ -116,8 +116,8 @@ func (p *jsonldReader) resource(iri string) ref {
 		}
 		return ref{err: invalid("the IRI %s is relative", excerpt([]byte(iri)))}
 	}
-	t := kg.IRI(iri)
-	return ref{t, t.Valid()}
+	t, err := p.o.iri(iri)
+	return ref{t, err}
 }
 
 func (p *jsonldReader) fresh() ref { return ref{term: p.blanks.fresh()} }

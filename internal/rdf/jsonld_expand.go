@@ -271,8 +271,8 @@ func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 	}
 	datatype := kg.Term{}
 	if typ != "" && typ != kg.XSDString {
-		datatype = kg.IRI(typ)
-		if err := datatype.Valid(); err != nil {
+		var err error
+		if datatype, err = p.o.iri(typ); err != nil {
 			return item{ref{err: err}, itemValue}
 		}
 	}

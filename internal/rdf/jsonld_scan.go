@@ -38,15 +38,7 @@ var errWindow = errors.New("longer than what may be held")
 const holdFrom = 1 << 20
 
 func newJSONScanner(ctx context.Context, in io.Reader, limit int) *jsonScanner {
-	s := &jsonScanner{ctx: ctx, in: in, buf: make([]byte, sourceBytes), mark: -1, limit: limit, line: 1, seed: maphash.MakeSeed()}
-	if s.more() && s.buf[s.pos] == 0xef {
-		for s.end-s.pos < 3 && s.receive() {
-		}
-		if bytes.HasPrefix(s.buf[s.pos:s.end], []byte("\ufeff")) {
-			s.pos += 3
-		}
-	}
-	return s
+	return &jsonScanner{ctx: ctx, in: in, buf: make([]byte, sourceBytes), mark: -1, limit: limit, line: 1, seed: maphash.MakeSeed()}
 }
 
 // setMark keeps what follows in memory.

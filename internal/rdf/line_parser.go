@@ -10,6 +10,7 @@ import (
 // lineParser parses one statement of N-Triples or N-Quads at a time.
 type lineParser struct {
 	graphs  bool
+	options *Options
 	graph   kg.Term // of a statement that names none
 	iris    *interned
 	blanks  blankNodes
@@ -20,7 +21,7 @@ type lineParser struct {
 }
 
 func newLineParser(f Format, o Options) *lineParser {
-	return &lineParser{graphs: f.HasGraphs(), graph: o.Graph, iris: newInterned(), blanks: blankNodes{tag: o.Tag}}
+	return &lineParser{graphs: f.HasGraphs(), options: &o, graph: o.Graph, iris: newInterned(&o), blanks: blankNodes{tag: o.Tag}}
 }
 
 // parse gives the line's statement; ok is false when it has none (an empty
@@ -156,7 +157,7 @@ func (p *lineParser) literal() (kg.Term, error) {
 		if start == p.pos {
 			return kg.Term{}, p.unexpected("a language tag")
 		}
-		return literal(lexical, string(p.line[start:p.pos]), kg.Term{})
+		return p.options.literal(lexical, string(p.line[start:p.pos]), kg.Term{})
 	case '^':
 		if !bytes.HasPrefix(p.line[p.pos:], []byte("^^<")) {
 			return kg.Term{}, p.unexpected("a datatype, as ^^<IRI>")
@@ -166,9 +167,9 @@ func (p *lineParser) literal() (kg.Term, error) {
 		if err != nil {
 			return kg.Term{}, err
 		}
-		return literal(lexical, "", datatype)
+		return p.options.literal(lexical, "", datatype)
 	}
-	return literal(lexical, "", kg.Term{})
+	return p.options.literal(lexical, "", kg.Term{})
 }
 
 // quoted is the text between the quotes that begin here, escapes and all.

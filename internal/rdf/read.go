@@ -33,6 +33,9 @@ type Options struct {
 	// Base resolves relative IRIs; "" means that the document must say its
 	// own. Not for N-Triples and N-Quads, which have none.
 	Base string
+	// FixIRIs percent-encodes what stands in an IRI and may not (RFC 3987), instead of
+	// refusing it.
+	FixIRIs bool
 	// ContinueOnError skips lines that are no statement instead of ending
 	// there, where the format HasLines, and statements of JSON-LD of which a term
 	// is none; Rejected, if set, is told of each. All else ends the reading.
@@ -65,6 +68,7 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 	if err := o.valid(); err != nil {
 		return fails(&SyntaxError{Document: o.Name, Err: err})
 	}
+	r = withoutMark(r)
 	switch f {
 	case NTriples, NQuads:
 		return readLines(r, f, o)
@@ -72,6 +76,8 @@ func ReadContext(ctx context.Context, r io.Reader, f Format, o Options) iter.Seq
 		return readTurtle(r, f, o)
 	case JSONLD:
 		return readJSONLD(ctx, r, o)
+	case RDFXML:
+		return readRDFXML(r, o)
 	}
 	return fails(&SyntaxError{Document: o.Name, Err: invalid("no RDF format was named")})
 }
@@ -92,6 +98,24 @@ func (o *Options) valid() error {
 		}
 	}
 	return nil
+}
+
+// tokenBytes bounds one term as it is written.
+func (o *Options) tokenBytes() int { return MaxTokenBytes }
+
+// iri is the term of an absolute IRI, which is checked.
+func (o *Options) iri(text string) (kg.Term, error) {
+	iri := kg.IRI(text)
+	err := iri.ValidNew()
+	if err != nil && o.FixIRIs {
+		iri = kg.IRI(kg.FixIRI(text))
+		err = iri.ValidNew()
+	}
+	return iri, err
+}
+
+func (o *Options) literal(lexical, lang string, datatype kg.Term) (kg.Term, error) {
+	return literal(lexical, lang, datatype)
 }
 
 func (o *Options) failure(line int, err error) error {

@@ -206,7 +206,7 @@ func TestStopEarly(t *testing.T) {
 func TestFormats(t *testing.T) {
 	for name, want := range map[string]rdf.Format{
 		"nq": rdf.NQuads, "N-Quads": rdf.NQuads, "text/turtle; charset=utf-8": rdf.Turtle, "application/ld+json": rdf.JSONLD,
-		"trig": rdf.TriG, ".nt": 0, "xml": 0,
+		"trig": rdf.TriG, ".nt": 0, "xsl": 0,
 	} {
 		if got, ok := rdf.FormatByName(name); got != want || ok != (want != 0) {
 			t.Errorf("name %q: got %v", name, got)

@@ -15,15 +15,12 @@ type source struct {
 	buf      []byte
 	pos, end int
 	line     int   // of the next byte, from 1
+	offset   int64 // of the next byte
 	err      error // why no more can be read; io.EOF at the end
 }
 
 func newSource(r io.Reader) *source {
-	s := &source{r: r, buf: make([]byte, sourceBytes), line: 1}
-	if s.ahead("\ufeff") {
-		s.skip(len("\ufeff"))
-	}
-	return s
+	return &source{r: r, buf: make([]byte, sourceBytes), line: 1}
 }
 
 // fill makes n bytes available, at most maxAhead, and tells whether there are
@@ -80,6 +77,7 @@ func (s *source) skip(n int) {
 		}
 	}
 	s.pos += n
+	s.offset += int64(n)
 }
 
 // ended tells whether the text is at its end.
@@ -112,4 +110,16 @@ func (s *source) space() {
 			return
 		}
 	}
+}
+
+// unexpected is the error about what comes next.
+func (s *source) unexpected(wanted string) error {
+	if s.ended() {
+		return invalid("the document ends where %s should be", wanted)
+	}
+	n := 0
+	for n < 20 && s.peekAt(n) != 0 && s.peekAt(n) != '\n' {
+		n++
+	}
+	return invalid("%s stands where %s should be", excerpt(s.buf[s.pos:s.pos+n]), wanted)
 }

@@ -22,7 +22,8 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 			base:     o.Base,
 			prefixes: map[string]string{},
 			declared: o.Prefix,
-			iris:     newInterned(),
+			options:  &o,
+			iris:     newInterned(&o),
 			blanks:   blankNodes{tag: o.Tag},
 			yield:    yield,
 		}
@@ -46,6 +47,7 @@ type turtleParser struct {
 	base     string
 	declared func(name, namespace string) // is told of prefixes; may be nil
 	prefixes map[string]string
+	options  *Options
 	iris     *interned
 	blanks   blankNodes
 	token    []byte // the term being read

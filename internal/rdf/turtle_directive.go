@@ -94,13 +94,4 @@ func (t *turtleParser) expect(c byte, what string) error {
 	return nil
 }
 
-func (t *turtleParser) unexpected(wanted string) error {
-	if t.src.ended() {
-		return invalid("the document ends where %s should be", wanted)
-	}
-	n := 0
-	for n < 20 && t.src.peekAt(n) != 0 && t.src.peekAt(n) != '\n' {
-		n++
-	}
-	return invalid("%s stands where %s should be", excerpt(t.src.buf[t.src.pos:t.src.pos+n]), wanted)
-}
+func (t *turtleParser) unexpected(wanted string) error { return t.src.unexpected(wanted) }

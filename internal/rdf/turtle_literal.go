@@ -24,7 +24,7 @@ func (t *turtleParser) literal(quote byte) (kg.Term, error) {
 		if err != nil {
 			return kg.Term{}, err
 		}
-		return literal(lexical, lang, kg.Term{})
+		return t.options.literal(lexical, lang, kg.Term{})
 	case t.src.ahead("^^"):
 		t.src.skip(2)
 		t.src.space()
@@ -35,9 +35,9 @@ func (t *turtleParser) literal(quote byte) (kg.Term, error) {
 		if datatype.Kind() != kg.KindIRI {
 			return kg.Term{}, invalid("a datatype is an IRI")
 		}
-		return literal(lexical, "", datatype)
+		return t.options.literal(lexical, "", datatype)
 	}
-	return literal(lexical, "", kg.Term{})
+	return t.options.literal(lexical, "", kg.Term{})
 }
 
 // quoted leaves the text between the quotes in the token, escapes and all.
@@ -128,7 +128,7 @@ func (t *turtleParser) number() (kg.Term, error) {
 	if c := t.src.peek(); labelByte[c] || c == ':' {
 		return kg.Term{}, t.unexpected("the end of a number")
 	}
-	return literal(string(t.token), "", kg.IRI(datatype))
+	return t.options.literal(string(t.token), "", kg.IRI(datatype))
 }
 
 func (t *turtleParser) digits() (n int, err error) {

@@ -81,7 +81,7 @@ func (t *turtleParser) reference() (string, error) {
 				t.plain, text = plain, plain
 			}
 			return resolveIRI(t.base, string(text))
-		case c <= ' ':
+		case c <= ' ' && !(c == ' ' && t.options.FixIRIs):
 			return "", invalid("an IRI does not end: %s", excerpt(t.token))
 		case c == '\\':
 			escaped = true

@@ -43,6 +43,8 @@ func NewWriter(w io.Writer, f Format, o WriteOptions) *Writer {
 		out.enc = newTurtleWriter(f.HasGraphs(), o.Prefixes)
 	case JSONLD:
 		out.enc = &jsonldWriter{}
+	case RDFXML:
+		out.err = invalid("RDF/XML is read, not written: it cannot say every graph")
 	default:
 		out.err = invalid("no RDF format was named")
 	}

@@ -15,7 +15,7 @@ import (
 func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 	offered := offered(t)
 	if name := r.URL.Query().Get("format"); name != "" {
-		if f, ok := rdf.FormatByName(name); ok {
+		if f, ok := rdf.FormatByName(name); ok && f.IsWritten() {
 			return f, nil
 		}
 		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "there is no format %q", name).because(offer())

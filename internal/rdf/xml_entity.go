@@ -1,0 +1,251 @@
+package rdf
+
+import "unicode/utf8"
+
+// Bounds on the entities that a document declares: what they come to is bounded too, so
+// that a short document cannot become a long one.
+const (
+	MaxXMLEntities      = 4 << 10  // declared
+	MaxXMLEntityBytes   = 1 << 20  // of all, each with those that it refers to
+	MaxXMLExpandedBytes = 64 << 20 // that all references of a document come to
+)
+
+type xmlEntities struct {
+	texts    map[string]string
+	bytes    int // of texts
+	expanded int
+}
+
+// reference adds what a character or entity reference stands for (XML 1.0, 4.1).
+func (x *xmlReader) reference() error {
+	x.src.skip(1)
+	if x.src.peek() == '#' {
+		x.src.skip(1)
+		r, err := x.codePoint()
+		if err != nil {
+			return err
+		}
+		return x.add(r)
+	}
+	name, err := x.ncName()
+	if err != nil {
+		return err
+	}
+	if err := x.expect(";"); err != nil {
+		return err
+	}
+	if c := predefinedEntity(name); c != 0 {
+		return x.add(c)
+	}
+	text, ok := x.entities.texts[name]
+	if !ok {
+		return invalid("the entity &%s; is not declared in the document", name)
+	}
+	if x.entities.expanded += len(text); x.entities.expanded > MaxXMLExpandedBytes {
+		return tooLong("the entities of the document come to more than %d bytes", MaxXMLExpandedBytes)
+	}
+	if len(x.text)+len(text) > x.most {
+		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
+	}
+	x.text = append(x.text, text...)
+	return nil
+}
+
+// codePoint is the rest of a character reference.
+func (x *xmlReader) codePoint() (rune, error) {
+	base, hex := rune(10), x.src.peek() == 'x'
+	if hex {
+		base = 16
+		x.src.skip(1)
+	}
+	var r rune
+	for n := 0; ; n++ {
+		c := x.src.peek()
+		digit, ok := hexValue([]byte{c})
+		if !ok || !hex && !isDigit(c) {
+			if n == 0 {
+				return 0, x.unexpected("the digits of a character")
+			}
+			break
+		}
+		if r = r*base + digit; r > utf8.MaxRune {
+			return 0, invalid("a reference is to no character")
+		}
+		x.src.skip(1)
+	}
+	if !isXMLChar(r) {
+		return 0, invalid("a reference is to %U, which cannot stand in XML", r)
+	}
+	return r, x.expect(";")
+}
+
+func predefinedEntity(name string) rune {
+	switch name {
+	case "lt":
+		return '<'
+	case "gt":
+		return '>'
+	case "amp":
+		return '&'
+	case "quot":
+		return '"'
+	case "apos":
+		return '\''
+	}
+	return 0
+}
+
+// doctype reads a document type declaration. Of its internal part, the entities count
+// that have a text; external ones are never read, nor is an external DTD.
+func (x *xmlReader) doctype() error {
+	if x.rooted || !x.src.ahead("<!DOCTYPE") {
+		return x.unexpected("an element or a text")
+	}
+	if x.entities.texts != nil {
+		return invalid("the document has two DOCTYPE declarations")
+	}
+	x.entities.texts = map[string]string{}
+	x.src.skip(len("<!DOCTYPE"))
+	if err := x.declaration('['); err != nil {
+		return err
+	}
+	if x.src.peek() == '[' {
+		x.src.skip(1)
+		if err := x.internalSubset(); err != nil {
+			return err
+		}
+		x.space()
+	}
+	if err := x.expect(">"); err != nil {
+		return err
+	}
+	return x.next()
+}
+
+func (x *xmlReader) internalSubset() error {
+	for {
+		x.space()
+		x.text = x.text[:0]
+		switch {
+		case x.src.peek() == ']':
+			x.src.skip(1)
+			return nil
+		case x.src.peek() == '%':
+			return invalid("parameter entities are not read")
+		case x.src.ahead("<!--"):
+			if err := x.comment(); err != nil {
+				return err
+			}
+			continue
+		case x.src.ahead("<?"):
+			x.src.skip(2)
+			if err := x.until("?>"); err != nil {
+				return err
+			}
+			continue
+		case x.src.ahead("<!ENTITY"):
+			if err := x.entity(); err != nil {
+				return err
+			}
+		case x.src.ahead("<!"):
+			x.src.skip(2)
+			if err := x.declaration('>'); err != nil {
+				return err
+			}
+		default:
+			return x.unexpected("a declaration")
+		}
+		if err := x.expect(">"); err != nil {
+			return err
+		}
+	}
+}
+
+// declaration passes over a declaration up to its end, or up to another mark.
+func (x *xmlReader) declaration(mark byte) error {
+	for {
+		c := x.src.peek()
+		if c == mark || c == '>' {
+			return nil
+		}
+		if _, err := x.character(); err != nil {
+			return err
+		}
+		if c != '"' && c != '\'' {
+			continue
+		}
+		x.text = x.text[:0]
+		if err := x.until(string(c)); err != nil {
+			return err
+		}
+	}
+}
+
+// entity is the declaration of an entity ([70]). The first one of a name counts.
+func (x *xmlReader) entity() error {
+	x.src.skip(len("<!ENTITY"))
+	x.space()
+	if x.src.peek() == '%' {
+		return x.declaration('>') // without a reference it says nothing
+	}
+	name, err := x.ncName()
+	if err != nil {
+		return err
+	}
+	x.space()
+	if c := x.src.peek(); c != '"' && c != '\'' {
+		return x.declaration('>') // an external one: a reference to it is an error
+	}
+	text, err := x.entityText()
+	if err != nil {
+		return err
+	}
+	if _, known := x.entities.texts[name]; !known {
+		if len(x.entities.texts) == MaxXMLEntities {
+			return tooLong("the document declares more than %d entities", MaxXMLEntities)
+		}
+		x.entities.texts[name] = text
+		x.entities.bytes += len(text)
+	}
+	x.space()
+	return nil
+}
+
+// entityText is what an entity stands for, the entities that it refers to included.
+func (x *xmlReader) entityText() (string, error) {
+	most := x.most
+	defer func() { x.most = most }()
+	x.most = MaxXMLEntityBytes - x.entities.bytes
+	x.text = x.text[:0]
+	quote := x.src.peek()
+	x.src.skip(1)
+	for x.src.peek() != quote {
+		markup := x.src.peek() == '<'
+		if x.src.peek() == '&' && x.src.peekAt(1) != '#' {
+			if err := x.reference(); err != nil {
+				return "", err
+			}
+			continue
+		}
+		var r rune
+		var err error
+		if x.src.peek() == '&' {
+			x.src.skip(2)
+			r, err = x.codePoint()
+			markup = r == '<' || r == '&' // which is read when the entity is used
+		} else {
+			r, err = x.character()
+		}
+		if err == nil && markup {
+			err = invalid("an entity that holds elements or references by their characters is not read")
+		}
+		if err == nil {
+			err = x.add(r)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	x.src.skip(1)
+	return string(x.text), nil
+}

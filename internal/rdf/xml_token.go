@@ -1,0 +1,514 @@
+package rdf
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on XML, beside MaxTokenBytes for a run of text or the attributes of an element.
+const (
+	// MaxXMLDepth bounds how deep elements nest: nodes and properties alternate.
+	MaxXMLDepth = 2 * MaxDepth
+	// MaxXMLAttributes bounds the attributes of an element, MaxXMLNamespaces the
+	// namespaces in scope.
+	MaxXMLAttributes = 1 << 10
+	MaxXMLNamespaces = 4 << 10
+)
+
+const (
+	xmlNamespace   = "http://www.w3.org/XML/1998/namespace"
+	xmlnsNamespace = "http://www.w3.org/2000/xmlns/"
+)
+
+type xmlKind uint8
+
+const (
+	xmlEnd xmlKind = iota + 1 // of an element
+	xmlStart
+	xmlText
+	xmlComment
+	xmlInstruction
+	xmlEOF
+)
+
+// xmlName is a name with its prefix and the namespace that it stands for.
+type xmlName struct{ prefix, local, space string }
+
+type xmlAttribute struct {
+	xmlName
+	value string
+}
+
+type xmlBinding struct{ prefix, space string }
+
+// xmlReader reads the tokens of a document (XML 1.0, Namespaces in XML 1.0). Nothing
+// outside of the document is read: what an external entity or DTD would say is missing.
+type xmlReader struct {
+	src      *source
+	most     int // bytes of a token
+	entities xmlEntities
+
+	// The token that next came to. Attributes and text last until the next one.
+	kind       xmlKind
+	name       xmlName // of an element; local is an instruction's target
+	attributes []xmlAttribute
+	text       []byte
+
+	open     []openElement
+	bindings []xmlBinding
+	closing  bool // the start tag that was read last ends its element
+	rooted   bool // the document's element has begun
+}
+
+type openElement struct {
+	prefix, local string
+	bindings      int // in scope outside of it
+}
+
+func newXMLReader(src *source, most int) *xmlReader {
+	return &xmlReader{src: src, most: most, bindings: []xmlBinding{{"xml", xmlNamespace}, {"", ""}}}
+}
+
+// next goes to the next token. Text that is interrupted by a comment comes in pieces.
+func (x *xmlReader) next() error {
+	if x.closing {
+		x.closing = false
+		return x.leave()
+	}
+	x.text = x.text[:0]
+	if len(x.open) == 0 {
+		if err := x.outside(); err != nil || x.kind == xmlEOF {
+			return err
+		}
+	}
+	switch {
+	case x.src.peek() != '<' || x.src.ahead("<![CDATA["):
+		if len(x.open) == 0 {
+			return x.unexpected("an element")
+		}
+		x.kind = xmlText
+		return x.characters()
+	case x.src.ahead("<!--"):
+		return x.comment()
+	case x.src.ahead("<?"):
+		return x.instruction()
+	case x.src.ahead("</"):
+		return x.endTag()
+	case x.src.ahead("<!"):
+		return x.doctype()
+	case x.rooted && len(x.open) == 0:
+		return invalid("a document has one element that holds all others")
+	}
+	return x.startTag()
+}
+
+// outside passes over the white space before and behind the document's element.
+func (x *xmlReader) outside() error {
+	x.kind = 0
+	x.space()
+	if !x.src.ended() {
+		return nil
+	}
+	if !x.rooted {
+		return invalid("the document has no element")
+	}
+	x.kind = xmlEOF
+	return nil
+}
+
+func (x *xmlReader) space() (any bool) {
+	for {
+		switch x.src.peek() {
+		case ' ', '\t', '\r', '\n':
+			x.src.skip(1)
+			any = true
+		default:
+			return any
+		}
+	}
+}
+
+// add adds a character to the token and counts it.
+func (x *xmlReader) add(r rune) error {
+	if len(x.text) >= x.most {
+		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
+	}
+	x.text = utf8.AppendRune(x.text, r)
+	return nil
+}
+
+// character takes the next character as it is, with line ends as XML has them (2.11).
+func (x *xmlReader) character() (rune, error) {
+	r, n := x.src.rune()
+	if n == 0 {
+		return 0, x.cutShort()
+	}
+	if r == utf8.RuneError && n == 1 {
+		return 0, invalid("the document is not valid UTF-8")
+	}
+	if !isXMLChar(r) {
+		return 0, invalid("the character %U cannot stand in XML", r)
+	}
+	x.src.skip(n)
+	if r == '\r' {
+		if x.src.peek() == '\n' {
+			x.src.skip(1)
+		}
+		r = '\n'
+	}
+	return r, nil
+}
+
+func (x *xmlReader) cutShort() error {
+	if err := x.src.broken(); err != nil {
+		return err
+	}
+	return invalid("the document is cut short")
+}
+
+// characters is a run of text, references and CDATA sections.
+func (x *xmlReader) characters() error {
+	for {
+		switch c := x.src.peek(); {
+		case x.src.ended():
+			return x.cutShort()
+		case c == '<' && !x.src.ahead("<![CDATA["):
+			return nil
+		case c == '<':
+			x.src.skip(len("<![CDATA["))
+			if err := x.until("]]>"); err != nil {
+				return err
+			}
+		case c == '&':
+			if err := x.reference(); err != nil {
+				return err
+			}
+		case c == ']' && x.src.ahead("]]>"):
+			return invalid("]]> stands in a text")
+		default:
+			r, err := x.character()
+			if err == nil {
+				err = x.add(r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// until adds what comes before a mark, and passes over the mark.
+func (x *xmlReader) until(mark string) error {
+	for !x.src.ahead(mark) {
+		r, err := x.character()
+		if err == nil {
+			err = x.add(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	x.src.skip(len(mark))
+	return nil
+}
+
+func (x *xmlReader) comment() error {
+	x.kind = xmlComment
+	x.src.skip(len("<!--"))
+	if err := x.until("--"); err != nil {
+		return err
+	}
+	return x.expect(">")
+}
+
+// instruction is a processing instruction; the XML declaration is none and is passed
+// over.
+func (x *xmlReader) instruction() error {
+	first := x.src.offset == 0
+	x.src.skip(len("<?"))
+	target, err := x.ncName()
+	if err != nil {
+		return err
+	}
+	x.kind, x.name, x.text = xmlInstruction, xmlName{local: target}, x.text[:0]
+	if !x.space() && !x.src.ahead("?>") {
+		return x.unexpected("the ?> of an instruction")
+	}
+	if err := x.until("?>"); err != nil {
+		return err
+	}
+	if !strings.EqualFold(target, "xml") {
+		return nil
+	}
+	if !first || target != "xml" {
+		return invalid("an XML declaration stands at the very beginning")
+	}
+	if encoding := declared(string(x.text), "encoding"); encoding != "" && !strings.EqualFold(encoding, "utf-8") && !strings.EqualFold(encoding, "us-ascii") {
+		return invalid("the document is in %s; UTF-8 is read", excerpt([]byte(encoding)))
+	}
+	if version := declared(string(x.text), "version"); version != "1.0" && version != "1.1" {
+		return invalid("the document says no version of XML that is known")
+	}
+	return x.next()
+}
+
+// declared is the value of a pseudo attribute of an XML declaration.
+func declared(declaration, name string) string {
+	_, rest, ok := strings.Cut(declaration, name)
+	rest = strings.TrimLeft(rest, " \t\n")
+	if !ok || !strings.HasPrefix(rest, "=") {
+		return ""
+	}
+	rest = strings.TrimLeft(rest[1:], " \t\n")
+	if rest == "" || rest[0] != '"' && rest[0] != '\'' {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest[1:], rest[:1])
+	return value
+}
+
+func (x *xmlReader) endTag() error {
+	x.src.skip(len("</"))
+	name, err := x.qName()
+	if err != nil {
+		return err
+	}
+	x.space()
+	if err := x.expect(">"); err != nil {
+		return err
+	}
+	if n := len(x.open); n == 0 || x.open[n-1].prefix != name.prefix || x.open[n-1].local != name.local {
+		return invalid("the element </%s> ends and has not begun there", name)
+	}
+	return x.leave()
+}
+
+// leave ends the innermost element.
+func (x *xmlReader) leave() error {
+	last := x.open[len(x.open)-1]
+	x.open, x.bindings = x.open[:len(x.open)-1], x.bindings[:last.bindings]
+	x.kind = xmlEnd
+	return nil
+}
+
+// startTag reads an element's tag and brings its namespaces into scope.
+func (x *xmlReader) startTag() error {
+	x.src.skip(1)
+	name, err := x.qName()
+	if err != nil {
+		return err
+	}
+	if len(x.open) == MaxXMLDepth {
+		return tooLong("elements nest deeper than %d", MaxXMLDepth)
+	}
+	x.open = append(x.open, openElement{name.prefix, name.local, len(x.bindings)})
+	x.rooted, x.attributes = true, x.attributes[:0]
+	for {
+		spaced := x.space()
+		switch {
+		case x.src.peek() == '>':
+			x.src.skip(1)
+			return x.begin(name)
+		case x.src.ahead("/>"):
+			x.src.skip(2)
+			x.closing = true
+			return x.begin(name)
+		case !spaced:
+			return x.unexpected("the > of an element")
+		}
+		if err := x.attribute(); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *xmlReader) attribute() error {
+	name, err := x.qName()
+	if err != nil {
+		return err
+	}
+	x.space()
+	if err := x.expect("="); err != nil {
+		return err
+	}
+	x.space()
+	from := len(x.text)
+	if err := x.quoted(); err != nil {
+		return err
+	}
+	value := string(x.text[from:])
+	if name.prefix == "xmlns" || name.prefix == "" && name.local == "xmlns" {
+		return x.bind(name, value)
+	}
+	if len(x.attributes) == MaxXMLAttributes {
+		return tooLong("an element has more than %d attributes", MaxXMLAttributes)
+	}
+	x.attributes = append(x.attributes, xmlAttribute{name, value})
+	return nil
+}
+
+// quoted adds an attribute's value, normalised (3.3.3).
+func (x *xmlReader) quoted() error {
+	quote := x.src.peek()
+	if quote != '"' && quote != '\'' {
+		return x.unexpected("the quoted value of an attribute")
+	}
+	x.src.skip(1)
+	for {
+		switch c := x.src.peek(); c {
+		case quote:
+			x.src.skip(1)
+			return nil
+		case '<':
+			return invalid("a < stands in the value of an attribute")
+		case '&':
+			if err := x.reference(); err != nil {
+				return err
+			}
+		default:
+			r, err := x.character()
+			if r == '\n' || r == '\t' {
+				r = ' '
+			}
+			if err == nil {
+				err = x.add(r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// bind brings a namespace into scope.
+func (x *xmlReader) bind(name xmlName, space string) error {
+	prefix := name.local
+	if name.prefix == "" {
+		prefix = ""
+	}
+	for _, b := range x.bindings[x.open[len(x.open)-1].bindings:] {
+		if b.prefix == prefix {
+			return invalid("an element declares the prefix %q twice", prefix)
+		}
+	}
+	switch {
+	case prefix == "xmlns" || space == xmlnsNamespace || (prefix == "xml") != (space == xmlNamespace):
+		return invalid("the prefix %q cannot be declared so", prefix)
+	case prefix != "" && space == "":
+		return invalid("the prefix %q stands for nothing", prefix)
+	case len(x.bindings) == MaxXMLNamespaces:
+		return tooLong("more than %d namespaces are in scope", MaxXMLNamespaces)
+	}
+	x.bindings = append(x.bindings, xmlBinding{prefix, space})
+	return nil
+}
+
+// begin makes the start tag the token, its names with their namespaces.
+func (x *xmlReader) begin(name xmlName) (err error) {
+	if name.space, err = x.namespace(name.prefix); err != nil {
+		return err
+	}
+	x.kind, x.name = xmlStart, name
+	for i := range x.attributes {
+		a := &x.attributes[i]
+		if a.prefix != "" {
+			if a.space, err = x.namespace(a.prefix); err != nil {
+				return err
+			}
+		}
+		for _, b := range x.attributes[:i] {
+			if a.local == b.local && a.space == b.space {
+				return invalid("an element has the attribute %s twice", a.xmlName)
+			}
+		}
+	}
+	return nil
+}
+
+// namespace is what a prefix stands for here.
+func (x *xmlReader) namespace(prefix string) (string, error) {
+	for i := len(x.bindings) - 1; i >= 0; i-- {
+		if x.bindings[i].prefix == prefix {
+			return x.bindings[i].space, nil
+		}
+	}
+	return "", invalid("the prefix %q is not declared", prefix)
+}
+
+// String is the name as it is written.
+func (n xmlName) String() string {
+	if n.prefix == "" {
+		return n.local
+	}
+	return n.prefix + ":" + n.local
+}
+
+func (x *xmlReader) qName() (n xmlName, err error) {
+	if n.local, err = x.ncName(); err != nil || x.src.peek() != ':' {
+		return n, err
+	}
+	x.src.skip(1)
+	n.prefix = n.local
+	n.local, err = x.ncName()
+	return n, err
+}
+
+// maxXMLName bounds a name.
+const maxXMLName = 8 << 10
+
+// ncName is a name without a colon.
+func (x *xmlReader) ncName() (string, error) {
+	var buf [64]byte
+	name := buf[:0]
+	for {
+		r, n := x.src.rune()
+		if n == 0 || r == utf8.RuneError && n == 1 || !isXMLNameChar(r) || len(name) == 0 && !isXMLNameStart(r) {
+			break
+		}
+		if len(name) >= maxXMLName {
+			return "", tooLong("a name is longer than %d bytes", maxXMLName)
+		}
+		name = utf8.AppendRune(name, r)
+		x.src.skip(n)
+	}
+	if len(name) == 0 {
+		return "", x.unexpected("a name")
+	}
+	return string(name), nil
+}
+
+func (x *xmlReader) expect(mark string) error {
+	if !x.src.ahead(mark) {
+		return x.unexpected(mark)
+	}
+	x.src.skip(len(mark))
+	return nil
+}
+
+func (x *xmlReader) unexpected(wanted string) error {
+	if x.src.ended() {
+		return x.cutShort()
+	}
+	return x.src.unexpected(wanted)
+}
+
+// isXMLChar tells which characters a document may hold (XML 1.0, [2]).
+func isXMLChar(r rune) bool {
+	return r >= ' ' && r <= 0xD7FF || r == '\t' || r == '\n' || r == '\r' || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= 0x10FFFF
+}
+
+// isXMLNameStart and isXMLNameChar are NameStartChar and NameChar ([4], [4a]) but for
+// the colon.
+func isXMLNameStart(r rune) bool { return isNameStart(r) && !(r >= '0' && r <= '9') }
+
+func isXMLNameChar(r rune) bool { return isNameChar(r) || r == '.' }
+
+// isNCName tells whether a text is a name without a colon.
+func isNCName(s string) bool {
+	for i, r := range s {
+		if i == 0 && !isXMLNameStart(r) || !isXMLNameChar(r) {
+			return false
+		}
+	}
+	return s != "" && utf8.ValidString(s)
+}
