@@ -7,6 +7,12 @@ cd "$(dirname "$0")/.."
 KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=2000 KOINE_FULL_VOLUMES=20 \
 	scripts/test.sh -count=1 -timeout 3h
 
+# Random JSON-LD documents, read by koine and by jsonld.js.
+jsonldjs=$(mktemp -d)
+trap 'rm -rf "$jsonldjs"' EXIT
+npm install --silent --no-audit --no-fund --prefix "$jsonldjs" jsonld@8.3.3
+KOINE_JSONLD_JS=$jsonldjs KOINE_JSONLD_DOCUMENTS=5000 go test -count=1 -run TestJSONLDAgainstJSONLDJS ./internal/rdf
+
 # Known vulnerabilities of what is linked. The database is at https://vuln.go.dev, or
 # where GOVULNDB says.
 GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.1.4

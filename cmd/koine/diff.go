@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"koine/internal/assertions"
+	"koine/internal/rdf"
 	"koine/kg"
 )
 
@@ -23,7 +24,10 @@ type diffCommand struct {
 	NoAssertions bool   `help:"Compare statements only, not who asserts them, how surely, since when and why."`
 	Labels       bool   `help:"Blank nodes are the same if their labels are, as they always are in two revisions of one store. Without it they are the same if what is said of them is."`
 	MaxBlank     int    `help:"Statements with blank nodes of which so many are held in memory of each side. With more, blank nodes are compared by their labels." default:"200000" placeholder:"N"`
+	jsonldFlags
 	outputFlags
+
+	reading rdf.JSONLDOptions // what the flags say of JSON-LD
 }
 
 // Help is shown by --help.
@@ -65,6 +69,9 @@ func (c *diffCommand) Run(ctx context.Context, t terminal, log *slog.Logger) err
 func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (differ bool, err error) {
 	if c.MaxBlank < 1 {
 		return false, usageError{errors.New("--max-blank: at least 1")}
+	}
+	if c.reading, err = c.jsonld(); err != nil {
+		return false, err
 	}
 	comparison, err := c.compare(ctx, log)
 	if err != nil {

@@ -51,7 +51,7 @@ func (h *handler) restore(r *http.Request, d *document, _ target, _ standing) (o
 	}
 	document := assertions.NewDocument(r.Context(), assertions.DocumentOptions{HasGraphs: d.format.HasGraphs(), Dir: h.options.TempDir})
 	defer func() { err = errors.Join(err, document.Close()) }()
-	if err := document.AddAll(rdf.Read(in, d.format, d.options)); err != nil {
+	if err := document.AddAll(rdf.ReadContext(r.Context(), in, d.format, d.options)); err != nil {
 		return report{}, err
 	}
 	done, err := assertions.Restore(r.Context(), h.Store, meta(r, d.why), document.Statements(), assertions.RestoreOptions{Dir: h.options.TempDir})
