@@ -64,6 +64,7 @@ type MutationResolver interface {
 	ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error)
 	CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error)
 	SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error)
+	ReplaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error)
 	DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error)
 	SetShapes(ctx context.Context, turtle string, supportedOnly *bool, dryRun *bool, justification *string) (*SetShapesPayload, error)
 	RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
@@ -222,6 +223,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRegisterAgentInput,
 		ec.unmarshalInputRegisterPrefixInput,
 		ec.unmarshalInputRemoveChannelMemberInput,
+		ec.unmarshalInputReplaceGraphInput,
 		ec.unmarshalInputReportTaskInput,
 		ec.unmarshalInputResolveContradictionInput,
 		ec.unmarshalInputRetractMessageInput,
@@ -950,8 +952,18 @@ type Mutation {
   ): GraphPayload
 
   """
-  Deletes a graph for good: from now on nobody reads or writes it, its past included, and its name is not used
-  again. Its owners may, and administrators.
+  Makes a graph hold exactly the statements of a document and no others. A statement that stays keeps its
+  assertions and its history. Beyond 10,000 statements before or after, the content is exchanged as a whole:
+  subscriptions that the graph concerns get ` + "`" + `Resync` + "`" + `, and single changes are not in the history.
+  """
+  replaceGraph(
+    "Which graph, and what it is to hold."
+    input: ReplaceGraphInput!
+  ): ReplaceGraphPayload
+
+  """
+  Deletes a graph of any size: from now on nobody reads or writes it, its past included. Its owners may, and
+  administrators. They may make it again, with nothing of what it held.
   """
   deleteGraph(
     "Which graph."
@@ -3168,6 +3180,36 @@ input SetGraphPolicyInput {
   justification: String
 }
 
+"A graph, and what it is to hold."
+input ReplaceGraphInput {
+  "Which graph. The default graph, if not said."
+  iri: IRI
+  "What it is to hold, in Turtle with its own prefixes. One without statements empties the graph."
+  turtle: String!
+  "Refuse when a statement of the graph that is to change, or of its subjects, changed after this revision."
+  expectedRevision: Revision
+  "Makes a retry safe."
+  idempotencyKey: String
+  "Why: kept with the commit, for those who ask later."
+  justification: String
+}
+
+"What became of a graph that was replaced."
+type ReplaceGraphPayload {
+  "How many statements came, or got the caller's assertion."
+  added: Long!
+  "How many statements went."
+  removed: Long!
+  "The revision that this made, or the newest when it changed nothing."
+  revision: Revision!
+  "The position behind that revision: follow changes from here."
+  position: Position!
+  "The commit's id. Null when nothing changed, or it waits for review."
+  commitId: ID
+  "The proposal that it became, where it waits for review."
+  proposalId: ID
+}
+
 "A graph that is to be deleted."
 input DeleteGraphInput {
   "Which graph."
@@ -3190,9 +3232,9 @@ type GraphPayload {
 
 "What became of a graph that was deleted."
 type DeleteGraphPayload {
-  "How many statements this call removed: 100,000 at the most."
+  "How many statements this call removed."
   removed: Long!
-  "How many statements are still to be removed. Nobody sees them any more; the same call again goes on with them."
+  "How many statements are still to be removed, where the call was cut short. Nobody sees them any more; the same call again goes on with them."
   remaining: Long!
   "The revision of the last commit that this made, or the newest when there was nothing left to do."
   revision: Revision!
@@ -6496,6 +6538,24 @@ func (ec *executionContext) childFields_RemovedAgent(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type RemovedAgent", field.Name)
 }
 
+func (ec *executionContext) childFields_ReplaceGraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "added":
+		return ec.fieldContext_ReplaceGraphPayload_added(ctx, field)
+	case "removed":
+		return ec.fieldContext_ReplaceGraphPayload_removed(ctx, field)
+	case "revision":
+		return ec.fieldContext_ReplaceGraphPayload_revision(ctx, field)
+	case "position":
+		return ec.fieldContext_ReplaceGraphPayload_position(ctx, field)
+	case "commitId":
+		return ec.fieldContext_ReplaceGraphPayload_commitId(ctx, field)
+	case "proposalId":
+		return ec.fieldContext_ReplaceGraphPayload_proposalId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReplaceGraphPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ResolveContradictionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "success":
@@ -8365,6 +8425,20 @@ func (ec *executionContext) field_Mutation_removeShapes_args(ctx context.Context
 		return nil, err
 	}
 	args["justification"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_replaceGraph_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ReplaceGraphInput, error) {
+			return ec.unmarshalNReplaceGraphInput2koineᚋgraphᚐReplaceGraphInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -20812,6 +20886,50 @@ func (ec *executionContext) fieldContext_Mutation_setGraphPolicy(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_replaceGraph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_replaceGraph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReplaceGraph(ctx, fc.Args["input"].(ReplaceGraphInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ReplaceGraphPayload) graphql.Marshaler {
+			return ec.marshalOReplaceGraphPayload2ᚖkoineᚋgraphᚐReplaceGraphPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_replaceGraph(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReplaceGraphPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_replaceGraph_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_deleteGraph(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -25925,6 +26043,144 @@ func (ec *executionContext) _RemovedAgent_channels(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_RemovedAgent_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RemovedAgent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_added(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_added(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Added, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_added(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_removed(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_revision(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_position(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v Position) graphql.Marshaler {
+			return ec.marshalNPosition2koineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_commitId(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_commitId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommitID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_commitId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ReplaceGraphPayload_proposalId(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReplaceGraphPayload_proposalId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProposalID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ReplaceGraphPayload_proposalId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReplaceGraphPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _ResolveContradictionPayload_success(ctx context.Context, field graphql.CollectedField, obj *ResolveContradictionPayload) (ret graphql.Marshaler) {
@@ -36420,6 +36676,64 @@ func (ec *executionContext) unmarshalInputRemoveChannelMemberInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputReplaceGraphInput(ctx context.Context, obj any) (ReplaceGraphInput, error) {
+	var it ReplaceGraphInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"iri", "turtle", "expectedRevision", "idempotencyKey", "justification"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "iri":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Iri = data
+		case "turtle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("turtle"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Turtle = data
+		case "expectedRevision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedRevision = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		case "justification":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("justification"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Justification = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputReportTaskInput(ctx context.Context, obj any) (ReportTaskInput, error) {
 	var it ReportTaskInput
 	if obj == nil {
@@ -43641,6 +43955,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "replaceGraph":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_replaceGraph(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "deleteGraph":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteGraph(ctx, field)
@@ -45657,6 +45978,69 @@ func (ec *executionContext) _RemovedAgent(ctx context.Context, sel ast.Selection
 		case "channels":
 			out.Values[i] = ec._RemovedAgent_channels(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var replaceGraphPayloadImplementors = []string{"ReplaceGraphPayload"}
+
+func (ec *executionContext) _ReplaceGraphPayload(ctx context.Context, sel ast.SelectionSet, obj *ReplaceGraphPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, replaceGraphPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReplaceGraphPayload")
+		case "added":
+			out.Values[i] = ec._ReplaceGraphPayload_added(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removed":
+			out.Values[i] = ec._ReplaceGraphPayload_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._ReplaceGraphPayload_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._ReplaceGraphPayload_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitId":
+			out.Values[i] = ec._ReplaceGraphPayload_commitId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposalId":
+			out.Values[i] = ec._ReplaceGraphPayload_proposalId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -50818,6 +51202,11 @@ func (ec *executionContext) unmarshalNRemoveChannelMemberInput2koineᚋgraphᚐR
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReplaceGraphInput2koineᚋgraphᚐReplaceGraphInput(ctx context.Context, v any) (ReplaceGraphInput, error) {
+	res, err := ec.unmarshalInputReplaceGraphInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNReportTaskInput2koineᚋgraphᚐReportTaskInput(ctx context.Context, v any) (ReportTaskInput, error) {
 	res, err := ec.unmarshalInputReportTaskInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -53303,6 +53692,13 @@ func (ec *executionContext) marshalORemovedAgent2ᚖkoineᚋgraphᚐRemovedAgent
 		return graphql.Null
 	}
 	return ec._RemovedAgent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOReplaceGraphPayload2ᚖkoineᚋgraphᚐReplaceGraphPayload(ctx context.Context, sel ast.SelectionSet, v *ReplaceGraphPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReplaceGraphPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOResolveContradictionPayload2ᚖkoineᚋgraphᚐResolveContradictionPayload(ctx context.Context, sel ast.SelectionSet, v *ResolveContradictionPayload) graphql.Marshaler {

@@ -2,8 +2,12 @@ package graph
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
 
 	"koine/internal/policy"
+	"koine/internal/rdf"
 	"koine/kg"
 )
 
@@ -66,6 +70,38 @@ func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPaylo
 		Removed: int64(d.Removed), Remaining: int64(d.Remaining),
 		Revision: d.Receipt.Revision, Position: Position(r.engine.deps.Store.FormatPosition(d.Receipt.Position)),
 	}, nil
+}
+
+// replaceGraph is Mutation.replaceGraph.
+func replaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error) {
+	r, graph := runOf(ctx), graphNamed(input.Iri)
+	store := r.engine.deps.Store
+	m := r.graphMeta(input.Justification, input.IdempotencyKey)
+	m.ContentHash = sha256.Sum256([]byte(graph.String() + "\n" + input.Turtle))
+	if input.ExpectedRevision != nil {
+		m.ExpectedRevision, m.HasExpected = *input.ExpectedRevision, true
+	}
+	quads := rdf.Read(strings.NewReader(input.Turtle), rdf.Turtle, rdf.Options{Graph: graph, Tag: rdf.DocumentTag(sha256.Sum256([]byte(input.Turtle)))})
+	replaced, err := store.ReplaceGraph(ctx, m, graph, quads, kg.ReplaceOptions{})
+	if syntax := (*rdf.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, kg.AsError(err).At("input.turtle")
+	}
+	if err != nil {
+		return nil, atInput(err)
+	}
+	r.wrote(kg.Receipt{Revision: replaced.Revision, Position: replaced.Position})
+	p := &ReplaceGraphPayload{
+		Added: int64(replaced.Added), Removed: int64(replaced.Removed),
+		Revision: replaced.Revision, Position: Position(store.FormatPosition(replaced.Position)),
+	}
+	if replaced.Commits > 0 || replaced.Replayed {
+		id := store.CommitID(replaced.Revision)
+		p.CommitID = &id
+	}
+	if replaced.ProposalID != "" {
+		p.ProposalID = &replaced.ProposalID
+	}
+	return p, nil
 }
 
 func (r *run) graphMeta(justification, key *string) kg.Meta {

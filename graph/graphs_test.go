@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +88,6 @@ func TestGraphs(t *testing.T) {
 	b.wantAs(doraKey, one, `{"graph":null}`)
 	b.wantAs(adminKey, `{ graphs { iri } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`, `{"graphs":[{"iri":null}],"changes":{"nodes":[]}}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes"}) { graph { statements } revision } }`, `{"createGraph":{"graph":{"statements":0},"revision":8}}`)
-	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes", view: {at: 2}) { statements } }`, `{"graph":{"statements":0}}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "urn:any"}) { revision } }`, `PERMISSION_DENIED input.iri you may not name a graph so`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {owners: ["*"]}) { revision } }`, `INVALID input.owners not everybody can own a graph: name agents or roles`)
 	if got := b.as(doraKey, `mutation { createGraph(input: {}) { graph { iri } } }`); !strings.HasPrefix(got, `{"createGraph":{"graph":{"iri":"urn:uuid:`) {
@@ -126,4 +126,26 @@ func TestReservedThroughPatches(t *testing.T) {
 	if r := b.store.Head().Revision; r != 0 {
 		t.Errorf("something was written: revision %d", r)
 	}
+}
+
+// A graph is made to hold what a document says, in one commit or as a whole.
+func TestReplaceGraph(t *testing.T) {
+	b := newPoliced(t, policy.Options{})
+	replace := func(turtle, selection string) string {
+		return `mutation { replaceGraph(input: {iri: "agent://dora/notes", turtle: ` + strconv.Quote(turtle) + `}) { ` + selection + ` } }`
+	}
+	b.wantAs(doraKey, replace(`<urn:s> <urn:p> 1, 2 .`, `added removed revision`), `{"replaceGraph":{"added":2,"removed":0,"revision":1}}`)
+	b.wantAs(doraKey, replace(`<urn:s> <urn:p> 2, 3 .`, `added removed revision proposalId`), `{"replaceGraph":{"added":1,"removed":1,"revision":2,"proposalId":null}}`)
+	b.wantAs(doraKey, replace(`<urn:s> <urn:p> 2, 3 .`, `added removed revision commitId`), `{"replaceGraph":{"added":0,"removed":0,"revision":2,"commitId":null}}`)
+	b.wantAs(eveKey, replace(``, `removed`), `{"replaceGraph":{"removed":0}}`) // as of one that is not there
+	b.wantAs(eveKey, replace(`<urn:s> <urn:p> 1 .`, `removed`), `GRAPH_NOT_FOUND input.iri there is no graph <agent://dora/notes>`)
+	var large strings.Builder
+	for i := range kg.MaxPatches + 1 {
+		fmt.Fprintf(&large, "<urn:s> <urn:p> %d .\n", i)
+	}
+	b.wantAs(doraKey, replace(large.String(), `added removed`), `{"replaceGraph":{"added":9999,"removed":0}}`)
+	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statements } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`,
+		`{"graph":{"statements":10001},"changes":{"nodes":[{"op":"add"},{"op":"add"},{"op":"remove"},{"op":"add"}]}}`)
+	b.wantAs(doraKey, replace(``, `removed`), `{"replaceGraph":{"removed":10001}}`)
+	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statements } }`, `{"graph":null}`)
 }

@@ -712,9 +712,9 @@ type DeleteGraphInput struct {
 
 // What became of a graph that was deleted.
 type DeleteGraphPayload struct {
-	// How many statements this call removed: 100,000 at the most.
+	// How many statements this call removed.
 	Removed int64 `json:"removed"`
-	// How many statements are still to be removed. Nobody sees them any more; the same call again goes on with them.
+	// How many statements are still to be removed, where the call was cut short. Nobody sees them any more; the same call again goes on with them.
 	Remaining int64 `json:"remaining"`
 	// The revision of the last commit that this made, or the newest when there was nothing left to do.
 	Revision kg.Revision `json:"revision"`
@@ -1809,6 +1809,36 @@ type RemovedAgent struct {
 	Agent string `json:"agent"`
 	// How many channels it was taken out of.
 	Channels int `json:"channels"`
+}
+
+// A graph, and what it is to hold.
+type ReplaceGraphInput struct {
+	// Which graph. The default graph, if not said.
+	Iri *kg.Term `json:"iri"`
+	// What it is to hold, in Turtle with its own prefixes. One without statements empties the graph.
+	Turtle string `json:"turtle"`
+	// Refuse when a statement of the graph that is to change, or of its subjects, changed after this revision.
+	ExpectedRevision *kg.Revision `json:"expectedRevision"`
+	// Makes a retry safe.
+	IdempotencyKey *string `json:"idempotencyKey"`
+	// Why: kept with the commit, for those who ask later.
+	Justification *string `json:"justification"`
+}
+
+// What became of a graph that was replaced.
+type ReplaceGraphPayload struct {
+	// How many statements came, or got the caller's assertion.
+	Added int64 `json:"added"`
+	// How many statements went.
+	Removed int64 `json:"removed"`
+	// The revision that this made, or the newest when it changed nothing.
+	Revision kg.Revision `json:"revision"`
+	// The position behind that revision: follow changes from here.
+	Position Position `json:"position"`
+	// The commit's id. Null when nothing changed, or it waits for review.
+	CommitID *string `json:"commitId"`
+	// The proposal that it became, where it waits for review.
+	ProposalID *string `json:"proposalId"`
 }
 
 // What the handler says of a task.

@@ -102,6 +102,11 @@ func (r *mutationResolver) SetGraphPolicy(ctx context.Context, input SetGraphPol
 	return setGraphPolicy(ctx, input)
 }
 
+// ReplaceGraph is the resolver for the replaceGraph field.
+func (r *mutationResolver) ReplaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error) {
+	return replaceGraph(ctx, input)
+}
+
 // DeleteGraph is the resolver for the deleteGraph field.
 func (r *mutationResolver) DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
 	return deleteGraph(ctx, input)

@@ -124,7 +124,7 @@ var law = []layer{
 	{"koine/internal/review", []string{"koine/kg", "koine/internal/records"}, []string{"github.com/google/uuid"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
-	{"koine/graph", []string{"koine/channels", "koine/internal/tasks", "koine/internal/audit", "koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/names", "koine/internal/nearest", "koine/internal/pacedregexp", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy",
+	{"koine/graph", []string{"koine/channels", "koine/internal/tasks", "koine/internal/audit", "koine/internal/belief", "koine/internal/review", "koine/internal/livematch", "koine/kg", "koine/internal/pattern", "koine/internal/names", "koine/internal/nearest", "koine/internal/pacedregexp", "koine/internal/path", "koine/internal/operation", "koine/internal/update", "koine/internal/follow", "koine/internal/policy", "koine/internal/rdf",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,
