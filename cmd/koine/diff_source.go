@@ -108,9 +108,11 @@ func (s *diffSource) revisions(ctx context.Context, to string) (before, after it
 	if err != nil {
 		return nil, nil, err
 	}
-	from, err := revisionOf(ctx, s.store, s.at)
-	if err != nil {
-		return nil, nil, err
+	var from kg.Revision // 0, where nothing stood
+	if s.at != "0" {
+		if from, err = revisionOf(ctx, s.store, s.at); err != nil {
+			return nil, nil, err
+		}
 	}
 	explain := assertions.Explain(snapshot)
 	before, after = sides(snapshot.Diff(from, kg.IDPattern{}, nil), func(v kg.Version) (assertions.Statement, error) {

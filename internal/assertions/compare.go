@@ -72,7 +72,10 @@ func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o C
 	}()
 	one := side{sorter: c.before, options: &o}
 	other := side{sorter: c.after, options: &o}
-	if err := errors.Join(one.readAll(before), other.readAll(after)); err != nil {
+	if err := one.readAll(before); err != nil {
+		return nil, err
+	}
+	if err := other.readAll(after); err != nil {
 		return nil, err
 	}
 	switch {

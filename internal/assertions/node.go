@@ -47,7 +47,7 @@ func (n *node) statesVersion() bool {
 func (n *node) checkVersion() error {
 	for i := range n.quads {
 		if v := n.quads[i].Object.Value(); v != Version {
-			e := kg.Errorf(kg.CodeFormatUnknown, "the document describes assertions in version %s of the vocabulary, and this koine reads version %s", clip(v), Version)
+			e := kg.Errorf(kg.CodeInvalid, "the document describes assertions in version %s of the vocabulary, and this koine reads version %s", clip(v), Version)
 			e.Hint = "Load it without its assertions, or with a newer koine."
 			return e
 		}
