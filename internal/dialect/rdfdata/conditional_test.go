@@ -221,10 +221,32 @@ func TestCreated(t *testing.T) {
 func TestOptions(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	a := f.ask("OPTIONS", "?graph=urn:g", nil)
-	if a.status != 204 || a.header.Get("Allow") != "GET, HEAD, POST, PUT, DELETE, OPTIONS" || !strings.Contains(a.header.Get("Accept-Post"), "text/turtle") {
+	if a.status != 204 || a.header.Get("Allow") != "GET, HEAD, POST, PUT, DELETE, OPTIONS" || !strings.Contains(a.header.Get("Accept-Post"), "text/turtle") || !strings.Contains(a.header.Get("Accept-Post"), "application/rdf+xml") {
 		t.Errorf("got %d %v", a.status, a.header)
 	}
 	if a := f.ask("TRACE", "", nil); a.status != 405 || !strings.Contains(a.header.Get("Allow"), "DELETE") {
 		t.Errorf("TRACE: %d %v", a.status, a.header)
+	}
+}
+
+// RDF/XML is taken, as it is for one graph, and not given.
+func TestRDFXMLAtTheDoor(t *testing.T) {
+	f := start(t, rdfdata.Options{})
+	const document = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://x.example/"><rdf:Description rdf:about=""><ex:p rdf:resource="#x"/></rdf:Description></rdf:RDF>`
+	for _, query := range []string{"?graph=http://x.example/g", ""} {
+		a := f.post(query, "application/rdf+xml", document)
+		name := a.header.Get("Location")
+		want := "<" + name + "> <http://x.example/p> <" + name + "#x> .\n"
+		if got := string(f.get("?graph=" + name).body); a.status != 201 || got != want {
+			t.Errorf("%q: %d %s, the graph is %s, want %s", query, a.status, a.body, got, want)
+		}
+	}
+	if p := f.post("?default", "application/rdf+xml", "<rdf:RDF").problem(t); p.Status != 400 {
+		t.Errorf("a fault: %+v", p)
+	}
+	for _, a := range []answer{f.get("?default", "Accept: application/rdf+xml"), f.get("?default&format=rdfxml")} {
+		if p := a.problem(t); p.Status != 406 || strings.Contains(p.Hint, "rdf+xml") {
+			t.Errorf("asked for: %s", a.body)
+		}
 	}
 }

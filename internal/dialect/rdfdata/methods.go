@@ -17,7 +17,7 @@ const methods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 // describe answers OPTIONS.
 func (h *handler) describe(w http.ResponseWriter) {
 	w.Header().Set("Allow", methods)
-	w.Header().Set("Accept-Post", mediaTypes())
+	w.Header().Set("Accept-Post", mediaTypes(rdf.ReadFormats))
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -49,9 +49,9 @@ func notImplemented(text string) *refusal {
 	return refuse(http.StatusNotImplemented, "NOT_IMPLEMENTED", "%s", text)
 }
 
-func mediaTypes() string {
+func mediaTypes(formats []rdf.Format) string {
 	var types []string
-	for _, f := range rdf.Formats {
+	for _, f := range formats {
 		types = append(types, f.MediaType())
 	}
 	return strings.Join(types, ", ")

@@ -18,7 +18,7 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 		if f, ok := rdf.FormatByName(name); ok && f.IsWritten() {
 			return f, nil
 		}
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "there is no format %q", name).because(offer())
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "there is no format %q", name).because(offer(rdf.Formats))
 	}
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -31,7 +31,7 @@ func answerFormat(r *http.Request, t target) (rdf.Format, error) {
 		}
 	}
 	if best == 0 {
-		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "none of the formats in Accept can be given").because(offer())
+		return 0, refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE", "none of the formats in Accept can be given").because(offer(rdf.Formats))
 	}
 	return best, nil
 }
@@ -99,10 +99,10 @@ func bodyFormat(r *http.Request) (rdf.Format, error) {
 	if contentType == "" {
 		contentType = "none"
 	}
-	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is no RDF format", contentType).because(offer())
+	return 0, refuse(http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "the Content-Type %q is no RDF format", contentType).because(offer(rdf.ReadFormats))
 }
 
-func offer() string { return "The formats are " + mediaTypes() + "." }
+func offer(formats []rdf.Format) string { return "The formats are " + mediaTypes(formats) + "." }
 
 // takesGzip tells whether the answer may be compressed.
 func takesGzip(r *http.Request) bool {
