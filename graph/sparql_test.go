@@ -35,8 +35,9 @@ var sparqlSeed = flag.Uint64("sparql.seed", 0, "seed of the comparison with a SP
 //     none is. It is written as a triple with a condition on its predicate.
 //   - A path without a step does not lead from a term that the graph does not have.
 //     Closures begin and end at variables, or at terms that every graph has.
-//   - A closure from a variable to itself lacks nodes that have no such step; none is
-//     asked for.
+//   - An equality with a constant is taken for the same term where the variable begins
+//     a closure (?a <p>* ?b FILTER(?a = 1) has no row for 1.0). Constants are compared
+//     with ?a * 1.
 //   - Literals lose how they are written: "01" becomes "1". All are canonical.
 func TestAgainstSPARQL(t *testing.T) {
 	if testing.Short() {
@@ -213,9 +214,6 @@ func (r *sparqlRandom) triple(scope map[string]bool) (graphql, sparql string) {
 	s, sparqlS := end()
 	o, sparqlO := end()
 	p, ways := r.path()
-	for s == o && strings.ContainsAny(p, "*+?") {
-		p, ways = r.path()
-	}
 	graphql = fmt.Sprintf("{s: %q, p: %q, o: %q}", s, p, o)
 	for i, way := range ways {
 		if i > 0 {
@@ -280,7 +278,7 @@ func (r *sparqlRandom) filter(names []string) (graphql, sparql string) {
 		there := r.IntN(2) == 0
 		return fmt.Sprintf("{var: %q, exists: %t}", a, there), fmt.Sprintf("FILTER(bound(?%s) = %t) ", a, there)
 	case 1:
-		return fmt.Sprintf("{var: %q, value: {in: [1, 2]}}", a), fmt.Sprintf("FILTER(?%[1]s = 1 || ?%[1]s = 2) ", a) // as 17.4.1.9 defines IN
+		return fmt.Sprintf("{var: %q, value: {in: [1, 2]}}", a), fmt.Sprintf("FILTER(?%[1]s * 1 IN (1, 2)) ", a)
 	case 2:
 		return fmt.Sprintf("{var: %q, value: {gte: 1.5}}", a), fmt.Sprintf("FILTER(?%s >= 1.5) ", a)
 	}
