@@ -192,7 +192,8 @@ func (p *jsonldReader) tooLong() error {
 func (p *jsonldReader) placed(err error) *SyntaxError {
 	pos := p.s.pos
 	pointer := p.path
-	if p.here.t == &p.s.tape {
+	taped := p.here.t == &p.s.tape && p.s.mark >= 0
+	if taped {
 		pos = p.s.mark + p.here.pos()
 	}
 	line := p.s.countLines(pos)
@@ -200,7 +201,7 @@ func (p *jsonldReader) placed(err error) *SyntaxError {
 		return &SyntaxError{Document: p.o.Name, Line: line, Err: err}
 	}
 	text := "/" + strings.Join(pointer, "/")
-	if p.here.t == &p.s.tape {
+	if taped {
 		text = strings.TrimSuffix(text, "/") + pointerTo(val{p.here.t, 0}, p.here.i)
 	}
 	var e *kg.Error

@@ -18,11 +18,17 @@ func (p *jsonldReader) stream(c *activeContext, at position, to sink) (kept bool
 	case '[':
 		return true, p.streamArray(c, at, to)
 	}
-	v, err := p.s.value()
+	v, err := p.hold()
 	if err != nil {
 		return false, err
 	}
 	return p.expand(c, at, v, to)
+}
+
+// hold reads a value to the tape, which what was read last is on no more.
+func (p *jsonldReader) hold() (val, error) {
+	p.here = val{}
+	return p.s.value()
 }
 
 func (p *jsonldReader) deeper(step string) error {
@@ -42,7 +48,7 @@ func (p *jsonldReader) streamArray(c *activeContext, at position, to sink) error
 	p.s.pos++
 	at.top = false
 	for n := 0; ; n++ {
-		p.s.mark = -1
+		p.here, p.s.mark = val{}, -1
 		more, err := p.s.separator(']', n == 0)
 		if err != nil || !more {
 			return err
@@ -253,7 +259,7 @@ func (n *nodeStream) entry(key string) error {
 	case m.iri == "":
 		p.dropKey(m, []byte(key))
 		p.here = val{}
-		_, err := p.s.value()
+		_, err := p.hold()
 		return err
 	}
 	kept, err := n.property(key, m)
@@ -266,7 +272,7 @@ func (n *nodeStream) property(key string, m *meaning) (kept bool, err error) {
 	if d := m.def; d.typ != "@json" && d.container&^containerSet == 0 {
 		return p.stream(n.o.c, position{key: key, def: d, graph: n.at.graph}, p.link(m, n.subject, n.at.graph, false))
 	}
-	v, err := p.s.value()
+	v, err := p.hold()
 	if err != nil {
 		return false, err
 	}
@@ -294,7 +300,7 @@ func (n *nodeStream) keyword(m *meaning) error {
 		}
 		return p.tooLong()
 	}
-	v, err := p.s.value()
+	v, err := p.hold()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"koine/internal/rdf"
+	"koine/kg"
 )
 
 // Random documents mean the same to koine as to jsonld.js. KOINE_JSONLD_JS is
@@ -63,6 +64,50 @@ func TestJSONLDAgainstJSONLDJS(t *testing.T) {
 	t.Logf("%d documents mean the same, %d are refused by both", same, failed)
 	if same < n/2 {
 		t.Errorf("only %d of %d documents have statements", same, n)
+	}
+}
+
+// Documents that somebody has damaged are read or refused, held or not, and what
+// is read can be stored.
+func TestJSONLDDamaged(t *testing.T) {
+	n := uint64(1500)
+	if text := os.Getenv("KOINE_JSONLD_DOCUMENTS"); text != "" {
+		n = 20_000
+	}
+	words := []string{"@id", "@type", "@list", "@graph", "@value", "@context", "@reverse", "@none", "@set", "@included", "@nest", "@index", "@language"}
+	whole := 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 99))
+		text := (&jsonldMaker{r}).document()
+		for range 1 + r.IntN(4) {
+			i, j := r.IntN(len(text)), r.IntN(len(text))
+			switch r.IntN(4) {
+			case 0:
+				text = text[:i] + string([]byte{byte(r.IntN(256))}) + text[i+1:]
+			case 1:
+				text = text[:i] + text[min(len(text), i+r.IntN(20)):] + " "
+			case 2:
+				text = text[:i] + text[j:min(len(text), j+r.IntN(40))] + text[i:]
+			case 3:
+				text = strings.Replace(text, words[r.IntN(len(words))], words[r.IntN(len(words))], 1)
+			}
+		}
+		for _, bound := range []int64{0, 40} {
+			quads, err := read([]byte(text), rdf.JSONLD, rdf.Options{Base: "http://b.example/", ContinueOnError: true, JSONLD: rdf.JSONLDOptions{MaxBytes: bound}})
+			if err == nil {
+				whole++
+			}
+			for _, q := range quads {
+				for _, term := range []kg.Term{q.Subject, q.Predicate, q.Object, q.Graph} {
+					if err := term.Valid(); err != nil {
+						t.Fatalf("seed %d: %v\n%s", seed, err, text)
+					}
+				}
+			}
+		}
+	}
+	if whole == 0 {
+		t.Error("no document is read")
 	}
 }
 
