@@ -28,7 +28,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			elsewhere, // TestTourOfTrust
 			elsewhere, // TestTourOfTrust
 		},
-		"docs/operations.md": {elsewhere /* TestScripts/names */, (*commands).backUp, (*commands).erase},
+		"docs/operations.md": {elsewhere /* TestScripts/names */, elsewhere /* TestScripts/load */, (*commands).backUp, (*commands).erase},
 		"docs/security.md":   {(*commands).keepKeys, (*commands).serve, (*commands).suspend, (*commands).keepShapes, (*commands).lookFirst},
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
