@@ -124,7 +124,7 @@ func TestBytesReceived(t *testing.T) {
 	s.HandleRPC(waiting(release))
 	r := run(t, s)
 	half := dial(t, r, fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nX-Agent-ID: a\r\nContent-Length: %d\r\n\r\n%s", 20<<10, strings.Repeat("x", 16<<10)))
-	eventually(t, "half a body is accounted for", func() bool { 
+	eventually(t, "half a body is accounted for", func() bool {
 		received, err := strconv.Atoi(metric(t, r, "koine_http_bytes_received"))
 		return err == nil && received >= 16<<10
 	})
