@@ -20,13 +20,14 @@ type Writer interface {
 	Update(context.Context, kg.Meta, func(*kg.Tx) error) (kg.Receipt, error)
 }
 
-// Parse reads shapes written in Turtle. A *rdf.SyntaxError says the line.
+// Parse reads shapes written in Turtle. A *rdf.SyntaxError says the line. What an IRI may
+// not hold is percent-encoded: schema.org's shapes name one with two "#".
 func Parse(turtle string) ([]kg.Quad, error) {
 	if len(turtle) > MaxTextBytes {
 		return nil, tooMuch("%d bytes of shapes are more than the %d that are taken at a time", len(turtle), MaxTextBytes)
 	}
 	var quads []kg.Quad
-	o := rdf.Options{Tag: rdf.DocumentTag(sha256.Sum256([]byte(turtle))), Graph: kg.ShapesGraph}
+	o := rdf.Options{Tag: rdf.DocumentTag(sha256.Sum256([]byte(turtle))), Graph: kg.ShapesGraph, FixIRIs: true}
 	for q, err := range rdf.Read(strings.NewReader(turtle), rdf.Turtle, o) {
 		if err != nil {
 			return nil, kg.Errorf(kg.CodeInvalid, "the shapes cannot be read: %w", err)

@@ -37,6 +37,15 @@ func TestShapesLikeThoseOfSchemaOrg(t *testing.T) {
 	refuses(t, store, `ex:new a ex:Thing ; ex:name 5 .`, "http://example.org/new, http://example.org/name")
 }
 
+// TestShapeNamedByAForbiddenIRI: schema.org's shapes name one so. Its IRI is escaped, and
+// it judges.
+func TestShapeNamedByAForbiddenIRI(t *testing.T) {
+	store, _ := judgedStore(t, kg.Options{})
+	put(t, store, `<http://x.example/a#bhttp://x.example/c#d> a sh:NodeShape ; sh:targetClass ex:Set ; sh:property [ sh:path ex:size ; sh:datatype xsd:integer ] .`)
+	refuses(t, store, `ex:s a ex:Set ; ex:size "big" .`, "http://example.org/s, http://example.org/size")
+	accepts(t, store, `ex:s a ex:Set ; ex:size 3 .`)
+}
+
 // TestShapesOfSchemaOrg takes schema.org's own shapes (data/releases/*/schemaorg-shapes.shacl
 // of github.com/schemaorg/schemaorg), which are not part of this repository.
 func TestShapesOfSchemaOrg(t *testing.T) {
