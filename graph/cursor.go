@@ -58,6 +58,9 @@ func (p *planner) bind(f graphql.CollectedField) (bound cursorBound, err error) 
 	h.Write([]byte(viewKey(p.view)))
 	h.Write([]byte(f.ObjectDefinition.Name + "." + f.Name + "\n"))
 	h.Write(text)
+	if args["orderBy"] != nil {
+		h.Write([]byte("order 2\n")) // values had another order before: those cursors are foreign
+	}
 	return cursorBound(h.Sum(nil)), nil
 }
 

@@ -144,6 +144,13 @@ func TestLimits(t *testing.T) {
 		}
 		return g
 	}
+	way := func(n int) pattern.Group {
+		p, err := path.Parse(strings.Repeat("<urn:none>/", n-1)+"<urn:none>", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pattern.Group{Triples: []pattern.Triple{{Subject: pattern.Var("s"), Path: p, Object: pattern.Var("o")}}}
+	}
 	wide := func(n int) pattern.Group { return pattern.Group{Optional: make([]pattern.Group, n-1)} }
 	terms := func(n int) pattern.Group {
 		return pattern.Group{Triples: []pattern.Triple{{Subject: pattern.Var("s"), Predicate: pattern.Var("p"), Object: pattern.OneOf(make([]kg.Term, n)...)}}}
@@ -156,6 +163,8 @@ func TestLimits(t *testing.T) {
 		at, beyond pattern.Group
 	}{
 		{"triples", pattern.Limits{Triples: 3}, pattern.Query{}, of(3), of(4)},
+		{"steps", pattern.Limits{Steps: 3}, pattern.Query{}, way(3), way(4)},
+		{"steps of a group", pattern.Limits{Statements: 1000}, pattern.Query{}, way(255), pattern.Group{Triples: append(way(255).Triples, triple("?s", "year", "?y"))}},
 		{"variables", pattern.Limits{Variables: 3}, pattern.Query{}, of(3), of(4)},
 		{"groups", pattern.Limits{Groups: 4}, pattern.Query{}, wide(4), wide(5)},
 		{"depth", pattern.Limits{Depth: 3}, pattern.Query{}, nested(3), nested(4)},
