@@ -207,6 +207,8 @@ func TestBackupRefusals(t *testing.T) {
 		b[(at+len(b))%len(b)] ^= 1
 		return b
 	}
+	newer := bytes.Clone(full)
+	newer[len("koine backup\n")]++ // the format
 	for name, row := range map[string]struct {
 		parts [][]byte
 		code  kg.Code
@@ -224,7 +226,7 @@ func TestBackupRefusals(t *testing.T) {
 		"a byte in the middle":  {[][]byte{changed(len(full) / 2)}, kg.CodeLogDamaged},
 		"no backup":             {[][]byte{[]byte("<urn:s> <urn:p> <urn:o> .")}, kg.CodeFormatUnknown},
 		"nothing":               {[][]byte{{}}, kg.CodeFormatUnknown},
-		"of a newer koine":      {[][]byte{changed(len("koine backup\n"))}, kg.CodeFormatUnknown},
+		"of a newer koine":      {[][]byte{newer}, kg.CodeFormatUnknown},
 		"the second is damaged": {[][]byte{full, second[:len(second)-40]}, kg.CodeLogDamaged},
 	} {
 		dir := filepath.Join(t.TempDir(), "again")
