@@ -36,7 +36,7 @@ func bestLabel(s *kg.Snapshot, found []candidate, langs []string) (best kg.Term,
 		if !t.IsLiteral() {
 			continue
 		}
-		lang := langRank(t.Lang(), langs)
+		lang := langRank(t.LangKey(), langs)
 		if best.IsZero() || cmp.Or(cmp.Compare(lang, bestLang), cmp.Compare(c.rank, bestRank), t.Compare(best)) < 0 {
 			best, bestRank, bestLang = t, c.rank, lang
 		}

@@ -282,7 +282,7 @@ func naiveValue(f map[string]any, t kg.Term) bool {
 		case "iri":
 			ok = naiveThere(v.(map[string]any), t.Name(), t.IsResource())
 		case "language":
-			ok = text && naiveThere(v.(map[string]any), t.Lang(), t.Lang() != "")
+			ok = text && naiveThere(v.(map[string]any), strings.ToLower(t.Lang()), t.Lang() != "")
 		case "datatype":
 			ok = naiveThere(v.(map[string]any), t.Datatype(), t.IsLiteral())
 		default:

@@ -58,7 +58,8 @@ type Term struct {
 	value string
 	// of is what literal it is: its datatype, or '@' and its language tag in lower
 	// case (RDF 1.1 Concepts, section 3.3), "" for xsd:string. It is one text because
-	// terms are many, and copied all the time.
+	// terms are many, and copied all the time. How a tag is spelled follows from its
+	// lower case: see canonicalTag.
 	of string
 }
 
@@ -95,7 +96,8 @@ func Blank(label string) Term { return Term{kind: KindBlank, value: label} }
 // String is a plain literal (xsd:string).
 func String(text string) Term { return Term{kind: KindLiteral, value: text} }
 
-// LangString is a literal with a language tag (BCP 47), stored in lower case.
+// LangString is a literal with a language tag (BCP 47). Tags that differ in case only
+// give one term.
 func LangString(text, lang string) Term {
 	return Term{kind: KindLiteral, value: text, of: tagged(strings.ToLower(lang))}
 }
@@ -150,8 +152,13 @@ func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 // Value is the IRI's text, the blank node's label, or the lexical form.
 func (t Term) Value() string { return t.value }
 
-// Lang is the language tag of a literal, or "".
-func (t Term) Lang() string { return t.lang() }
+// Lang is the language tag of a literal as RFC 5646 spells it ("en-GB", "zh-Hant"), or
+// "".
+func (t Term) Lang() string { return canonicalTag(t.lang()) }
+
+// LangKey is the language tag of a literal in lower case, by which tags are compared, or
+// "".
+func (t Term) LangKey() string { return t.lang() }
 
 // Datatype is the datatype IRI of a literal, and "" for any other term.
 func (t Term) Datatype() string {
@@ -187,7 +194,7 @@ func (t Term) String() string {
 	case KindLiteral:
 		s := quote(t.value)
 		if t.lang() != "" {
-			return s + "@" + t.lang()
+			return s + "@" + t.Lang()
 		}
 		if t.datatype() != "" {
 			return s + "^^<" + t.datatype() + ">"

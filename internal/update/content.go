@@ -31,6 +31,13 @@ type content struct {
 	ValidTo    *time.Time      `json:"validTo,omitempty"`
 }
 
+// textOf is an object in N-Triples notation, its language tag in lower case: a retry of a
+// request is recognised however its tags are spelled.
+func textOf(t kg.Term) string {
+	text := t.String()
+	return text[:len(text)-len(t.Lang())] + t.LangKey()
+}
+
 // contentHash is the SHA-256 of the canonical JSON of the steps. Terms stand
 // in it in N-Triples notation.
 func contentHash(steps []step) (sum [32]byte) {
@@ -40,7 +47,7 @@ func contentHash(steps []step) (sum [32]byte) {
 	for i := range steps {
 		s := &steps[i]
 		c := content{
-			Graph: s.Quad.Graph.String(), Implied: s.implied, Object: s.Quad.Object.String(), Op: s.Op.String(),
+			Graph: s.Quad.Graph.String(), Implied: s.implied, Object: textOf(s.Quad.Object), Op: s.Op.String(),
 			Predicate: s.Quad.Predicate.String(), Provenance: canonical(s.Provenance), Source: s.Source, Subject: s.Quad.Subject.String(),
 		}
 		if s.HasCertainty {
