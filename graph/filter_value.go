@@ -91,7 +91,7 @@ func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 		return nil, nil
 	}
 	test, err := matchText(ctx, f.lower())
-	return func(t kg.Term) bool { return isText(t) && test(strings.ToLower(t.Lang()), t.Lang() != "") }, err
+	return func(t kg.Term) bool { return isText(t) && test(t.LangKey(), t.LangKey() != "") }, err
 }
 
 // valueDatatype is a condition on the datatype of a literal; an entity has none.

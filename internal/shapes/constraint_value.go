@@ -137,7 +137,7 @@ func (c patternConstraint) check(v *view, f *found) error {
 // Language tags and ranges are compared without case (RFC 4647, section 2).
 func (c languageInConstraint) check(_ *view, f *found) error {
 	return f.each(func(value kg.Term) (string, error) {
-		lang := strings.ToLower(value.Lang())
+		lang := value.LangKey()
 		for _, r := range c.ranges {
 			if lang != "" && (r == "*" || lang == r || strings.HasPrefix(lang, r+"-")) {
 				return "", nil
@@ -151,7 +151,7 @@ func (uniqueLangConstraint) check(_ *view, f *found) error {
 	count := map[string]int{}
 	var langs []string
 	for _, value := range f.values {
-		lang := strings.ToLower(value.Lang())
+		lang := value.LangKey()
 		if count[lang]++; lang != "" && count[lang] == 2 {
 			langs = append(langs, lang)
 		}
