@@ -50,7 +50,6 @@ type Difference struct {
 // Comparison is two sets of statements side by side. It must be closed.
 type Comparison struct {
 	before, after *extsort.Sorter
-	withBlank     int
 	notes         []string
 }
 

@@ -79,8 +79,6 @@ const (
 	maxKeptKeyBytes = 256
 )
 
-var nothingMeant = &meaning{}
-
 // meaning expands a key.
 func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
 	if m, ok := c.keys[string(key)]; ok {
@@ -400,7 +398,6 @@ type object struct {
 	included    []val
 	parts       []part // the object, and objects nested in it by @nest
 	properties  int    // entries that are properties
-	id          string // "" where there is none
 }
 
 type part struct {
