@@ -38,6 +38,8 @@ var sparqlSeed = flag.Uint64("sparql.seed", 0, "seed of the comparison with a SP
 //   - An equality with a constant is taken for the same term where the variable begins
 //     a closure (?a <p>* ?b FILTER(?a = 1) has no row for 1.0). Constants are compared
 //     with ?a * 1.
+//   - A literal of an unknown datatype is at least itself, where >= is not defined for
+//     it (17.3). Literals of urn:datatype are kept out of >=.
 //   - Literals lose how they are written: "01" becomes "1". All are canonical.
 func TestAgainstSPARQL(t *testing.T) {
 	if testing.Short() {
@@ -46,16 +48,16 @@ func TestAgainstSPARQL(t *testing.T) {
 	if _, err := os.Stat("sparql/node_modules/.package-lock.json"); err != nil {
 		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
 	}
-	queries := 100
+	queries, seed := 100, uint64(1) // the same in every run; those of more queries differ
 	if text := os.Getenv("KOINE_SPARQL_QUERIES"); text != "" {
 		var err error
 		if queries, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-	}
-	seed := *sparqlSeed
-	if seed == 0 {
 		seed = rand.Uint64()
+	}
+	if *sparqlSeed != 0 {
+		seed = *sparqlSeed
 	}
 	t.Logf("repeat %d queries with -sparql.seed=%d", queries, seed)
 	const perGraph = 15
@@ -289,7 +291,11 @@ func (r *sparqlRandom) filter(names []string) (graphql, sparql string) {
 		return graphql, fmt.Sprintf("FILTER(?%s %s ?%s) ", a, sign, b)
 	}
 	// koine orders entities by their IRIs.
-	return graphql, fmt.Sprintf("FILTER(IF(isIRI(?%[1]s) && isIRI(?%[3]s), str(?%[1]s) %[2]s str(?%[3]s), ?%[1]s %[2]s ?%[3]s)) ", a, sign, b)
+	known := ""
+	if sign == ">=" {
+		known = fmt.Sprintf(" && datatype(?%s) != <urn:datatype>", a)
+	}
+	return graphql, fmt.Sprintf("FILTER(IF(isIRI(?%[1]s) && isIRI(?%[3]s), str(?%[1]s) %[2]s str(?%[3]s), ?%[1]s %[2]s ?%[3]s%[4]s)) ", a, sign, b, known)
 }
 
 // termOf shows a variable as a term.
