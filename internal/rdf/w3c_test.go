@@ -1,37 +1,31 @@
 package rdf_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	_ "github.com/geoknoesis/rdf-go/rdf" // its module carries the suites
+	_ "github.com/geoknoesis/rdf-go/rdf" // its module carries the suites, see package w3c
 
 	"koine/internal/rdf"
+	"koine/internal/w3c"
 	"koine/kg"
 )
 
-// suites is the directory of the W3C RDF test suites, which a module that only
-// this test knows carries.
-func suites(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/geoknoesis/rdf-go").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "w3c-tests")
-}
+// mended are tests whose results in the module are wrong: they have namespaces that
+// Exclusive XML Canonicalization leaves out. The suite has been mended since.
+var mended = map[string]bool{"xml-canon-test001": true, "xml-canon-test002": true}
 
-// The readers pass the W3C test suites for RDF 1.1, all of them. They run from a checkout of https://github.com/w3c/rdf-tests, which KOINE_W3C_TESTS names.
+// The readers pass the W3C test suites for RDF 1.1, all of them.
 func TestW3CSuites(t *testing.T) {
-	checkout := os.Getenv("KOINE_W3C_TESTS")
-	if checkout == "" {
-		t.Skip("NOT RUN: the W3C suites of RDF 1.1; set KOINE_W3C_TESTS to a checkout of w3c/rdf-tests")
-	}
 	const site = "https://w3c.github.io/rdf-tests/rdf/rdf11/"
 	for dir, suite := range map[string]struct {
 		format rdf.Format
@@ -40,15 +34,22 @@ func TestW3CSuites(t *testing.T) {
 		"rdf-n-triples": {rdf.NTriples, 70}, "rdf-n-quads": {rdf.NQuads, 87}, "rdf-turtle": {rdf.Turtle, 313}, "rdf-trig": {rdf.TriG, 356}, "rdf-xml": {rdf.RDFXML, 166},
 	} {
 		t.Run(suite.format.String(), func(t *testing.T) {
-			local := filepath.Join(checkout, "rdf", "rdf11", dir)
-			manifest := readFile(t, filepath.Join(local, "manifest.ttl"))
-			tests := entries(collect(t, manifest, rdf.Turtle, rdf.Options{Base: site + dir + "/manifest.ttl"}))
+			local := filepath.Join(w3c.RDFTests(t), "rdf", "rdf11", dir)
+			var tests []w3cEntry
+			if suite.format == rdf.Turtle && w3c.Checkout() == "" {
+				tests = turtleEntries(t, local, site+dir+"/")
+			} else {
+				manifest := readFile(t, filepath.Join(local, "manifest.ttl"))
+				tests = entries(collect(t, manifest, rdf.Turtle, rdf.Options{Base: site + dir + "/manifest.ttl"}))
+			}
 			if len(tests) < suite.tests {
 				t.Fatalf("the manifest has %d tests, want at least %d", len(tests), suite.tests)
 			}
 			for _, c := range tests {
-				w3cTest(t, c, suite.format, func(iri string) []byte {
-					return readFile(t, filepath.Join(local, strings.TrimPrefix(iri, site+dir+"/")))
+				t.Run(c.name, func(t *testing.T) {
+					w3cTest(t, c, suite.format, func(iri string) []byte {
+						return readFile(t, filepath.Join(local, strings.TrimPrefix(iri, site+dir+"/")))
+					})
 				})
 			}
 			t.Logf("%d tests", len(tests))
@@ -90,6 +91,67 @@ func entries(manifest []kg.Quad) (out []w3cEntry) {
 	return out
 }
 
+// unlistedTurtle are files of the Turtle suite that its manifest does not name.
+var unlistedTurtle = map[string]bool{
+	"localName_with_PN_CHARS_BASE_character_boundaries": true, // it names one that holds assigned characters only
+	"test-38":                  true, // it spells a character as two surrogates
+	"turtle-syntax-pname-dots": true,
+}
+
+// turtleEntries lists the module's tests of Turtle, whose manifest was overwritten with
+// something else there: by the manifest of 2013, which is in the suite's archive, and the
+// tests that are younger by the names of their files.
+func turtleEntries(t *testing.T, local, site string) (out []w3cEntry) {
+	t.Helper()
+	named := map[string]w3cEntry{}
+	for _, e := range entries(collect(t, archived(t, filepath.Join(local, "TESTS.tar.gz"), "manifest.ttl"), rdf.Turtle, rdf.Options{Base: site + "manifest.ttl"})) {
+		named[e.action] = e
+	}
+	files, err := filepath.Glob(filepath.Join(local, "*.ttl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".ttl")
+		e, ok := named[site+name+".ttl"]
+		if !ok {
+			e = w3cEntry{name: name, kind: "TestTurtlePositiveSyntax", action: site + name + ".ttl"}
+			if _, err := os.Stat(filepath.Join(local, name+".nt")); err == nil {
+				e.kind, e.result = "TestTurtleEval", site+name+".nt"
+			} else if strings.Contains(name, "bad") {
+				e.kind = "TestTurtleNegativeSyntax"
+			}
+		}
+		if name != "manifest" && !unlistedTurtle[name] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// archived is the file of this name in an archive.
+func archived(t *testing.T, archive, name string) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(readFile(t, archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewReader(z)
+	for {
+		f, err := files.Next()
+		if err != nil {
+			t.Fatalf("%s in %s: %v", name, archive, err)
+		}
+		if path.Base(f.Name) == name {
+			text, err := io.ReadAll(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+	}
+}
+
 func w3cTest(t *testing.T, c w3cEntry, f rdf.Format, open func(iri string) []byte) {
 	t.Helper()
 	o := rdf.Options{}
@@ -111,8 +173,14 @@ func w3cTest(t *testing.T, c w3cEntry, f rdf.Format, open func(iri string) []byt
 			complaint = "gives another graph"
 		}
 	}
+	if w3c.Checkout() == "" && mended[c.name] {
+		if complaint != "gives another graph" {
+			t.Errorf("a test with a wrong result: %q", complaint)
+		}
+		return
+	}
 	if complaint != "" {
-		t.Errorf("%s (%s): %s", c.name, c.kind, complaint)
+		t.Errorf("%s: %s", c.kind, complaint)
 	}
 }
 
@@ -154,7 +222,7 @@ type jsonldEntry struct {
 // ContinueOnError they give it but for those that are more than a statement
 // that cannot be kept.
 func TestW3CJSONLD(t *testing.T) {
-	local := filepath.Join(suites(t), "jsonld")
+	local := w3c.JSONLD(t)
 	var manifest struct {
 		BaseIRI  string        `json:"baseIri"`
 		Sequence []jsonldEntry `json:"sequence"`

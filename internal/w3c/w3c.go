@@ -1,0 +1,56 @@
+// Package w3c finds the test suites of the W3C for tests of other packages.
+//
+// The suites come with the Go module github.com/geoknoesis/rdf-go, which go.mod names
+// for its test files alone, so that go.sum pins what they hold. KOINE_W3C_TESTS names a
+// checkout of https://github.com/w3c/rdf-tests to run instead of the module's copy.
+package w3c
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Checkout returns the checkout of w3c/rdf-tests that KOINE_W3C_TESTS names, "" if
+// there is none.
+func Checkout() string { return os.Getenv("KOINE_W3C_TESTS") }
+
+// RDFTests returns the directory of a copy of w3c/rdf-tests: the checkout's, else the
+// module's.
+func RDFTests(t testing.TB) string {
+	t.Helper()
+	if checkout := Checkout(); checkout != "" {
+		return checkout
+	}
+	return filepath.Join(module(t), "rdf-tests")
+}
+
+// JSONLD returns the directory of the tests of w3c/json-ld-api.
+func JSONLD(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(module(t), "jsonld")
+}
+
+func module(t testing.TB) string {
+	t.Helper()
+	dir, err := download()
+	if err != nil {
+		t.Fatalf("the W3C suites cannot be had: %v", err)
+	}
+	return filepath.Join(dir, "w3c-tests")
+}
+
+// download gives the directory of the module in the module cache. What is there is not
+// fetched again.
+var download = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", "github.com/geoknoesis/rdf-go").Output()
+	if err != nil {
+		return "", err
+	}
+	var downloaded struct{ Dir string }
+	err = json.Unmarshal(out, &downloaded)
+	return downloaded.Dir, err
+})
