@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"koine/kg"
 	"koine/kg/kgtest"
@@ -54,10 +55,14 @@ func waitingTogether(t *testing.T, s *kg.Store, n int, fn func(i int, tx *kg.Tx)
 func TestGroupsAreBoundedInBytes(t *testing.T) {
 	const updates, texts = 6, 20 // of half a MiB each: just below kg.MaxCommitBytes
 	appends := 0
-	s := kgtest.Disk(t, kg.Options{}.WithFaults(kg.Faults{AfterAppend: func() error { appends++; return nil }}))
+	s := kgtest.Disk(t, kg.Options{QueueTime: time.Hour}.WithFaults(kg.Faults{AfterAppend: func() error { appends++; return nil }}))
+	var literals []kg.Term // made before the updates: fn runs in the committer
+	for i := range updates * texts {
+		literals = append(literals, kg.String(noise(i, kg.MaxTermBytes)))
+	}
 	errs := waitingTogether(t, s.Store, updates, func(i int, tx *kg.Tx) error {
-		for j := range texts {
-			q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(noise(i*texts+j, kg.MaxTermBytes))}
+		for _, literal := range literals[i*texts : (i+1)*texts] {
+			q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: literal}
 			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 				return err
 			}

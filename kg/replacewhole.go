@@ -363,7 +363,11 @@ func (w *wholeReplacement) compare() (err error) {
 			}
 			return nil
 		}
-		carry = append(carry, writtenStatement{d.quad.Subject, d.quad.Predicate, d.quad.Object, d.before.since, d.before.assertions})
+		q, err := d.quad()
+		if err != nil {
+			return err
+		}
+		carry = append(carry, writtenStatement{q.Subject, q.Predicate, q.Object, d.before.since, d.before.assertions})
 		if len(carry) < wholeCommit {
 			return nil
 		}
@@ -377,13 +381,28 @@ func (w *wholeReplacement) compare() (err error) {
 
 // wholeDifference is a statement of the graph as it was, or one that comes.
 type wholeDifference struct {
-	quad Quad
 	// gone tells that it is not in the generation, came that it was not in the graph.
 	gone, came bool
 	// seen tells that the caller saw it.
-	seen          bool
-	before, after state
+	seen   bool
+	before state // of one that is gone
+
+	ids     IDQuad
+	name    ID // of the graph
+	view    *Snapshot
+	decoder *quadDecoder
 }
+
+// quad reads the terms of a statement that is gone or came. A graph of millions has more
+// of them than the cache of terms: they are read for those only that need them.
+func (d *wholeDifference) quad() (Quad, error) {
+	ids := d.ids
+	ids.Graph = d.name
+	return d.decoder.decode(d.view, &ids)
+}
+
+// after reads the state of a statement that came.
+func (d *wholeDifference) after() (state, error) { return d.view.loadIndexed(Row{IDQuad: d.ids}) }
 
 // eachDifference compares the graph as it is with the generation, both in the order of
 // their subjects. Statements that are in both come too, without their states.
@@ -429,25 +448,17 @@ func (w *wholeReplacement) eachDifferenceOf(p pinned, fn func(*wholeDifference) 
 		if !ok {
 			return Errorf(CodeInternal, "a key of the index cannot be read: %x", from.key())
 		}
-		diff := wholeDifference{gone: c < 0, came: c > 0, seen: c == 0}
-		if c != 0 {
-			st, err := view.loadIndexed(Row{IDQuad: ids})
+		diff := wholeDifference{gone: c < 0, came: c > 0, seen: c == 0, ids: ids, name: p.head.generations.name(ids.Graph), view: view, decoder: &d}
+		if diff.gone {
+			var err error
+			if diff.before, err = view.loadIndexed(Row{IDQuad: ids}); err != nil {
+				return err
+			}
+			shown, err := view.admitsPlace(ids.Predicate, diff.name)
 			if err != nil {
 				return err
 			}
-			ids.Graph = p.head.generations.name(ids.Graph)
-			if diff.quad, err = d.decode(view, &ids); err != nil {
-				return err
-			}
-			if c < 0 {
-				shown, err := view.admitsPlace(ids.Predicate, ids.Graph)
-				if err != nil {
-					return err
-				}
-				diff.before, diff.seen = st, shown && len(view.visible(ids.Graph, st.assertions)) > 0
-			} else {
-				diff.after = st
-			}
+			diff.seen = shown && len(view.visible(diff.name, diff.before.assertions)) > 0
 		}
 		if err := fn(&diff); err != nil {
 			return err
@@ -531,10 +542,18 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		default:
 			return nil
 		}
-		c := Change{Op: Add, Quad: d.quad, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
+		q, err := d.quad()
+		if err != nil {
+			return err
+		}
+		c := Change{Op: Add, Quad: q, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
 		if d.came {
-			settleState(&d.after, p.head.revision+1, at)
-			c.After, c.Assertion = d.after.assertions, d.after.assertions[len(d.after.assertions)-1]
+			after, err := d.after()
+			if err != nil {
+				return err
+			}
+			settleState(&after, p.head.revision+1, at)
+			c.After, c.Assertion = after.assertions, after.assertions[len(after.assertions)-1]
 		} else {
 			c.Op, c.Assertion = Remove, d.before.assertions[0]
 		}

@@ -11,8 +11,8 @@ import (
 // loading it, and writing the index of it. Only how they compare matters.
 const (
 	checkCost = 1
-	loadCost  = 4
-	indexCost = 3
+	loadCost  = 6
+	indexCost = 2
 )
 
 // work is all that a load has to do, in one measure, so that the time that is left can be

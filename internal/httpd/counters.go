@@ -58,6 +58,13 @@ type counted struct {
 	kg.Verifier
 }
 
+// Idle tells whether the verifier has nothing to judge by: the store does not ask it
+// then, and a replaced graph is not read through.
+func (v counted) Idle() bool {
+	i, ok := v.Verifier.(kg.Idler)
+	return ok && i.Idle()
+}
+
 var outcomes = map[kg.Outcome]string{kg.Accepted: "accepted", kg.Rejected: "rejected", kg.Violation: "violation", kg.Held: "held"}
 
 // Verify asks the verifier and counts what it says.

@@ -25,6 +25,25 @@ func (j *judge) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 	return v, nil
 }
 
+// idle is a verifier that may have nothing to judge by.
+type idle struct {
+	kg.Verifier
+	is bool
+}
+
+func (i idle) Idle() bool { return i.is }
+
+// TestCountedVerifierIsIdle proves that counting does not make the store judge what
+// nothing is judged by.
+func TestCountedVerifierIsIdle(t *testing.T) {
+	for _, is := range []bool{true, false} {
+		counted, ok := httpd.NewCounters().Verifier(idle{&judge{}, is}).(kg.Idler)
+		if !ok || counted.Idle() != is {
+			t.Errorf("the counted verifier is no Idler that says %t", is)
+		}
+	}
+}
+
 // /metrics has a number for everything that an operator watches, in a form that
 // Prometheus' own linter has nothing against, and no label that a client can make
 // up.
