@@ -89,6 +89,7 @@ func (c *Changes) query(r *http.Request) (q changesQuery, err error) {
 	}
 	f := new(failure)
 	p := parameters{failure: f, values: values, reader: reader{failure: f, prefixes: c.h.prefixes}}
+	q.filter.Replacements = true
 	q.filter.View.Principal = caller.From(r.Context()).Principal
 	q.filter.Patterns = []kg.Pattern{p.pattern()}
 	q.filter.Ops = p.ops("op")

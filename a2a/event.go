@@ -39,6 +39,8 @@ type wireChange struct {
 	StatementRemains bool           `json:"statementRemains,omitempty"`
 	Snapshot         bool           `json:"snapshot,omitempty"`
 	SnapshotEnd      bool           `json:"snapshotEnd,omitempty"`
+	// Counts of a graph that was replaced; absent where they are not told.
+	Counts *wireCounts `json:"counts,omitempty"`
 	// Data and Errors are what the subscription selected, with the last change
 	// of what it tells together.
 	Data   json.RawMessage `json:"data,omitempty"`
@@ -56,6 +58,28 @@ func encodePrevious(s kg.Statement) wirePrevious {
 	a := strongest(s)
 	return wirePrevious{wireStatement: encodeStatement(s.Quad, a), Source: a.Source}
 }
+
+// wireReplaced is the event of a graph whose content was exchanged as a whole: koine's
+// addition to the extension, which knows statements only. op is "graphReplaced"; graph is
+// absent for the default graph.
+type wireReplaced struct {
+	Op             string     `json:"op"`
+	Graph          string     `json:"graph,omitempty"`
+	ChangeID       string     `json:"changeId"`
+	Timestamp      string     `json:"timestamp"`
+	ChangeMetadata wireChange `json:"changeMetadata"`
+}
+
+// wireCounts are of the statements of a graph that was replaced.
+type wireCounts struct {
+	Before  uint64 `json:"statementsBefore"`
+	After   uint64 `json:"statementsAfter"`
+	Added   uint64 `json:"statementsAdded"`
+	Removed uint64 `json:"statementsRemoved"`
+}
+
+// opGraphReplaced is the op of a wireReplaced.
+const opGraphReplaced = "graphReplaced"
 
 // encoder turns the events of one stream into their wire form. It belongs to
 // one goroutine.
@@ -80,7 +104,7 @@ func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) 
 	case !last:
 		meta.Position = e.store.FormatPosition(c.Position)
 	default:
-		if err := e.selected(&out, ev); err != nil {
+		if err := e.selected(meta, ev); err != nil {
 			return out, "", err
 		}
 	}
@@ -90,13 +114,33 @@ func (e *encoder) change(ev *operation.Event, i int) (wireEvent, string, error) 
 		out.Timestamp = timestamp(c.Statement.RecordedAt())
 		return out, meta.Position, nil
 	}
-	commit := c.Commit
 	out.ChangeID = e.store.ChangeID(c.Position)
-	out.Timestamp = timestamp(commit.Time)
+	out.Timestamp = timestamp(c.Commit.Time)
+	e.commit(meta, c.Commit)
+	e.types.echo(c.Commit, c, &out.Statement)
+	return out, meta.Position, nil
+}
+
+func (e *encoder) commit(meta *wireChange, commit *kg.Commit) {
 	meta.Revision, meta.CommitID, meta.Actor = commit.Revision, e.store.CommitID(commit.Revision), commit.Actor
 	meta.Justification, meta.TaskID, meta.SessionID = commit.Justification, commit.TaskID, commit.SessionID
-	e.types.echo(commit, c, &out.Statement)
-	return out, meta.Position, nil
+}
+
+// replaced is the wire form of the event of a graph that was replaced, and the position
+// behind it.
+func (e *encoder) replaced(ev *operation.Event, r *kg.GraphReplacement) (wireReplaced, string, error) {
+	c := &ev.Changes[0]
+	out := wireReplaced{Op: opGraphReplaced, ChangeID: e.store.ChangeID(c.Position), Timestamp: timestamp(c.Commit.Time)}
+	if r.Graph != kg.DefaultGraph {
+		out.Graph = r.Graph.ExternalID()
+	}
+	meta := &out.ChangeMetadata
+	e.commit(meta, c.Commit)
+	if !r.Uncounted {
+		meta.Counts = &wireCounts{r.Before, r.Statements, r.Added, r.Removed}
+	}
+	err := e.selected(meta, ev)
+	return out, meta.Position, err
 }
 
 // standing is the wire form of a part of a snapshot that is no statement: the
@@ -111,14 +155,13 @@ func (e *encoder) standing(ev *operation.Event, part int) (wireEvent, string, er
 	out := wireEvent{Op: kg.Add.String(), Timestamp: timestamp(ev.Taken), Statement: encodeStatement(ev.Standing.Quad, strongest(*ev.Standing))}
 	out.ChangeID = e.store.SnapshotChangeID(ev.Revision, kg.Quad{Object: kg.Integer(int64(part))})
 	out.ChangeMetadata.Revision = ev.Revision
-	err := e.selected(&out, ev)
+	err := e.selected(&out.ChangeMetadata, ev)
 	return out, out.ChangeMetadata.Position, err
 }
 
 // selected writes what the subscription selected of the event, and where it
 // stands.
-func (e *encoder) selected(out *wireEvent, ev *operation.Event) (err error) {
-	meta := &out.ChangeMetadata
+func (e *encoder) selected(meta *wireChange, ev *operation.Event) (err error) {
 	meta.Data, meta.Snapshot, meta.SnapshotEnd = ev.Result.Data, ev.Snapshot, ev.SnapshotEnd
 	if len(ev.Result.Errors) > 0 {
 		if meta.Errors, err = appendJSON(nil, ev.Result.Errors); err != nil {

@@ -84,6 +84,10 @@ func (f *changeFeed) yield(ev *operation.Event, part int, yield func(result, err
 	if ev.UpToDate || ev.Nothing {
 		return yield(result{position: f.store.FormatPosition(ev.Position)}, nil)
 	}
+	if r := ev.Replaced(); r != nil {
+		event, position, err := f.encoder.replaced(ev, r)
+		return yield(result{value: event, position: position}, err) && err == nil
+	}
 	if len(ev.Changes) == 0 {
 		event, position, err := f.encoder.standing(ev, part)
 		return yield(result{value: event, position: position}, err) && err == nil

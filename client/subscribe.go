@@ -45,6 +45,9 @@ const (
 	OpAdd     Op = "add"
 	OpRemove  Op = "remove"
 	OpReplace Op = "replace" // of another, or of what its source said of it before
+	// OpGraphReplaced tells that the content of Change.Graph was exchanged as a whole,
+	// without a word of single statements. OpResync comes behind it.
+	OpGraphReplaced Op = "graphReplaced"
 	// OpResync comes of the client: what was told so far may not hold any more. A
 	// snapshot follows, from its beginning, as with From: Snapshot.
 	OpResync Op = "resync"
@@ -54,11 +57,13 @@ const (
 type Change struct {
 	Op Op `json:"op"`
 	// Statement is what it is about; of a snapshot of entityChanged or matchChanged, one of
-	// the statements behind the event. It is empty for OpResync.
-	Statement Statement      `json:"statement"`
-	ID        string         `json:"changeId"` // the same whenever it is told again
-	Time      time.Time      `json:"timestamp"`
-	Metadata  ChangeMetadata `json:"changeMetadata"`
+	// the statements behind the event. It is empty for OpResync and OpGraphReplaced.
+	Statement Statement `json:"statement"`
+	// Graph, of OpGraphReplaced, is which; "" is the default graph.
+	Graph    string         `json:"graph"`
+	ID       string         `json:"changeId"` // the same whenever it is told again
+	Time     time.Time      `json:"timestamp"`
+	Metadata ChangeMetadata `json:"changeMetadata"`
 	// Raw is all that the server sent.
 	Raw json.RawMessage `json:"-"`
 }
@@ -76,17 +81,27 @@ type ChangeMetadata struct {
 	StatementRemains bool        `json:"statementRemains"`
 	Snapshot         bool        `json:"snapshot"`    // it stands already
 	SnapshotEnd      bool        `json:"snapshotEnd"` // the last of these
+	// Counts are those of OpGraphReplaced; nil where some of the graph may be hidden.
+	Counts *ReplacedCounts `json:"counts"`
 	// Data is what the subscription selected, Errors what of it could not be given.
 	Data   json.RawMessage `json:"data"`
 	Errors []GraphQLError  `json:"errors"`
+}
+
+// ReplacedCounts are of the statements of a graph that was replaced.
+type ReplacedCounts struct {
+	Before  uint64 `json:"statementsBefore"`
+	After   uint64 `json:"statementsAfter"`
+	Added   uint64 `json:"statementsAdded"` // or got another assertion
+	Removed uint64 `json:"statementsRemoved"`
 }
 
 // Subscribe follows the graph until the caller stops, the context ends, or there is
 // an error, which is the last thing told. It connects again by itself, and goes on
 // behind the last position: nothing is left out or told twice.
 //
-// Where the server cannot go on from there (the log behind it is gone, or what the
-// caller may see has changed) it tells OpResync and a snapshot. That a snapshot was
+// Where the server cannot go on from there (the log behind it is gone, a graph was
+// replaced as a whole, or what the caller may see has changed) it tells OpResync and a snapshot. That a snapshot was
 // cut short by a lost connection is told in the same way. A position in From that
 // the server no longer has is an error, PositionGone.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) iter.Seq2[*Change, error] {

@@ -60,6 +60,14 @@ func (p *planner) changeList(f graphql.CollectedField, args map[string]any) (c *
 		c.plans = append(c.plans, plan)
 		return len(c.plans) - 1, p.change(plan, set)
 	}
+	c.events = func(set ast.SelectionSet) (int, error) {
+		c.filter.Replacements = true
+		i, err := c.element(set)
+		if err == nil {
+			c.plans[i].replaced, err = p.replaced(set)
+		}
+		return i, err
+	}
 	return c, p.connection(c.connection, f.Selections, changeConnections)
 }
 
@@ -235,6 +243,7 @@ func (l *loader) shareChanges(c *changeList, events []operation.Event, pages []*
 		g.node = func(b []byte, selection, k int) []byte {
 			return loaded[selection][starts[i]+k].write(b, l.engine)
 		}
+		g.eventOnly = func(k int) bool { return events[starts[i]+k].Replaced() != nil }
 	}
 	return nil
 }

@@ -102,7 +102,8 @@ func (l *loader) closeChanges(c *changeList, g *page, events []operation.Event, 
 				}
 			}
 		},
-		key: func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) },
+		eventOnly: func(i int) bool { return events[i].Replaced() != nil },
+		key:       func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) },
 		read: func(i int) (func([]byte, int) []byte, error) {
 			one := &page{}
 			err := l.shareChanges(c, events[i:i+1], []*page{one}, []int{0, 1})

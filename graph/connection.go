@@ -40,6 +40,9 @@ type connection struct {
 	// element plans what is asked of elements of another kind, and gives its
 	// index among the selections.
 	element func(set ast.SelectionSet) (int, error)
+	// events plans what is asked of the elements of a field `events`, which also lists
+	// those that are in no other list.
+	events func(set ast.SelectionSet) (int, error)
 	// extra plans a field that only this connection has, otherGroups the groups
 	// of elements of another kind; each gives its index.
 	extra, otherGroups func(f graphql.CollectedField) (int, error)
@@ -67,6 +70,7 @@ type connectionField struct {
 	selection int // of nodes; which of the groups
 	edge      []edgeField
 	info      []edgeField // of pageInfo
+	events    bool        // it lists all elements
 }
 
 // edgeField is a field of an edge or of PageInfo.
@@ -124,6 +128,15 @@ func (p *planner) connection(c *connection, set ast.SelectionSet, types connecti
 			field.kind = connectionNodes
 			err = p.inList(func() (err error) {
 				field.selection, err = p.selection(c, f.Selections)
+				return err
+			})
+		case "events":
+			if c.events == nil {
+				return unplanned(f)
+			}
+			field.kind, field.events = connectionNodes, true
+			err = p.inList(func() (err error) {
+				field.selection, err = c.events(f.Selections)
 				return err
 			})
 		case "pageInfo":
@@ -252,6 +265,8 @@ type page struct {
 	cut        *cut // nil without a budget
 	// node writes an element of another kind.
 	node func(b []byte, selection, k int) []byte
+	// eventOnly tells which elements only a field `events` lists; nil for none.
+	eventOnly func(k int) bool
 	// extra writes a field that only this connection has.
 	extra func(b []byte, i int) []byte
 	// end is the cursor behind the page, where that is not the last element's.
@@ -311,9 +326,9 @@ func (g *page) writeElements(b []byte, field int) []byte {
 	}
 	f := &g.connection.fields[field]
 	if f.kind == connectionNodes {
-		return g.writeList(b, func(b []byte, k int) []byte { return g.writeNode(b, f.selection, k) })
+		return g.writeList(b, f, func(b []byte, k int) []byte { return g.writeNode(b, f.selection, k) })
 	}
-	return g.writeList(b, func(b []byte, k int) []byte {
+	return g.writeList(b, f, func(b []byte, k int) []byte {
 		return f.writeEdge(b, func(b []byte) []byte { return appendString(b, g.cursors[k]) },
 			func(b []byte, selection int) []byte { return g.writeNode(b, selection, k) })
 	})
@@ -322,15 +337,20 @@ func (g *page) writeElements(b []byte, field int) []byte {
 // writeList stops when the answer has become too large, which reading.answer
 // then says: what was loaded once may be written many times, and names of
 // fields count as well.
-func (g *page) writeList(b []byte, element func(b []byte, k int) []byte) []byte {
+func (g *page) writeList(b []byte, f *connectionField, element func(b []byte, k int) []byte) []byte {
 	b = append(b, '[')
+	first := true
 	for k := range g.size {
 		if len(b) > g.connection.limit {
 			break
 		}
-		if k > 0 {
+		if !f.events && g.eventOnly != nil && g.eventOnly(k) {
+			continue
+		}
+		if !first {
 			b = append(b, ',')
 		}
+		first = false
 		b = element(b, k)
 	}
 	return append(b, ']')

@@ -76,7 +76,7 @@ func (c cost) plus(d cost) cost { return cost{c.once + d.once, c.each + d.each} 
 
 // isElements tells whether a field lists the elements of a page.
 func isElements(f *ast.Field) bool {
-	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
+	return (f.Name == "nodes" || f.Name == "edges" || f.Name == "events") && f.ObjectDefinition != nil && isConnection(f.ObjectDefinition.Name)
 }
 
 func (c *costing) field(f *ast.Field) int {

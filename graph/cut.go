@@ -285,6 +285,9 @@ func (t *cut) append(g *page, e element) (marks []int) {
 		f := &g.connection.fields[i]
 		b := t.texts[i]
 		marks[i] = len(b)
+		if e.eventOnly && !f.events {
+			continue
+		}
 		if len(b) > 0 && (f.kind == connectionNodes || f.kind == connectionEdges) {
 			b = append(b, ',')
 		}

@@ -16,6 +16,7 @@ type eventPlan struct {
 	alias    string
 	key      []byte
 	content  eventContent
+	replaced replacedPlan
 	upToDate pointPlan
 	resync   pointPlan
 }
@@ -32,6 +33,7 @@ type eventContent interface {
 type changePlan struct {
 	fields    []changeField
 	statement []*statementPlan // of each `statement` and `previous`
+	replaced  replacedPlan     // where the list tells of graphs as well
 	reads     bool             // some entity shows more than its name
 }
 
@@ -49,6 +51,9 @@ func (p *planner) event(f graphql.CollectedField, content eventContent) (plan *e
 	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
 	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
 		return plan, nil // one that has no positions
+	}
+	if plan.replaced, err = p.replaced(f.Selections); err != nil {
+		return nil, err
 	}
 	if plan.upToDate, err = p.scalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
 		return nil, err
@@ -122,7 +127,9 @@ func (l *loader) changes(plan *changePlan, events []operation.Event) ([]changeNo
 		var all []kg.Statement
 		starts := make([]int, len(events)+1)
 		for k := range events {
-			if e := &events[k].Changes[0]; f.name == "statement" {
+			if e := &events[k].Changes[0]; e.Replaced != nil {
+				// no statement
+			} else if f.name == "statement" {
 				all = append(all, e.Statement)
 			} else {
 				all = append(all, e.Previous...)
@@ -174,6 +181,9 @@ func (l *loader) identify(nodes []statementNode, e *operation.Event, previous bo
 }
 
 func (n *changeNode) write(b []byte, engine *Engine) []byte {
+	if c := &n.event.Changes[0]; c.Replaced != nil {
+		return n.plan.replaced.write(b, engine, c)
+	}
 	b = append(b, '{')
 	for i := range n.plan.fields {
 		if i > 0 {

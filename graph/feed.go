@@ -28,6 +28,8 @@ type feed interface {
 type element struct {
 	key   []byte // for cursors
 	write func(b []byte, selection int) []byte
+	// eventOnly tells that only a field `events` lists it.
+	eventOnly bool
 }
 
 // scanFeed is a feed over a scan.
@@ -38,6 +40,8 @@ type scanFeed[K any] struct {
 	scan func(behind []byte, looked func(K) bool) iter.Seq2[K, error]
 	key  func(K) []byte
 	read func(K) (write func(b []byte, selection int) []byte, err error)
+	// eventOnly is that of the element; nil for none.
+	eventOnly func(K) bool
 
 	pull   func() (K, error, bool)
 	stop   func()
@@ -84,7 +88,7 @@ func guarded[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
 
 func (f *scanFeed[K]) load() (element, error) {
 	write, err := f.read(*f.found)
-	return element{key: f.key(*f.found), write: write}, err
+	return element{key: f.key(*f.found), write: write, eventOnly: f.eventOnly != nil && f.eventOnly(*f.found)}, err
 }
 
 func (f *scanFeed[K]) stood() []byte { return f.behind }

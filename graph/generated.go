@@ -954,7 +954,8 @@ type Mutation {
   """
   Makes a graph hold exactly the statements of a document and no others. A statement that stays keeps its
   assertions and its history. Beyond 10,000 statements before or after, the content is exchanged as a whole:
-  subscriptions that the graph concerns get ` + "`" + `Resync` + "`" + `, and single changes are not in the history.
+  history and subscriptions that the graph concerns tell ` + "`" + `GraphReplaced` + "`" + ` in the place of single changes, and these
+  subscriptions end with ` + "`" + `Resync` + "`" + `.
   """
   replaceGraph(
     "Which graph, and what it is to hold."
@@ -2060,9 +2061,17 @@ type ChangeConnection {
   edges: [ChangeEdge!]!
   "The changes alone."
   nodes: [StatementChange!]!
+  """
+  The changes, and the graphs whose content was exchanged as a whole (` + "`" + `GraphReplaced` + "`" + `), in the order of the log. Where it
+  is asked for, those count for ` + "`" + `first` + "`" + ` too.
+  """
+  events: [ChangeEvent!]!
   "Where this page stands in the whole. The cursors are positions: ` + "`" + `endCursor` + "`" + `, which an empty page has too, is for ` + "`" + `after` + "`" + `, or for ` + "`" + `resume` + "`" + ` of a subscription."
   pageInfo: PageInfo!
 }
+
+"What a list of changes tells."
+union ChangeEvent = StatementChange | GraphReplaced
 
 "A change in a page."
 type ChangeEdge {
@@ -4954,7 +4963,7 @@ type ValidationResult {
 }
 
 "What a subscription to changes of statements sends."
-union StatementEvent = StatementChange | UpToDate | Resync
+union StatementEvent = StatementChange | GraphReplaced | UpToDate | Resync
 
 "A statement changed, or stood in the snapshot."
 type StatementChange {
@@ -4978,8 +4987,33 @@ type StatementChange {
   position: Position
 }
 
+"""
+The content of a graph was exchanged as a whole by one commit, as ` + "`" + `replaceGraph` + "`" + ` does beyond 10,000 statements. What that
+did to single statements is not told. It comes to those who may read the graph, where the filter and the view leave
+room for it, whatever else they say. A subscription ends behind it with ` + "`" + `Resync` + "`" + `. The counts are of the whole graph, and null
+where some of it may be hidden from you, or was erased.
+"""
+type GraphReplaced {
+  "The graph. Null for the default graph, which has no name."
+  graph: IRI
+  "How many statements it held."
+  statementsBefore: Long
+  "How many it holds since."
+  statementsAfter: Long
+  "How many came, or got another assertion."
+  statementsAdded: Long
+  "How many went."
+  statementsRemoved: Long
+  "Names this change: the same after a replay."
+  changeId: ID!
+  "The commit that did it. Never null: the type is that of StatementChange.commit."
+  commit: Commit
+  "Where to resume from behind this event: before the ` + "`" + `Resync` + "`" + `. Never null: the type is that of StatementChange.position."
+  position: Position
+}
+
 "What a subscription to an entity sends."
-union EntityEvent = EntityChange | UpToDate | Resync
+union EntityEvent = EntityChange | GraphReplaced | UpToDate | Resync
 
 "An entity, or something around it, changed, or stood in the snapshot."
 type EntityChange {
@@ -4996,7 +5030,7 @@ type EntityChange {
 }
 
 "What a subscription to a pattern sends."
-union MatchEvent = MatchChange | UpToDate | Resync
+union MatchEvent = MatchChange | GraphReplaced | UpToDate | Resync
 
 "Solutions of a pattern came or went, or stood in the snapshot."
 type MatchChange {
@@ -5574,6 +5608,8 @@ func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, fi
 		return ec.fieldContext_ChangeConnection_edges(ctx, field)
 	case "nodes":
 		return ec.fieldContext_ChangeConnection_nodes(ctx, field)
+	case "events":
+		return ec.fieldContext_ChangeConnection_events(ctx, field)
 	case "pageInfo":
 		return ec.fieldContext_ChangeConnection_pageInfo(ctx, field)
 	}
@@ -12965,6 +13001,29 @@ func (ec *executionContext) fieldContext_ChangeConnection_nodes(_ context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _ChangeConnection_events(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeConnection_events(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Events, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChangeEvent) graphql.Marshaler {
+			return ec.marshalNChangeEvent2ᚕkoineᚋgraphᚐChangeEventᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeConnection_events(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeConnection", field, false, false, errors.New("field of type ChangeEvent does not have child fields"))
+}
+
 func (ec *executionContext) _ChangeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17108,6 +17167,199 @@ func (ec *executionContext) _GraphPolicy_revision(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_GraphPolicy_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("GraphPolicy", field, false, false, errors.New("field of type Revision does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_graph(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_graph(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Graph, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_graph(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type IRI does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_statementsBefore(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_statementsBefore(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsBefore, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_statementsBefore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_statementsAfter(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_statementsAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_statementsAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_statementsAdded(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_statementsAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsAdded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_statementsAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_statementsRemoved(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_statementsRemoved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementsRemoved, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_statementsRemoved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_changeId(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_changeId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChangeID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_changeId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _GraphReplaced_commit(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GraphReplaced",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GraphReplaced_position(ctx context.Context, field graphql.CollectedField, obj *GraphReplaced) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GraphReplaced_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GraphReplaced_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GraphReplaced", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
 func (ec *executionContext) _Group_keys(ctx context.Context, field graphql.CollectedField, obj *Group) (ret graphql.Marshaler) {
@@ -38647,6 +38899,33 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 
 // region    ************************** interface.gotpl ***************************
 
+func (ec *executionContext) _ChangeEvent(ctx context.Context, sel ast.SelectionSet, obj ChangeEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case StatementChange:
+		return ec._StatementChange(ctx, sel, &obj)
+	case *StatementChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._StatementChange(ctx, sel, obj)
+	case GraphReplaced:
+		return ec._GraphReplaced(ctx, sel, &obj)
+	case *GraphReplaced:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._GraphReplaced(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of ChangeEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _ChannelEvent(ctx context.Context, sel ast.SelectionSet, obj ChannelEvent) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -38704,6 +38983,13 @@ func (ec *executionContext) _EntityEvent(ctx context.Context, sel ast.SelectionS
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case GraphReplaced:
+		return ec._GraphReplaced(ctx, sel, &obj)
+	case *GraphReplaced:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._GraphReplaced(ctx, sel, obj)
 	case EntityChange:
 		return ec._EntityChange(ctx, sel, &obj)
 	case *EntityChange:
@@ -38745,6 +39031,13 @@ func (ec *executionContext) _MatchEvent(ctx context.Context, sel ast.SelectionSe
 			return graphql.Null
 		}
 		return ec._MatchChange(ctx, sel, obj)
+	case GraphReplaced:
+		return ec._GraphReplaced(ctx, sel, &obj)
+	case *GraphReplaced:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._GraphReplaced(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -38927,6 +39220,13 @@ func (ec *executionContext) _StatementEvent(ctx context.Context, sel ast.Selecti
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case GraphReplaced:
+		return ec._GraphReplaced(ctx, sel, &obj)
+	case *GraphReplaced:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._GraphReplaced(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -40046,6 +40346,11 @@ func (ec *executionContext) _ChangeConnection(ctx context.Context, sel ast.Selec
 			}
 		case "nodes":
 			out.Values[i] = ec._ChangeConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "events":
+			out.Values[i] = ec._ChangeConnection_events(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -42146,6 +42451,79 @@ func (ec *executionContext) _GraphPolicy(ctx context.Context, sel ast.SelectionS
 			}
 		case "revision":
 			out.Values[i] = ec._GraphPolicy_revision(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var graphReplacedImplementors = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+
+func (ec *executionContext) _GraphReplaced(ctx context.Context, sel ast.SelectionSet, obj *GraphReplaced) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, graphReplacedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GraphReplaced")
+		case "graph":
+			out.Values[i] = ec._GraphReplaced_graph(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementsBefore":
+			out.Values[i] = ec._GraphReplaced_statementsBefore(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementsAfter":
+			out.Values[i] = ec._GraphReplaced_statementsAfter(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementsAdded":
+			out.Values[i] = ec._GraphReplaced_statementsAdded(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementsRemoved":
+			out.Values[i] = ec._GraphReplaced_statementsRemoved(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "changeId":
+			out.Values[i] = ec._GraphReplaced_changeId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._GraphReplaced_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "position":
+			out.Values[i] = ec._GraphReplaced_position(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -47343,7 +47721,7 @@ func (ec *executionContext) _Statement(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var statementChangeImplementors = []string{"StatementChange", "StatementEvent"}
+var statementChangeImplementors = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
 
 func (ec *executionContext) _StatementChange(ctx context.Context, sel ast.SelectionSet, obj *StatementChange) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, statementChangeImplementors)
@@ -49920,6 +50298,32 @@ func (ec *executionContext) marshalNChangeEdge2ᚕkoineᚋgraphᚐChangeEdgeᚄ(
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNChangeEdge2koineᚋgraphᚐChangeEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNChangeEvent2koineᚋgraphᚐChangeEvent(ctx context.Context, sel ast.SelectionSet, v ChangeEvent) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ChangeEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNChangeEvent2ᚕkoineᚋgraphᚐChangeEventᚄ(ctx context.Context, sel ast.SelectionSet, v []ChangeEvent) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChangeEvent2koineᚋgraphᚐChangeEvent(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -102,7 +102,7 @@ func (c *matchEvent) View() kg.View { return c.view }
 
 // Begin gives the filter.
 func (c *matchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
-	return kg.Filter{Patterns: c.match.Patterns(), View: c.view}, nil
+	return kg.Filter{Patterns: c.match.Patterns(), View: c.view, Replacements: true}, nil
 }
 
 // Changes yields the commits: some change no row.

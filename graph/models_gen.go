@@ -11,6 +11,11 @@ import (
 	"time"
 )
 
+// What a list of changes tells.
+type ChangeEvent interface {
+	IsChangeEvent()
+}
+
 // What `channelChanged` sends.
 type ChannelEvent interface {
 	IsChannelEvent()
@@ -395,6 +400,9 @@ type ChangeConnection struct {
 	Edges []ChangeEdge `json:"edges"`
 	// The changes alone.
 	Nodes []StatementChange `json:"nodes"`
+	// The changes, and the graphs whose content was exchanged as a whole (`GraphReplaced`), in the order of the log. Where it
+	// is asked for, those count for `first` too.
+	Events []ChangeEvent `json:"events"`
 	// Where this page stands in the whole. The cursors are positions: `endCursor`, which an empty page has too, is for `after`, or for `resume` of a subscription.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
@@ -1005,6 +1013,37 @@ type GraphPolicy struct {
 	// The revision that made the policy what it is. Null while none was set: this is then what the server holds by default.
 	Revision *kg.Revision `json:"revision"`
 }
+
+// The content of a graph was exchanged as a whole by one commit, as `replaceGraph` does beyond 10,000 statements. What that
+// did to single statements is not told. It comes to those who may read the graph, where the filter and the view leave
+// room for it, whatever else they say. A subscription ends behind it with `Resync`. The counts are of the whole graph, and null
+// where some of it may be hidden from you, or was erased.
+type GraphReplaced struct {
+	// The graph. Null for the default graph, which has no name.
+	Graph *kg.Term `json:"graph"`
+	// How many statements it held.
+	StatementsBefore *int64 `json:"statementsBefore"`
+	// How many it holds since.
+	StatementsAfter *int64 `json:"statementsAfter"`
+	// How many came, or got another assertion.
+	StatementsAdded *int64 `json:"statementsAdded"`
+	// How many went.
+	StatementsRemoved *int64 `json:"statementsRemoved"`
+	// Names this change: the same after a replay.
+	ChangeID string `json:"changeId"`
+	// The commit that did it. Never null: the type is that of StatementChange.commit.
+	Commit *Commit `json:"commit"`
+	// Where to resume from behind this event: before the `Resync`. Never null: the type is that of StatementChange.position.
+	Position *Position `json:"position"`
+}
+
+func (GraphReplaced) IsChangeEvent() {}
+
+func (GraphReplaced) IsStatementEvent() {}
+
+func (GraphReplaced) IsEntityEvent() {}
+
+func (GraphReplaced) IsMatchEvent() {}
 
 // Things that have something in common, and what was computed of them.
 type Group struct {
@@ -2261,6 +2300,8 @@ type StatementChange struct {
 	// Where to resume from behind this event. Null inside a snapshot: one that is cut short starts again.
 	Position *Position `json:"position"`
 }
+
+func (StatementChange) IsChangeEvent() {}
 
 func (StatementChange) IsStatementEvent() {}
 

@@ -21,7 +21,7 @@ func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, 
 			return nil, nil, kg.AsError(err).At("where")
 		}
 		content := &statementEvent{}
-		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.keep()}
+		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.keep(), Replacements: true}
 		return content, follow.Statements{Filter: filter}, p.change(&content.change, field)
 	})
 }

@@ -165,6 +165,9 @@ func (t *telling) write(e *operation.Event) ([]byte, error) {
 	if e.UpToDate {
 		return t.stream.plan.upToDate.writeUpToDate(t.stream.engine, e.Position), nil
 	}
+	if e.Replaced() != nil {
+		return t.stream.plan.replaced.write(nil, t.stream.engine, &e.Changes[0]), nil
+	}
 	return t.stream.plan.content.write(t, e)
 }
 

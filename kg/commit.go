@@ -92,15 +92,28 @@ type Commit struct {
 // GraphReplacement is the exchange of a whole graph's content.
 type GraphReplacement struct {
 	Graph Term
-	// Statements is how many the graph holds from then on. Added counts those that
-	// came or got another assertion, Removed those that went.
-	Statements, Added, Removed uint64
+	// Before is how many statements the graph held, Statements how many it holds from
+	// then on. Added counts those that came or got another assertion, Removed those
+	// that went.
+	Before, Statements, Added, Removed uint64
+	// Uncounted tells that the counts are not told: they may be of what is hidden from
+	// the reader, or of what was erased.
+	Uncounted bool
 	// Deleted tells that the graph was deleted: what its name stood for before is
 	// found at no revision any more.
 	Deleted bool
 
 	Began   Revision      // of the generation: the first commit that wrote to it
 	Sources []sourceShare // by how much what they back changed
+}
+
+// shown is the replacement for a reader; partial tells that some of the graph may be
+// hidden from it. How it was written is nobody's matter.
+func (r *GraphReplacement) shown(partial bool) *GraphReplacement {
+	if partial || r.Uncounted {
+		return &GraphReplacement{Graph: r.Graph, Uncounted: true}
+	}
+	return &GraphReplacement{Graph: r.Graph, Before: r.Before, Statements: r.Statements, Added: r.Added, Removed: r.Removed}
 }
 
 // sourceShare is by how much the number of statements changed that a source backs.
@@ -186,7 +199,7 @@ func (c *Commit) changes(graph Term) bool {
 // motives are why a commit was made. They may speak of all that it changes, so who
 // does not see all of it is not shown them, unless it made the commit.
 func (c *Commit) motives(p *Principal, readable func(*Quad) bool) *Commit {
-	if c.Principal == p.ID || c.Actor == p.ID || c.Justification+c.TaskID+c.SessionID+c.MessageID+c.IdempotencyKey == "" {
+	if c.madeBy(p) || c.Justification+c.TaskID+c.SessionID+c.MessageID+c.IdempotencyKey == "" {
 		return c
 	}
 	var last *Quad
@@ -201,6 +214,9 @@ func (c *Commit) motives(p *Principal, readable func(*Quad) bool) *Commit {
 	}
 	return c
 }
+
+// madeBy tells whether the principal made the commit, or it was made in its name.
+func (c *Commit) madeBy(p *Principal) bool { return c.Principal == p.ID || c.Actor == p.ID }
 
 func (c *Commit) withoutMotives() *Commit {
 	out := *c

@@ -27,8 +27,9 @@ import (
 //	index), its first revision, and
 //	  written:  number of statements, each: subject predicate object (term indexes),
 //	            since, number of assertions, each an assertion
-//	  replaced: flags(1), statements, added, removed; number of sources, each the index
-//	            of its agent and by how much what it backs changed (varint)
+//	  replaced: flags(1), statements, added, removed, with a flag before; number of
+//	            sources, each the index of its agent and by how much what it backs
+//	            changed (varint)
 //	  given up: nothing
 //
 // An assertion is the index of its agent and what appendAssertion writes.
@@ -47,6 +48,13 @@ const (
 	entryWritten  = 1
 	entryReplaced = 2
 	entryGivenUp  = 3
+)
+
+// Flags of a replacement in an entry: that the graph was deleted, and that the counts may
+// be told.
+const (
+	replacedDeleted = 1 << 0
+	replacedCounted = 1 << 1
 )
 
 // entryWriter encodes commits, one after the other.
@@ -208,11 +216,15 @@ func (w *entryWriter) generation(c *Commit) {
 	if r := c.Replaced; r != nil {
 		w.generationHead(entryReplaced, r.Graph, r.Began)
 		flags := byte(0)
+		counts := []uint64{r.Statements, r.Added, r.Removed}
 		if r.Deleted {
-			flags = generationFresh
+			flags |= replacedDeleted
+		}
+		if !r.Uncounted {
+			flags, counts = flags|replacedCounted, append(counts, r.Before)
 		}
 		w.body = append(w.body, flags)
-		for _, n := range [...]uint64{r.Statements, r.Added, r.Removed, uint64(len(r.Sources))} {
+		for _, n := range append(counts, uint64(len(r.Sources))) {
 			w.body = binary.AppendUvarint(w.body, n)
 		}
 		for _, s := range r.Sources {
@@ -441,12 +453,15 @@ func (r *entryReader) generation(c *Commit) {
 
 func (r *entryReader) replaced(graph Term, began Revision) *GraphReplacement {
 	flags := r.Byte()
-	if flags&^generationFresh != 0 {
+	if flags&^(replacedDeleted|replacedCounted) != 0 {
 		r.Fail()
 	}
 	out := &GraphReplacement{
-		Graph: graph, Deleted: flags&generationFresh != 0, Began: began,
+		Graph: graph, Deleted: flags&replacedDeleted != 0, Uncounted: flags&replacedCounted == 0, Began: began,
 		Statements: r.Uvarint(), Added: r.Uvarint(), Removed: r.Uvarint(),
+	}
+	if !out.Uncounted {
+		out.Before = r.Uvarint()
 	}
 	out.Sources = make([]sourceShare, r.Count(2))
 	for i := range out.Sources {

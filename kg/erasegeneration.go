@@ -116,6 +116,9 @@ func (x *eraser) replaced(c *Commit) (altered bool) {
 	altered = e.statements > 0 || len(e.sources) > 0 || len(x.erased[r.Graph]) > 0
 	next := *r
 	next.Sources, next.Statements = sortedShares(shares), r.Statements-min(r.Statements, e.statements)
+	if altered { // the other counts are of what was erased too
+		next.Uncounted, next.Before, next.Added, next.Removed = true, 0, 0, 0
+	}
 	c.Replaced = &next
 	x.erased[r.Graph] = e.sources
 	maps.DeleteFunc(x.since, func(q Quad, _ Revision) bool { return q.Graph == r.Graph })

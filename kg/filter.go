@@ -18,6 +18,10 @@ type Filter struct {
 	// Keep is a further condition on a statement with one assertion. Nil keeps
 	// all. It must be fast and safe for concurrent use.
 	Keep func(Statement) bool
+	// Replacements also admits the exchange of the whole content of a graph that the
+	// patterns and the view leave room for: see Event.Replaced. Ops and Keep are about
+	// statements and do not matter to it.
+	Replacements bool
 }
 
 // MaxPatterns bounds the patterns of one filter.
@@ -33,8 +37,12 @@ type Event struct {
 	Previous []Statement
 	// StatementRemains, on a Remove, tells that others still back it.
 	StatementRemains bool
-	Commit           *Commit // not to be changed; may hold changes that the view does not show, and then not why it was made
-	Position         Position
+	// Replaced, under a filter with Replacements, tells that the content of a graph was
+	// exchanged as a whole. Op and Statement are then zero. A watcher ends behind it
+	// with CodeResync.
+	Replaced *GraphReplacement
+	Commit   *Commit // not to be changed; may hold changes that the view does not show, and then not why it was made
+	Position Position
 }
 
 // Start is the position in front of the event's change, where Position is the
@@ -181,13 +189,47 @@ func (f *sight) readable(q *Quad) bool {
 	return f.asked.may(f.access, &f.View.Principal, q.Graph) && (f.hides == nil || !f.hides(q.Predicate, q.Graph))
 }
 
-// touches tells whether the filter is about a graph that was replaced. That one was
-// deleted is told to nobody.
-func (f *sight) touches(r *GraphReplacement) bool {
-	if r == nil || r.Deleted || !f.View.shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) {
+// touches tells whether the filter is about a graph that the commit replaced. That one
+// was deleted is told to nobody, and nothing of what it held before.
+func (f *sight) touches(c *Commit) bool {
+	r := c.Replaced
+	if r == nil || r.Deleted || !f.View.shows(r.Graph) || !f.asked.may(f.access, &f.View.Principal, r.Graph) || f.buried(r.Graph, c.Revision) {
 		return false
 	}
-	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.Graph.IsZero() || p.Graph == r.Graph })
+	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.mayBeIn(r.Graph) })
+}
+
+// mayBeIn tells whether statements of the graph may fit the pattern. koine's own stand in
+// koine's own graphs: who follows tasks or proposals is not bothered with other graphs.
+func (p Pattern) mayBeIn(graph Term) bool {
+	if !p.Graph.IsZero() {
+		return p.Graph == graph
+	}
+	p.Graph = graph
+	return IsOwnGraph(graph) || !Reserved(Quad(p))
+}
+
+// seeReplaced gives the event that the replacement of a graph by the commit is under the
+// filter, nil if it is none. It is the commit's only event.
+func (f *sight) seeReplaced(epoch Epoch, c *Commit) *Event {
+	if !f.Replacements || !f.touches(c) {
+		return nil
+	}
+	e := &Event{Commit: c, Replaced: c.Replaced.shown(f.partial(c.Replaced.Graph)), Position: replacedAt(epoch, c)}
+	if e.Replaced.Uncounted && !c.madeBy(&f.View.Principal) {
+		e.Commit = c.withoutMotives()
+	}
+	return e
+}
+
+// replacedAt is the position behind the event of a commit that replaced a graph. The end
+// of the commit is behind what a watcher tells next, that the graph has to be read anew.
+func replacedAt(epoch Epoch, c *Commit) Position { return Position{epoch, c.Revision, 0} }
+
+// partial tells whether some of the graph may be hidden from the principal, or of its
+// past.
+func (f *sight) partial(graph Term) bool {
+	return f.hides != nil || f.distrust.Doubted() != nil || f.forgets != nil && f.forgets(graph)
 }
 
 // commit is the commit with what the principal may know of why it was made.

@@ -123,8 +123,12 @@ func (s *Store) Commit(ctx context.Context, p Principal, r Revision) (*Commit, e
 	}
 	if c.Replaced != nil || c.Written != nil {
 		shown := *c
-		if replaced != nil && (hides != nil || s.options.Distrust.Doubted() != nil) {
-			replaced = &GraphReplacement{Graph: replaced.Graph} // the counts may be of what is hidden too
+		if replaced != nil {
+			forgets := forgetful(s.options.Access, p)
+			replaced = replaced.shown(hides != nil || s.options.Distrust.Doubted() != nil || forgets != nil && forgets(replaced.Graph))
+			if replaced.Uncounted && !c.madeBy(&p) {
+				shown = *c.withoutMotives()
+			}
 		}
 		shown.Replaced, shown.Written = replaced, nil
 		c = &shown

@@ -123,6 +123,11 @@ func (l *LogReader) commit(yield func(Event, error) bool) (more bool, err error)
 
 // forward looks at the changes of a commit behind reached.
 func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool) {
+	if e := l.filter.seeReplaced(l.s.dir.epoch, c); e != nil && e.Position.Compare(l.reached) > 0 && e.Position.Compare(l.part.Until) <= 0 {
+		if !yield(*e, nil) {
+			return false
+		}
+	}
 	for i := range c.Changes {
 		at := Position{l.s.dir.epoch, c.Revision, uint32(i)}
 		if at.Compare(l.reached) <= 0 {
@@ -151,6 +156,11 @@ func (l *LogReader) forward(c *Commit, yield func(Event, error) bool) (more bool
 
 // backward looks at the changes of a commit up to reached, the last one first.
 func (l *LogReader) backward(c *Commit, yield func(Event, error) bool) (more bool) {
+	if e := l.filter.seeReplaced(l.s.dir.epoch, c); e != nil && e.Position.Compare(l.reached) <= 0 && e.Position.Compare(l.part.After) > 0 {
+		if !yield(*e, nil) {
+			return false
+		}
+	}
 	for i := len(c.Changes) - 1; i >= 0; i-- {
 		at := Position{l.s.dir.epoch, c.Revision, uint32(i)}
 		if at.Compare(l.reached) > 0 {

@@ -47,6 +47,7 @@ type wholeReplacement struct {
 	report  ReplaceReport
 	shares  map[AgentID]int64
 	held    uint64 // statements of the generation
+	before  uint64 // statements of the graph as it was
 	charged uint64
 	// stood tells that the caller saw a statement of the graph as it was.
 	stood bool
@@ -353,6 +354,9 @@ func (w *wholeReplacement) compare() (err error) {
 	}
 	err = w.eachDifference(func(d *wholeDifference) error {
 		w.stood = w.stood || d.seen
+		if !d.came {
+			w.before++
+		}
 		switch {
 		case !d.gone:
 			return nil
@@ -581,7 +585,7 @@ func (w *wholeReplacement) count(j *judged) error {
 	u.meta.HasExpected = false // nothing has changed since it was looked at
 	u.fn = func(tx *Tx) error {
 		return tx.countGeneration(&GraphReplacement{
-			Graph: w.graph, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sources(),
+			Graph: w.graph, Before: w.before, Statements: w.held, Added: w.report.Added, Removed: w.report.Removed, Began: w.began, Sources: w.sources(),
 		})
 	}
 	l := &load{s: w.s, ctx: w.ctx}
@@ -680,7 +684,7 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, err
 	var removed uint64
 	if removed, err = w.countOld(); err == nil {
 		receipt, err = w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
-			return tx.countGeneration(&GraphReplacement{Graph: graph, Removed: removed, Deleted: true, Began: w.began, Sources: w.sources()})
+			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Began: w.began, Sources: w.sources()})
 		})
 	}
 	if err != nil && CodeOf(err) != CodeOutcomeUnknown {

@@ -195,6 +195,9 @@ func (w *Watcher) one(r Revision, yield func(*Event) bool) (more bool, err error
 	if err != nil {
 		return false, err
 	}
+	if w.filter.touches(c) {
+		return false, w.replaced(c, from, yield)
+	}
 	more = w.eachEvent(c, from, func(e *Event) bool {
 		if !yield(e) {
 			return false
@@ -253,18 +256,27 @@ func (w *Watcher) look(r Revision) (c *Commit, from Position, err error) {
 	if closed {
 		return nil, from, errClosed()
 	}
-	if w.filter.touches(c.Replaced) {
-		return nil, from, w.s.errReplaced(c, w.filter.hides != nil || w.filter.distrust.Doubted() != nil)
-	}
 	return c, from, nil
 }
 
+// replaced ends the reading at a commit that replaced a graph which the filter is about,
+// behind the event that tells of it.
+func (w *Watcher) replaced(c *Commit, from Position, yield func(*Event) bool) error {
+	e := w.filter.seeReplaced(w.s.dir.epoch, c)
+	if e != nil && e.Position.Compare(from) > 0 {
+		if !yield(e) {
+			return nil
+		}
+		w.moveTo(e.Position)
+	}
+	return w.s.errReplaced(c, c.Replaced.shown(w.filter.partial(c.Replaced.Graph)))
+}
+
 // errReplaced ends the reading of who follows a graph whose content was exchanged as a
-// whole. What is hidden from the reader may be in the counts, which are then not told.
-func (s *Store) errReplaced(c *Commit, hidden bool) error {
-	r := c.Replaced
+// whole.
+func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 	e := Errorf(CodeResync, "the graph %s was replaced as a whole: %d statements came, %d went", r.Graph, r.Added, r.Removed)
-	if hidden {
+	if r.Uncounted {
 		e = Errorf(CodeResync, "the graph %s was replaced as a whole", r.Graph)
 	}
 	e.Hint = "read the graph anew, then follow from the position that is told"

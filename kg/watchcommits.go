@@ -12,6 +12,9 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 			if err != nil {
 				return false, err
 			}
+			if w.filter.touches(c) {
+				return false, w.replaced(c, from, func(e *Event) bool { return yield([]Event{*e}, nil) })
+			}
 			var events []Event
 			w.eachEvent(c, from, func(e *Event) bool {
 				events = append(events, *e)

@@ -93,6 +93,33 @@ func TestAnswersOfServers(t *testing.T) {
 	}
 }
 
+// A graph that was replaced as a whole is a line, a row or an object, and what stands
+// follows.
+func TestWatchTellsOfAReplacedGraph(t *testing.T) {
+	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
+	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
+	for flag, want := range map[string]string{
+		"":       "! 7  urn:g was replaced as a whole: 2 statements came, 1 went, it had 3 and has 4  by agent://a  (why)\n",
+		"--csv":  "op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,why\n",
+		"--json": `{"op":"graphReplaced","graph":"urn:g"`,
+	} {
+		url := acting(t, actingCard,
+			event("p1", replaced)+event("p1", `"error": {"code": -32012, "message": "the graph was replaced", "data": {"reason": "RESYNC"}}`),
+			event("p2", `"result": {"op": "add", "statement": {"subject": {"id": "urn:s"}, "predicate": {"id": "urn:p"}, "object": {"value": 1}}, "changeMetadata": {"revision": 7, "source": "agent://s", "position": "p2", "snapshot": true, "snapshotEnd": true}}`),
+			"403 "+`{"error": {"code": -32012, "message": "no more", "data": {"reason": "PERMISSION_DENIED"}}}`,
+		)
+		args := []string{"watch", "--url", url}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		var out, said strings.Builder
+		execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		if !strings.HasPrefix(out.String(), want) || !strings.Contains(said.String(), "what stands follows") {
+			t.Errorf("%s: told\n%s\nand said %s", flag, out.String(), said.String())
+		}
+	}
+}
+
 // What the server can no longer tell in its order is told from its beginning, and said.
 func TestWatchGoesOnBehindAResync(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }

@@ -33,9 +33,9 @@ type watchCommand struct {
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
-	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. End it with Ctrl-C; the last line tells the position to go on from with --from.
+	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, a graph was replaced as a whole, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. End it with Ctrl-C; the last line tells the position to go on from with --from.
 
-Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
+Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. A graph that was replaced as a whole is one line (!), and what stands follows. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
 
 Examples (with koine serve --demo):
   koine watch
@@ -174,6 +174,7 @@ type change struct {
 	Op        string    `json:"op"`
 	Timestamp time.Time `json:"timestamp"`
 	Statement changed   `json:"statement"`
+	Graph     string    `json:"graph"` // that was replaced
 	Metadata  struct {
 		Revision         uint64                     `json:"revision"`
 		Actor            string                     `json:"actor"`
@@ -182,6 +183,7 @@ type change struct {
 		Previous         []changed                  `json:"previous"`
 		StatementRemains bool                       `json:"statementRemains"`
 		Snapshot         bool                       `json:"snapshot"`
+		Counts           *client.ReplacedCounts     `json:"counts"`
 		Data             map[string]json.RawMessage `json:"data"`
 		Errors           []struct {
 			Message string `json:"message"`
@@ -230,6 +232,9 @@ func (c *watchCommand) print(t terminal, result json.RawMessage) (printed bool, 
 	}
 	for _, fault := range e.Metadata.Errors {
 		t.sayf("%s", fault.Message)
+	}
+	if e.Op == string(client.OpGraphReplaced) {
+		return true, c.printReplaced(t, &e)
 	}
 	if c.shown != nil {
 		return c.printShown(t, &e)
@@ -322,6 +327,40 @@ func (e *change) line(short shortener) string {
 	b.WriteString(gone(m.Previous, short))
 	if m.Justification != "" {
 		fmt.Fprintf(&b, "  (%s)", m.Justification)
+	}
+	return b.String()
+}
+
+// printReplaced tells of a graph that was replaced as a whole. Rows of CSV have columns of
+// their own where they are those of a pattern or messages: there it is a line for people.
+func (c *watchCommand) printReplaced(t terminal, e *change) error {
+	switch {
+	case c.CSV && c.shown != nil:
+		t.sayf("%s", e.replaced(c.short))
+		return nil
+	case c.CSV:
+		m := &e.Metadata
+		return writeRow(t.out, []string{e.Op, strconv.FormatUint(m.Revision, 10), e.at(), "", "", "", e.Graph, "", "", m.Actor, m.Justification})
+	}
+	_, err := fmt.Fprintln(t.out, t.paint(yellow, e.replaced(c.short)))
+	return err
+}
+
+// replaced is the line of a graph that was replaced.
+func (e *change) replaced(short shortener) string {
+	m := &e.Metadata
+	graph := "the default graph"
+	if e.Graph != "" {
+		graph = short.shorten(e.Graph)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graph)
+	if n := m.Counts; n != nil {
+		fmt.Fprintf(&b, ": %d statements came, %d went, it had %d and has %d", n.Added, n.Removed, n.Before, n.After)
+	}
+	fmt.Fprintf(&b, "  by %s", m.Actor)
+	if m.Justification != "" {
+		fmt.Fprintf(&b, "  (%s)", onLine(m.Justification))
 	}
 	return b.String()
 }

@@ -90,9 +90,12 @@ func Commits(w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	}
 }
 
-// commitEvent is the event of a commit, behind which its position lies.
+// commitEvent is the event of a commit, behind which its position lies, or that of a
+// graph that the commit replaced.
 func commitEvent(changes []kg.Event) operation.Event {
 	at := changes[0].Position
-	at.Index = kg.EndOfCommit
+	if changes[0].Replaced == nil { // its position is before the end of the commit
+		at.Index = kg.EndOfCommit
+	}
 	return operation.Event{Changes: changes, Position: at}
 }

@@ -75,7 +75,7 @@ func union(a, b entities) entities {
 }
 
 func (s *Surroundings) filter() kg.Filter {
-	f := kg.Filter{View: s.Seen}
+	f := kg.Filter{View: s.Seen, Replacements: true}
 	for e := range s.now {
 		f.Patterns = append(f.Patterns, kg.Pattern{Subject: e})
 		if s.Depth > 0 {
@@ -111,7 +111,7 @@ func FirstStatement(s *kg.Snapshot, patterns ...kg.Pattern) (*kg.Statement, erro
 func (s *Surroundings) Changes(ctx context.Context, store *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
 	return func(yield func(operation.Event, error) bool) {
 		for changes, err := range w.Commits() {
-			if err == nil {
+			if err == nil && changes[0].Replaced == nil {
 				changes, err = s.commit(ctx, store, w, changes)
 			}
 			if err != nil {

@@ -175,6 +175,15 @@ type Event struct {
 	Result Result
 }
 
+// Replaced tells of the graph whose content was exchanged as a whole, nil where the event
+// is another: it is its only change then.
+func (e *Event) Replaced() *kg.GraphReplacement {
+	if len(e.Changes) != 1 {
+		return nil
+	}
+	return e.Changes[0].Replaced
+}
+
 // Subscription is an established one: valid, authorised and registered. Events
 // is used once, from one goroutine, and ends with an error when the stream
 // cannot go on. Position may be called at any time and gives the position

@@ -1,0 +1,98 @@
+package a2a_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"koine/a2a"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+func (s *testServer) replaceGraph(t *testing.T, graph string, from, n int) kg.ReplaceReport {
+	t.Helper()
+	done, err := s.store.ReplaceGraph(t.Context(), kg.Meta{Principal: kg.SystemPrincipal(), Actor: "agent://loader", Justification: "a new edition"}, kg.IRI(graph), func(yield func(kg.Quad, error) bool) {
+		for i := from; i < from+n; i++ {
+			if !yield(kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:many:", i)), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(i)), Graph: kg.IRI(graph)}, nil) {
+				return
+			}
+		}
+	}, kg.ReplaceOptions{})
+	if err != nil || !done.Whole {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	return done
+}
+
+// A graph that is replaced as a whole is an event of its own, then the stream ends with
+// RESYNC and the position behind; the plain feed likewise. What is told again is the same
+// byte for byte.
+func TestSubscriberOfReplacedGraph(t *testing.T) {
+	s := newTestServerWith(t, kg.Options{}, sse.Options{}, a2a.Options{})
+	event, result := definitions(t)("KnowledgeSubscriptionEvent"), definitions(t)("KnowledgeGraphChangeEvent")
+	replaced := definitions(t)("GraphReplacedEvent")
+	const n = kg.MaxPatches + 1
+	s.set(t, kg.Add, "urn:before", kg.String("x"), "agent://x")
+	const query = `subscription { statementChanged { ... on GraphReplaced { statementsAfter } } }`
+	live := s.subscribeTo(t, query, `{}`, "Last-Event-ID: ")
+	feed := s.changes(t, "")
+	other := s.changes(t, "?graph=urn:other")
+	if start := live.event(); start.id == "" {
+		t.Fatal("the stream does not tell where it begins")
+	}
+	before := s.store.FormatPosition(s.store.Head())
+	done := s.replaceGraph(t, "urn:g", 0, n)
+	behind := s.store.FormatPosition(done.Position)
+	q := patch(kg.Add, "urn:o", kg.String("x"), "agent://x")
+	q.Quad.Graph = kg.IRI("urn:other")
+	if _, err := s.store.Update(t.Context(), kg.Meta{}, func(tx *kg.Tx) error { return tx.Apply(q) }); err != nil {
+		t.Fatal(err)
+	}
+
+	told := live.block()
+	id, data, ok := strings.Cut(strings.TrimSuffix(told, "\n\n"), "\ndata: ")
+	if !ok {
+		t.Fatalf("got %q", told)
+	}
+	if err := validate(event, data); err != nil {
+		t.Errorf("%s: %v", data, err)
+	}
+	for _, part := range []string{
+		`"op":"graphReplaced","graph":"urn:g","changeId":"`, `"actor":"agent://loader","justification":"a new edition"`,
+		`"counts":{"statementsBefore":0,"statementsAfter":10001,"statementsAdded":10001,"statementsRemoved":0}`, `"data":{"statementChanged":{"statementsAfter":10001}}`,
+		fmt.Sprintf(`"revision":%d`, done.Revision),
+	} {
+		if !strings.Contains(data, part) {
+			t.Errorf("it has no %s: %s", part, data)
+		}
+	}
+	end := live.block()
+	if !strings.Contains(end, `"RESYNC"`) || !strings.Contains(end, `"oldestPosition":"`+behind+`"`) || live.block() != "" {
+		t.Errorf("it ends with %q", end)
+	}
+	for from, want := range map[string]string{before: told + end, strings.TrimPrefix(id, "id: "): end} {
+		again := s.subscribeTo(t, query, `{}`, "Last-Event-ID: "+from)
+		got := ""
+		for block := again.block(); block != ""; block = again.block() {
+			got += block
+		}
+		if got != want {
+			t.Errorf("from %s: got %q, want %q", from, got, want)
+		}
+	}
+	plain := feed.block()
+	_, data, _ = strings.Cut(strings.TrimSuffix(plain, "\n\n"), "data: ")
+	if err := validate(replaced, data); err != nil {
+		t.Errorf("%s: %v", data, err)
+	}
+	if validate(result, data) == nil {
+		t.Error("it passes for the change of a statement")
+	}
+	if end := feed.block(); !strings.Contains(end, "event: end") || !strings.Contains(end, `"RESYNC"`) {
+		t.Errorf("the feed ends with %q", end)
+	}
+	if e := other.event(); e.Statement.Subject.ID != "urn:o" {
+		t.Errorf("who follows another graph is told %s", e.say())
+	}
+}

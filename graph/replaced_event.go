@@ -1,0 +1,73 @@
+package graph
+
+import (
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/kg"
+)
+
+// replacedPlan is what is asked of a GraphReplaced.
+type replacedPlan []replacedField
+
+type replacedField struct {
+	key    []byte
+	name   string
+	commit []scalarField
+}
+
+func (p *planner) replaced(set ast.SelectionSet) (plan replacedPlan, err error) {
+	err = p.eachField(set, graphReplacedImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := replacedField{key: key, name: f.Name}
+		switch f.Name {
+		case "commit":
+			field.commit, err = p.commit(f.Selections)
+		case "__typename", "graph", "statementsBefore", "statementsAfter", "statementsAdded", "statementsRemoved", "changeId", "position":
+		default:
+			return unplanned(f)
+		}
+		plan = append(plan, field)
+		return err
+	})
+	return plan, err
+}
+
+func (plan replacedPlan) write(b []byte, engine *Engine, e *kg.Event) []byte {
+	b = append(b, '{')
+	for i := range plan {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = plan[i].write(append(b, plan[i].key...), engine, e)
+	}
+	return append(b, '}')
+}
+
+func (f *replacedField) write(b []byte, engine *Engine, e *kg.Event) []byte {
+	r := e.Replaced
+	count := func(n uint64) []byte {
+		if r.Uncounted {
+			return append(b, "null"...)
+		}
+		return appendUint(b, n)
+	}
+	switch f.name {
+	case "graph":
+		return appendGraph(b, r.Graph)
+	case "statementsBefore":
+		return count(r.Before)
+	case "statementsAfter":
+		return count(r.Statements)
+	case "statementsAdded":
+		return count(r.Added)
+	case "statementsRemoved":
+		return count(r.Removed)
+	case "changeId":
+		return appendString(b, engine.deps.Store.ChangeID(e.Position))
+	case "commit":
+		return appendCommit(b, engine, e.Commit, f.commit)
+	case "position":
+		return appendPosition(b, engine.deps.Store, e.Position)
+	}
+	return append(b, `"GraphReplaced"`...)
+}
