@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what the tests need beyond Go: Chromium, curl, zsh and fish, and the node
-# packages of the playground, of the GraphQL and A2A clients, and of the SPARQL engine
-# that patterns are compared with.
+# Installs what the tests need beyond Go: Chromium, curl, zsh and fish, rapper (which
+# writes RDF/XML), and the node packages of the playground, of the GraphQL and A2A
+# clients, and of the SPARQL engine that patterns are compared with.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
 # npm; installs the rest with apt, for which it must be root or may use sudo.
 set -eu
@@ -37,6 +37,7 @@ debian chromium chromium
 debian curl curl ca-certificates
 debian zsh zsh
 debian fish fish
+debian rapper raptor2-utils
 
 for tool in node npm; do
   if ! command -v "$tool" >/dev/null; then

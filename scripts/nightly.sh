@@ -13,6 +13,21 @@ trap 'rm -rf "$jsonldjs"' EXIT
 npm install --silent --no-audit --no-fund --prefix "$jsonldjs" jsonld@8.3.3
 KOINE_JSONLD_JS=$jsonldjs KOINE_JSONLD_DOCUMENTS=5000 go test -count=1 -run TestJSONLDAgainstJSONLDJS ./internal/rdf
 
+# Statements in and out in every format: a social network, and the film graph and a release
+# of schema.org (data/releases/30.0 of its repository) where they are.
+scripts/round-trips.sh "${KOINE_ROUND_TRIPS:-1000000}"
+if [ -n "${KOINE_FILMS:-}" ]; then
+	scripts/round-trips.sh "$KOINE_FILMS"
+else
+	echo "NOT RUN: round trips of the film graph, which KOINE_FILMS names (N-Quads)" >&2
+fi
+if [ -n "${KOINE_SCHEMAORG:-}" ]; then
+	all=$KOINE_SCHEMAORG/schemaorg-all-https
+	scripts/round-trips.sh -g "https://schema.org/$(basename "$KOINE_SCHEMAORG")" "$all.nq" "$all.nt" "$all.ttl" "$all.jsonld" "$all.rdf"
+else
+	echo "NOT RUN: round trips of schema.org, of which KOINE_SCHEMAORG names a release" >&2
+fi
+
 # Known vulnerabilities of what is linked. The database is at https://vuln.go.dev, or
 # where GOVULNDB says.
 GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.1.4
