@@ -96,3 +96,40 @@ func TestSubscriberOfReplacedGraph(t *testing.T) {
 		t.Errorf("who follows another graph is told %s", e.say())
 	}
 }
+
+// While a graph is replaced its other updates are told so, by its name and with when to
+// try again; those of other graphs go on.
+func TestUpdatesOfAGraphThatIsBeingReplaced(t *testing.T) {
+	s := newTestServer(t)
+	update := func(graph string) (status int, after, body string) {
+		text := `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"graph":"` + graph + `"}}]}}`
+		resp := s.send(t, []byte(text), nil)
+		after = resp.Header.Get("Retry-After")
+		return resp.StatusCode, after, answer(t, resp)
+	}
+	tried := false
+	_, err := s.store.ReplaceGraph(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, kg.IRI("urn:g"), func(yield func(kg.Quad, error) bool) {
+		for i := range kg.MaxPatches + 10 {
+			if i == kg.MaxPatches+5 {
+				tried = true
+				status, after, body := update("urn:g")
+				if status != 429 || after != "2" || !strings.Contains(body, `"code":-31105`) || !strings.Contains(body, `"reason":"OVERLOADED"`) ||
+					!strings.Contains(body, "the graph <urn:g> is being replaced as a whole") || !strings.Contains(body, `"retryAfterMs":2000`) {
+					t.Errorf("an update of it: %d, Retry-After %q, %s", status, after, body)
+				}
+				if status, _, body := update("urn:other"); status != 200 || !strings.Contains(body, `"success":true`) {
+					t.Errorf("an update of another graph: %d %s", status, body)
+				}
+			}
+			if !yield(kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:", i)), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: kg.IRI("urn:g")}, nil) {
+				return
+			}
+		}
+	}, kg.ReplaceOptions{})
+	if err != nil || !tried {
+		t.Fatal(err, tried)
+	}
+	if status, _, body := update("urn:g"); status != 200 {
+		t.Errorf("behind it: %d %s", status, body)
+	}
+}

@@ -144,6 +144,8 @@ type Options struct {
 	bulkFrom, bulkChunk, bulkTableBytes, bulkSortBytes int
 	// bulkStep is called in a bulk load before each step with its name; for tests.
 	bulkStep func(step string)
+	// replacedDepends stands in for MaxReplacedDepends; for tests.
+	replacedDepends int
 	// tailBytes stands in for maxTailBytes.
 	tailBytes int
 	// overlapFrom and gatherFrom stand in for defaultOverlapFrom and defaultGatherFrom.
@@ -221,6 +223,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.bulkFrom, bulkFrom)
 	setDefault(&o.bulkChunk, bulkChunk)
 	setDefault(&o.bulkTableBytes, bulkTableBytes)
+	setDefault(&o.replacedDepends, MaxReplacedDepends)
 	setDefault(&o.tailBytes, maxTailBytes)
 	return o
 }

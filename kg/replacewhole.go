@@ -22,15 +22,26 @@ const (
 	retryReplaced = 2 * time.Second
 	// giveUpTime bounds how long a replacement that failed takes to say so in the log.
 	giveUpTime = 10 * time.Second
-	// maxReplacedDepends is up to how many things a verdict on a replacement may have
-	// been made from.
-	maxReplacedDepends = 1 << 20
+
+	// MaxReplacedDepends is up to how many things a verdict on a replacement of a whole
+	// graph may have been made from (Dependency). They are kept until the switch.
+	MaxReplacedDepends = 1 << 20
+	// LimitReplacedDepends is the Limit of the error of a replacement that would need
+	// more.
+	LimitReplacedDepends = "replacedDepends"
 )
+
+func (w *wholeReplacement) errDepends() error {
+	e := Errorf(CodeLimitExceeded, "the rules and shapes that judge the replacement of the graph %s look at more than %d things (%s)", w.graph, w.s.options.replacedDepends, LimitReplacedDepends).At("graph")
+	e.Limit = LimitReplacedDepends
+	e.Hint = "Send it as updates, each of which is judged for itself, or have fewer rules and shapes that look beyond what changes."
+	return e
+}
 
 func errBeingReplaced(graph Term) *Error {
 	e := Errorf(CodeOverloaded, "the graph %s is being replaced as a whole, and takes no other changes until that is done", graph).At("graph")
 	e.RetryAfter = retryReplaced
-	e.Hint = "try again later"
+	e.Hint = "Try again later: other graphs take changes meanwhile."
 	return e
 }
 
@@ -526,8 +537,8 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		if err != nil {
 			return err
 		}
-		if len(j.depends)+len(v.Depends) > maxReplacedDepends {
-			return Errorf(CodeLimitExceeded, "the graph is too large for the rules and shapes that it is judged by: the verdict would depend on more than %d things; load it in parts", maxReplacedDepends)
+		if len(j.depends)+len(v.Depends) > s.options.replacedDepends {
+			return w.errDepends()
 		}
 		j.depends = append(j.depends, numbers(v.Depends)...)
 		v.Depends, v.Own = nil, nil
