@@ -179,6 +179,16 @@ func (t *generations) kept(id ID) bool {
 	return next >= len(line) || !line[next].cleared
 }
 
+// beginsWith tells whether a graph held nothing before what is kept under the id: it is
+// what the graph began with, or began anew with.
+func (t *generations) beginsWith(graph, id ID) bool {
+	if t == nil || id == graph {
+		return true
+	}
+	g := t.all[Revision(id.Number())]
+	return g != nil && g.fresh
+}
+
 // written is the id under which a change of a graph in a revision was written, whether
 // that is reached any more or not.
 func (t *generations) written(graph ID, r Revision) ID {

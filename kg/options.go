@@ -142,6 +142,9 @@ type Options struct {
 	// bulkFrom, bulkChunk and bulkTableBytes stand in for the constants of these names,
 	// and bulkSortBytes for extsort.DefaultBytes; for tests of what lies beyond.
 	bulkFrom, bulkChunk, bulkTableBytes, bulkSortBytes int
+	// wholeFrom is how many statements a graph may hold that is replaced in one ordinary
+	// commit, wholeCommit stands in for the constant of that name; for tests.
+	wholeFrom, wholeCommit int
 	// bulkStep is called in a bulk load before each step with its name; for tests.
 	bulkStep func(step string)
 	// replacedDepends stands in for MaxReplacedDepends; for tests.
@@ -224,6 +227,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.bulkChunk, bulkChunk)
 	setDefault(&o.bulkTableBytes, bulkTableBytes)
 	setDefault(&o.replacedDepends, MaxReplacedDepends)
+	setDefault(&o.wholeFrom, MaxPatches)
+	setDefault(&o.wholeCommit, wholeCommit)
 	setDefault(&o.tailBytes, maxTailBytes)
 	return o
 }

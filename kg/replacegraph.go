@@ -67,7 +67,7 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 		if err != nil {
 			return ReplaceReport{}, err
 		}
-		if len(r.order) > MaxPatches {
+		if len(r.order) > s.options.wholeFrom {
 			return s.replaceWhole(ctx, m, graph, r, next, o)
 		}
 	}
@@ -175,7 +175,7 @@ func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
 		if r.wanted[s.Quad] {
 			continue
 		}
-		if len(gone) == MaxPatches {
+		if len(gone) == r.s.options.wholeFrom {
 			return nil, false, errManyUnwanted
 		}
 		gone = append(gone, s.Quad)

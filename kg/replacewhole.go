@@ -239,7 +239,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 	bytes := 0
 	send := func() error {
 		err := w.write(batch)
-		batch, bytes = make([]Patch, 0, wholeCommit), 0
+		batch, bytes = make([]Patch, 0, w.s.options.wholeCommit), 0
 		return err
 	}
 	add := func(q Quad) error {
@@ -250,7 +250,7 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 		w.report.Read++
 		batch = append(batch, p)
 		bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes()
-		if len(batch) < wholeCommit && bytes < wholeBytes {
+		if len(batch) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil
 		}
 		return send()
@@ -383,7 +383,7 @@ func (w *wholeReplacement) compare() (err error) {
 			return err
 		}
 		carry = append(carry, writtenStatement{q.Subject, q.Predicate, q.Object, d.before.since, d.before.assertions})
-		if len(carry) < wholeCommit {
+		if len(carry) < w.s.options.wholeCommit {
 			return nil
 		}
 		return send()
@@ -675,7 +675,7 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, err
 			return err
 		}
 		w.old = tx.w.generations.current(name)
-		if !known || !tx.catalog.counted(w.old) {
+		if t := tx.w.generations; !known || !tx.catalog.counted(w.old) && t.beginsWith(name, w.old) {
 			return nothing
 		}
 		if t := tx.w.generations; t != nil && t.writing[name] != nil {

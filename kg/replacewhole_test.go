@@ -543,3 +543,41 @@ func TestEraseInReplacedGraph(t *testing.T) {
 		})
 	}
 }
+
+// Nothing tells what a deleted graph held, also where it was emptied before, and was
+// replaced as a whole: no revision, and no stream from before.
+func TestDeletedGraphWasReplaced(t *testing.T) {
+	for name, content := range map[string]iter.Seq2[Quad, error]{"emptied before": wholeQuads(0, 0), "full": wholeQuads(2, 9)} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, t.TempDir(), Options{wholeFrom: 3, wholeCommit: 2})
+			m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+			from := s.Head()
+			first := replaceWith(t, s, m, wholeQuads(0, 8))
+			if second := replaceWith(t, s, m, content); !first.Whole || !second.Whole {
+				t.Fatalf("they are not replaced as a whole: %+v, %+v", first, second)
+			}
+			if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+				t.Fatal(err)
+			}
+			for r := Revision(1); r <= s.Head().Revision; r++ {
+				if got := holdsAt(t, s, r); len(got) > 0 {
+					t.Errorf("at %d it holds %d statements", r, len(got))
+				}
+			}
+			again := wholeQuad(100)
+			commitOf(t, s, again)
+			w, err := s.Watch(t.Context(), Filter{Patterns: []Pattern{{Graph: wholeGraph}}, View: View{AllGraphs: true}}, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			for e, err := range w.Events() {
+				if err != nil || e.Statement.Quad != again {
+					t.Errorf("who follows it is told %v, %v", e, err)
+				}
+				break
+			}
+			mustBeClean(t, s)
+		})
+	}
+}
