@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 	"golang.org/x/sys/unix"
 
+	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"
 )
 
@@ -30,6 +31,8 @@ type Faults struct {
 	BulkChunk       int           // statements of a bulk load that are in memory
 	BulkTableBytes  int           // of the tables of a bulk load, before another round
 	BulkStep        func(string)  // called before each step of a bulk load
+	WholeFrom       int           // how many statements a graph may hold that is replaced in one ordinary commit
+	WholeCommit     int           // statements of a commit of a larger one
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
 
@@ -40,6 +43,7 @@ func (o Options) WithFaults(f Faults) Options {
 	o.overlapFrom, o.gatherFrom = f.OverlapFrom, f.GatherFrom
 	o.indexSummedFirst = f.SummedFirst
 	o.bulkFrom, o.bulkChunk, o.bulkTableBytes, o.bulkStep = f.BulkFrom, f.BulkChunk, f.BulkTableBytes, f.BulkStep
+	o.wholeFrom, o.wholeCommit = f.WholeFrom, f.WholeCommit
 	return o
 }
 
@@ -68,6 +72,48 @@ func (s *Store) IndexRows() ([]string, error) {
 		c.close()
 	}
 	return rows, nil
+}
+
+// StrayRows counts the rows that the index has in any order, of the present and the past,
+// of generations of graphs that count at no revision, and the graphs of which one is being
+// written.
+func (s *Store) StrayRows() (rows, writing int, err error) {
+	p, err := s.pin(context.Background())
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.unpin(p)
+	t := p.head.generations
+	stray := func(prefix []byte, graph func(key []byte) (ID, bool)) {
+		c := p.kv.scan(prefix)
+		defer c.close()
+		for ; c.valid(); c.next() {
+			id, ok := graph(c.key())
+			if !ok {
+				err = errors.Join(err, fmt.Errorf("a key that cannot be read: %x", c.key()))
+			} else if id.Tag() == keys.TagGeneration && !t.kept(id) {
+				rows++
+			}
+		}
+	}
+	for _, o := range keys.Orders {
+		for _, o := range []keys.Order{o, o.Past()} {
+			stray([]byte{byte(o)}, func(key []byte) (ID, bool) {
+				q, ok := o.Parse(key)
+				return q.Graph, ok
+			})
+		}
+	}
+	for _, prefix := range [][]byte{keys.LastPrefix(), {keys.PrefixPredicate}, {keys.PrefixClass}} {
+		stray(prefix, func(key []byte) (ID, bool) {
+			graph, _, ok := keys.ParsePair(key)
+			return graph, ok
+		})
+	}
+	if t != nil {
+		writing = len(t.writing)
+	}
+	return rows, writing, err
 }
 
 // SpoilMarker makes the index one of another layout.

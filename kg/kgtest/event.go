@@ -14,7 +14,7 @@ func (m *Model) Events(f kg.Filter, from kg.Position) []kg.Event {
 	var out []kg.Event
 	for _, c := range m.Commits {
 		for i := range c.Changes {
-			if behind(c, i, from) {
+			if behind(c, i, from) || m.buried(c.Changes[i].Quad.Graph, c.Revision) {
 				continue
 			}
 			e, ok := w.event(c, i)

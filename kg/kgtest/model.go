@@ -20,7 +20,10 @@ type Model struct {
 	epoch   kg.Epoch
 	past    map[kg.Quad][]version
 	changed map[pair]kg.Revision
-	answers map[answerKey]answer
+	// floors are the revisions at which graphs were replaced as a whole: every subject
+	// in them changed then. began are those at which graphs were dropped.
+	floors, began map[kg.Term]kg.Revision
+	answers       map[answerKey]answer
 }
 
 // version is what backed a statement from a revision on; no assertions means
@@ -53,6 +56,8 @@ func NewModel(epoch kg.Epoch, access kg.Access) *Model {
 		epoch:   epoch,
 		past:    map[kg.Quad][]version{},
 		changed: map[pair]kg.Revision{},
+		floors:  map[kg.Term]kg.Revision{},
+		began:   map[kg.Term]kg.Revision{},
 		answers: map[answerKey]answer{},
 	}
 }

@@ -106,8 +106,12 @@ func (r *run) steps(n int) {
 
 func (r *run) step() {
 	switch n := r.dice.IntN(1000); {
-	case n < 500:
+	case n < 450:
 		r.update()
+	case n < 492:
+		r.replaceGraph()
+	case n < 500:
+		r.drop()
 	case n < 540:
 		r.failing()
 	case n < 580:
@@ -380,7 +384,7 @@ func (r *run) keepsPromises(rec *Recorder) {
 	if err != nil {
 		r.t.Fatalf("watching %+v: %v", rec.filter, err)
 	}
-	checks := []error{Ordered(h), Unique(h), Filtered(h, r.model, rec.filter)}
+	checks := []error{Ordered(h), Unique(h), Filtered(h, r.model, rec.filter), rec.sentBack(r.model)}
 	if rec == r.recorders[0] {
 		checks = append(checks, Gapless(h, r.model.Commits), Atomic(h, r.model.Commits))
 	}

@@ -2,6 +2,7 @@ package kgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -19,8 +20,10 @@ type Recorder struct {
 	mu     sync.Mutex // guards what follows
 	more   chan struct{}
 	events []kg.Event
-	last   kg.Position // where the watcher stood when it ended
-	err    error       // why it ended
+	// resyncs are the positions that it was sent to, because a graph was replaced.
+	resyncs []kg.Position
+	last    kg.Position // where the watcher stood when it ended
+	err     error       // why it ended
 }
 
 // Record starts a watcher and a goroutine that keeps its events until the test
@@ -45,25 +48,45 @@ func (r *Recorder) attach(s *Store, from kg.Position) error {
 	r.stop, r.ended = cancel, make(chan struct{})
 	go func() {
 		defer close(r.ended)
-		defer w.Close()
-		for e, err := range w.Events() {
-			r.keep(w, e, err)
+		for w != nil {
+			w = r.follow(ctx, s, w)
 		}
 	}()
 	return nil
 }
 
-func (r *Recorder) keep(w *kg.Watcher, e kg.Event, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.err = err
-	} else {
-		r.events = append(r.events, e)
+// follow keeps what a watcher is told, and gives the one that goes on where it was sent
+// to, nil when it ended for another reason.
+func (r *Recorder) follow(ctx context.Context, s *Store, w *kg.Watcher) (next *kg.Watcher) {
+	defer w.Close()
+	for e, err := range w.Events() {
+		behind, resync := resyncOf(err)
+		if resync {
+			next, err = s.Watch(ctx, r.filter, behind)
+		}
+		r.mu.Lock()
+		r.last = w.Position()
+		switch {
+		case err != nil:
+			r.err = err
+		case resync:
+			r.resyncs, r.last = append(r.resyncs, behind), behind
+		default:
+			r.events = append(r.events, e)
+		}
+		close(r.more)
+		r.more = make(chan struct{})
+		r.mu.Unlock()
 	}
-	r.last = w.Position()
-	close(r.more)
-	r.more = make(chan struct{})
+	return next
+}
+
+// resyncOf is where a watcher is sent to that follows a graph which was replaced.
+func resyncOf(err error) (kg.Position, bool) {
+	if kg.CodeOf(err) != kg.CodeResync || kg.AsError(err).Oldest == nil {
+		return kg.Position{}, false
+	}
+	return *kg.AsError(err).Oldest, true
 }
 
 // Wait waits until there are n events, and gives all that are there by then.
@@ -116,24 +139,36 @@ func (r *Recorder) Resume(s *Store) error {
 	return r.attach(s, from)
 }
 
-// Watched gives the first n events behind the position.
-func Watched(ctx context.Context, s *Store, f kg.Filter, from kg.Position, n int) ([]kg.Event, error) {
-	w, err := s.Watch(ctx, f, from)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	var events []kg.Event
-	if n == 0 {
-		return nil, nil
-	}
-	for e, err := range w.Events() {
-		if err != nil {
+// Watched gives the first n events behind the position. Sent on because a graph was
+// replaced as a whole, it goes on there.
+func Watched(ctx context.Context, s *Store, f kg.Filter, from kg.Position, n int) (events []kg.Event, err error) {
+	for again := true; again; {
+		if events, from, again, err = watchedOn(ctx, s, f, from, n, events); err != nil {
 			return events, fmt.Errorf("after %d events of %d: %w", len(events), n, err)
 		}
+	}
+	return events, nil
+}
+
+func watchedOn(ctx context.Context, s *Store, f kg.Filter, from kg.Position, n int, events []kg.Event) (_ []kg.Event, on kg.Position, again bool, err error) {
+	w, err := s.Watch(ctx, f, from)
+	if err != nil || n == len(events) {
+		if err == nil {
+			w.Close()
+		}
+		return events, from, false, err
+	}
+	defer w.Close()
+	for e, err := range w.Events() {
+		if behind, resync := resyncOf(err); resync {
+			return events, behind, true, nil
+		}
+		if err != nil {
+			return events, from, false, err
+		}
 		if events = append(events, e); len(events) == n {
-			return events, nil
+			return events, from, false, nil
 		}
 	}
-	return events, fmt.Errorf("the watcher ended without a reason after %d events of %d", len(events), n)
+	return events, from, false, errors.New("the watcher ended without a reason")
 }

@@ -182,7 +182,7 @@ func (s *Stage) match(p kg.Pattern, v kg.View) []kg.Statement {
 // that revision.
 func (s *Stage) changedAfter(r kg.Revision) bool {
 	for p := range s.touched {
-		if s.model.changed[p] > r {
+		if max(s.model.changed[p], s.model.floors[p.graph]) > r {
 			return true
 		}
 	}
