@@ -43,18 +43,20 @@ const (
 
 // killOptions have memtables and files that fill up now and then.
 func killOptions() kg.Options {
-	o := smallLog(kg.Faults{BulkFrom: 1, BulkChunk: 4000}) // so that loads later on are in bulk too
+	o := smallLog(kg.Faults{BulkFrom: 1, BulkChunk: 4000, WholeFrom: killWhole, WholeCommit: killWholeCommit}) // so that loads later on are in bulk too
 	o.GroupCommits = 3
 	return o
 }
 
 // TestKill kills a process that writes to a store with SIGKILL at random
-// moments: while it opens the store, loads in bulk, commits, makes checkpoints
-// and cuts the log. It proves, after each reopening: the check is clean; every
+// moments: while it opens the store, loads in bulk, commits, replaces graphs, makes
+// checkpoints and cuts the log. It proves, after each reopening: the check is clean; every
 // acknowledged commit is there, under its revision; revisions have no gap; asking
 // again for what was under way gives exactly one commit; the present and the past
 // are those of the commits; and a subscriber that goes on from its last position
-// each time has seen each change exactly once.
+// each time has seen each change exactly once, and was sent on exactly once for each
+// graph that was replaced. A graph is what it was, or all of what it was to become, and
+// of a replacement that was not finished nothing is left in the index.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seed := *killSeed
@@ -94,6 +96,9 @@ type life struct {
 	flying map[string]update      // updates begun and not acknowledged
 	seen   []sighting             // what the subscriber took in
 	cut    kg.Revision            // the log before it is not needed
+	whole  int                    // graphs that were replaced as a whole
+
+	replacing map[string]exchange // replacements begun and not acknowledged
 
 	moments []string // what the children had said last
 }
@@ -111,6 +116,7 @@ func newLife(t *testing.T, dice *rand.Rand, no int) *life {
 		t: t, dice: dice, dir: filepath.Join(t.TempDir(), "data"), no: no,
 		loads: make(map[string]uint64), loaded: make(map[string]uint64),
 		acked: make(map[string]kg.Revision), tasks: make(map[string]kg.Revision), flying: make(map[string]update),
+		replacing: make(map[string]exchange),
 	}
 }
 
@@ -124,7 +130,7 @@ func (l *life) run(kills int) {
 	rebuild := killOptions()
 	rebuild.Rebuild = true
 	l.verify(rebuild)
-	l.t.Logf("%d commits, %d updates acknowledged, %d events seen; children were killed at %v", l.model.Head(), len(l.acked), len(l.seen), l.moments)
+	l.t.Logf("%d commits, %d updates acknowledged, %d graphs replaced as a whole, %d events seen; children were killed at %v", l.model.Head(), len(l.acked), l.whole, len(l.seen), l.moments)
 }
 
 // kill starts a child, follows what it says, and kills it.
@@ -186,6 +192,22 @@ func (l *life) listen(j job, lines int) func([]byte) (bool, error) {
 			}
 			l.acked[words[1]] = kg.Revision(r)
 			delete(l.flying, words[1])
+		case "resync":
+			l.seen = append(l.seen, sighting{words[1], resynced})
+			return false, nil
+		case "replacing":
+			e, ok := exchangeOf(words[1])
+			if !ok {
+				return false, fmt.Errorf("%s is no replacement", words[1])
+			}
+			l.replacing[e.task] = e
+		case "replaced":
+			r, err := strconv.ParseUint(words[2], 10, 64)
+			if err != nil {
+				return false, err
+			}
+			l.acked[words[1]] = kg.Revision(r)
+			delete(l.replacing, words[1])
 		default:
 			return false, fmt.Errorf("it says: %s", line)
 		}
@@ -201,6 +223,7 @@ func (l *life) verify(o kg.Options) {
 		l.model = kgtest.NewModel(s.Epoch(), nil)
 	}
 	mustCheck(l.t, s)
+	nothingStray(l.t, s)
 	l.replay(s)
 	for task, r := range l.acked {
 		if l.tasks[task] != r {
@@ -230,13 +253,16 @@ func (l *life) replay(s *kg.Store) {
 	for r := l.model.Head() + 1; r <= s.Head().Revision; r++ {
 		c, err := s.Commit(within(l.t), tester, r)
 		if err == nil {
-			err = l.model.Replay(c)
+			err = l.replayOne(c)
 		}
 		if err != nil {
 			l.t.Fatalf("commit %d: %v", r, err)
 		}
 		if strings.HasSuffix(c.TaskID, ".load") {
 			l.loaded[c.TaskID] += uint64(len(c.Changes))
+			continue
+		}
+		if c.TaskID == "" { // a part of a graph that is replaced
 			continue
 		}
 		if before, twice := l.tasks[c.TaskID]; twice {
@@ -249,8 +275,23 @@ func (l *life) replay(s *kg.Store) {
 	}
 }
 
+func (l *life) replayOne(c *kg.Commit) error {
+	e, ok := exchangeOf(c.TaskID)
+	switch {
+	case ok:
+		return l.replayReplaced(c, e)
+	case c.TaskID == "":
+		return l.model.Skip(c)
+	}
+	return l.model.Replay(c)
+}
+
 // askAgain repeats the updates under way that have an idempotency key, twice.
 func (l *life) askAgain(s *kg.Store) {
+	for task, e := range l.replacing {
+		delete(l.replacing, task)
+		l.askReplacedAgain(s, e)
+	}
 	for task, u := range l.flying {
 		delete(l.flying, task)
 		if u.meta.IdempotencyKey == "" {
@@ -302,10 +343,15 @@ func (l *life) subscriber(s *kg.Store) {
 	for _, e := range want {
 		known[e.Position] = e
 	}
+	var sentOn []kg.Position
 	for _, seen := range l.seen {
 		p, err := s.ParsePosition(seen.position)
 		if err != nil {
 			l.t.Fatalf("a position that was noted: %v", err)
+		}
+		if seen.digest == resynced {
+			sentOn, from = append(sentOn, p), p
+			continue
 		}
 		e, ok := known[p]
 		if !ok || digest(e) != seen.digest {
@@ -313,13 +359,12 @@ func (l *life) subscriber(s *kg.Store) {
 		}
 		h.Events, from = append(h.Events, e), p
 	}
+	l.resyncs(s, sentOn, from)
 	rest, err := kgtest.Watched(within(l.t), &kgtest.Store{Store: s}, everything(), from, len(want)-len(h.Events))
 	if err != nil {
 		l.t.Fatalf("going on from the last position: %v", err)
 	}
-	for _, e := range rest {
-		l.seen = append(l.seen, sighting{s.FormatPosition(e.Position), digest(e)})
-	}
+	l.noteRest(s, from, rest)
 	h.Events = append(h.Events, rest...)
 	for _, err := range []error{
 		kgtest.Ordered(h), kgtest.Unique(h), kgtest.Gapless(h, l.model.Commits), kgtest.Atomic(h, l.model.Commits),

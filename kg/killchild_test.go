@@ -47,7 +47,10 @@ func (j job) writer(i int) *worker {
 //	loaded TASK COUNT     a load has been acknowledged
 //	begin TASK            an update is about to be made
 //	ack TASK REVISION     it has been acknowledged
+//	replacing TASK        a graph is about to be replaced
+//	replaced TASK REVISION  it has been acknowledged
 //	seen POSITION DIGEST  the subscriber has taken an event in
+//	resync POSITION       the subscriber was sent on to there
 //	failed WHAT           an error, of which there must be none
 func beKilled(text string) {
 	var j job
@@ -82,6 +85,7 @@ func beKilled(text string) {
 			}
 		})
 	}
+	wg.Go(func() { j.replace(s) })
 	wg.Wait()
 }
 
@@ -102,11 +106,19 @@ func subscribe(s *kg.Store, after string) {
 		from, err = s.ParsePosition(after)
 		must(err)
 	}
-	w, err := s.Watch(context.Background(), everything(), from)
-	must(err)
-	for e, err := range w.Events() {
+	for {
+		w, err := s.Watch(context.Background(), everything(), from)
 		must(err)
-		say("seen", s.FormatPosition(e.Position), digest(e))
+		for e, err := range w.Events() {
+			if kg.CodeOf(err) == kg.CodeResync {
+				from = *kg.AsError(err).Oldest
+				say("resync", s.FormatPosition(from))
+				break
+			}
+			must(err)
+			say("seen", s.FormatPosition(e.Position), digest(e))
+		}
+		w.Close()
 	}
 }
 
