@@ -64,6 +64,11 @@ graphql "$dora" 'mutation { createGraph(input: {iri: "agent://dora/notes"}) { gr
 rpc "$dora" knowledge/update "{\"mutations\":[$(fact ex:rome ex:note '{"value":"doubtful"}' | sed 's#"statement":{#"statement":{"graph":"agent://dora/notes",#')]}" >/dev/null
 many=$(for i in $(seq 30); do fact "ex:city-$i" rdfs:label "{\"value\":\"City $i\"}"; done | paste -sd,)
 rpc "$dora" knowledge/update "{\"mutations\":[$many]}" >/dev/null
+# One literal, its language written in two ways.
+for tag in en-GB EN-gb; do
+  rpc "$dora" knowledge/update "{\"mutations\":[$(fact ex:colour ex:name "{\"value\":\"Colour\",\"language\":\"$tag\"}")]}" >/dev/null
+done
+language=$(graphql "$dora" '{ statements(where: {subject: {eq: "ex:colour"}}) { nodes { object { ... on Literal { language } } } } }' | jq -c '[.data.statements.nodes[].object.language]')
 page=$(graphql "$dora" '{ statements(first: 5, where: {predicate: {eq: "rdfs:label"}}) { nodes { object { ... on Literal { value } } } pageInfo { endCursor hasNextPage } } }')
 
 # A channel, its messages, and a position between them.
@@ -97,9 +102,9 @@ start
 stop TERM
 
 jq -n --arg admin "$admin" --arg dora "$dora" --arg chen "$chen" --arg counter "$counter" --argjson first "$first" --arg proposal "$proposal" \
-  --argjson page "$page" --arg channel "$channel" --argjson said "$said" --arg position "$position" --arg task "$task" --argjson head "$head" --arg scope "$scope" \
+  --argjson page "$page" --arg channel "$channel" --argjson said "$said" --arg position "$position" --arg task "$task" --argjson head "$head" --arg scope "$scope" --argjson language "$language" \
   '{keys: {admin: $admin, dora: $dora, chen: $chen, counter: $counter}, first: $first, proposal: $proposal, page: $page, channel: $channel,
-    message: $said.event, position: $position, task: $task, scope: $scope, head: $head}' >"$work/expect.json"
+    message: $said.event, position: $position, task: $task, scope: $scope, head: $head, language: $language}' >"$work/expect.json"
 mkdir -p "$out"
 tar -C "$work" --sparse -cf - --sort=name --mtime=@0 --owner=0 --group=0 data killed full.koine incremental.koine expect.json | gzip -9n >"$out/$name.tar.gz"
 ls -l "$out/$name.tar.gz"

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -37,6 +38,9 @@ type olderStore struct {
 	Task     string
 	Scope    string
 	Head     uint64
+	// Language is how the build shows the language of a literal that was written twice,
+	// with the tag en-GB and with EN-gb; nil where that was not asked.
+	Language []string
 }
 
 // Data directories and backups of each release open, are upgraded once, and what
@@ -106,6 +110,14 @@ func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 	}
 	query("a prefix", want.Keys.Dora, `{ entity(iri: "ex:rome") { iri label value(predicate: "ex:people") } }`, `{}`, `"iri":"https://example.org/rome"`, `"label":"Rome"`, `2800000`)
 	query("the past", want.Keys.Dora, `{ entity(iri: "ex:rome") { value(predicate: "ex:people") } }`, fmt.Sprintf(`{"at":%d}`, want.First.Revision), `2700000`)
+	if want.Language != nil {
+		if !slices.Equal(want.Language, []string{"en-gb"}) {
+			t.Errorf("the older build shows %v, want one literal, in lower case", want.Language)
+		}
+		query("a language tag", want.Keys.Dora, `{ statements(where: {subject: {eq: "ex:colour"}}) { totalCount nodes { object { ... on Literal { value language } } } } }`, `{}`,
+			`"totalCount":1`, `{"value":"Colour","language":"en-GB"}`)
+		query("a language tag, written otherwise", want.Keys.Dora, `{ match(pattern: {triples: [{s: "?s", p: "ex:name", value: "Colour", language: "EN-gb"}]}) { totalCount } }`, `{}`, `"totalCount":1`)
+	}
 	query("a private graph", want.Keys.Dora, `{ statements(view: {graphs: ["agent://dora/notes"]}) { totalCount } }`, `{}`, `"totalCount":1`)
 	query("a private graph of another", want.Keys.Chen, `{ statements(view: {graphs: ["agent://dora/notes"]}) { totalCount } }`, `{}`, `"totalCount":0`)
 	query("a scope", want.Keys.Chen, fmt.Sprintf(`{ scope(id: "%s") { title channels { nodes { name } } } }`, want.Scope), `{}`, `Count cells`, `progress`)
