@@ -102,6 +102,9 @@ type GraphReplacement struct {
 	// Deleted tells that the graph was deleted: what its name stood for before is
 	// found at no revision any more.
 	Deleted bool
+	// Anew, beside Deleted, tells that the name is about to be used again: from then on
+	// the graph has the place in the order of graphs that a new name has.
+	Anew bool
 
 	Began   Revision      // of the generation: the first commit that wrote to it
 	Sources []sourceShare // by how much what they back changed

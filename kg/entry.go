@@ -50,11 +50,12 @@ const (
 	entryGivenUp  = 3
 )
 
-// Flags of a replacement in an entry: that the graph was deleted, and that the counts may
-// be told.
+// Flags of a replacement in an entry: that the graph was deleted, that the counts may be
+// told, and that the graph begins anew.
 const (
 	replacedDeleted = 1 << 0
 	replacedCounted = 1 << 1
+	replacedAnew    = 1 << 2
 )
 
 // entryWriter encodes commits, one after the other.
@@ -219,6 +220,9 @@ func (w *entryWriter) generation(c *Commit) {
 		counts := []uint64{r.Statements, r.Added, r.Removed}
 		if r.Deleted {
 			flags |= replacedDeleted
+		}
+		if r.Anew {
+			flags |= replacedAnew
 		}
 		if !r.Uncounted {
 			flags, counts = flags|replacedCounted, append(counts, r.Before)
@@ -453,11 +457,11 @@ func (r *entryReader) generation(c *Commit) {
 
 func (r *entryReader) replaced(graph Term, began Revision) *GraphReplacement {
 	flags := r.Byte()
-	if flags&^(replacedDeleted|replacedCounted) != 0 {
+	if flags&^(replacedDeleted|replacedCounted|replacedAnew) != 0 || flags&(replacedDeleted|replacedAnew) == replacedAnew {
 		r.Fail()
 	}
 	out := &GraphReplacement{
-		Graph: graph, Deleted: flags&replacedDeleted != 0, Uncounted: flags&replacedCounted == 0, Began: began,
+		Graph: graph, Deleted: flags&replacedDeleted != 0, Anew: flags&replacedAnew != 0, Uncounted: flags&replacedCounted == 0, Began: began,
 		Statements: r.Uvarint(), Added: r.Uvarint(), Removed: r.Uvarint(),
 	}
 	if !out.Uncounted {

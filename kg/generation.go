@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"koine/kg/internal/codec"
@@ -32,6 +33,10 @@ type generation struct {
 	// fresh tells that the graph began anew with it: what the name held before is
 	// found at no revision any more.
 	fresh bool
+	// number, if not 0, is of the dictionary: the id that the generation has in the index
+	// is then in the order in which graphs came, not behind all of them. It is that of a
+	// graph that began anew.
+	number uint64
 	// dead tells that it was given up.
 	dead bool
 	// cleared tells that what counted before it is reached by nobody any more, and is
@@ -39,7 +44,18 @@ type generation struct {
 	cleared bool
 }
 
-func (g *generation) id() ID { return keys.Generation(uint64(g.began)) }
+func (g *generation) id() ID {
+	if g.number != 0 {
+		return keys.Numbered(keys.TagIRI, g.number)
+	}
+	return keys.Generation(uint64(g.began))
+}
+
+// placeholder is the term in the dictionary of a generation that has a number there. It is
+// no IRI that can be written or asked for.
+func placeholder(began Revision) Term {
+	return IRI("urn:koine:generation " + strconv.FormatUint(uint64(began), 10))
+}
 
 // generations are those of all graphs, as of a revision. A table that was published is
 // never changed. A nil one is that of a store where no graph was ever exchanged.
@@ -51,17 +67,30 @@ type generations struct {
 	writing map[ID]*generation
 	// fresh is from when on the graphs are that were deleted, or began anew.
 	fresh map[Term]Revision
+	// numbered are those with a number of the dictionary, by their ids.
+	numbered map[ID]*generation
 }
 
 func newGenerations() *generations {
-	return &generations{map[Revision]*generation{}, map[ID][]*generation{}, map[ID]*generation{}, map[Term]Revision{}}
+	return &generations{map[Revision]*generation{}, map[ID][]*generation{}, map[ID]*generation{}, map[Term]Revision{}, map[ID]*generation{}}
+}
+
+// byID is the generation with an id of the index, nil for none.
+func (t *generations) byID(id ID) *generation {
+	if t == nil {
+		return nil
+	}
+	if id.Tag() == keys.TagGeneration {
+		return t.all[Revision(id.Number())]
+	}
+	return t.numbered[id]
 }
 
 // with is the table with one more generation, or with what became of one.
 func (t *generations) with(g *generation) *generations {
 	out := newGenerations()
 	if t != nil {
-		out = &generations{maps.Clone(t.all), maps.Clone(t.lines), maps.Clone(t.writing), maps.Clone(t.fresh)}
+		out = &generations{maps.Clone(t.all), maps.Clone(t.lines), maps.Clone(t.writing), maps.Clone(t.fresh), maps.Clone(t.numbered)}
 	}
 	out.put(g)
 	return out
@@ -69,6 +98,9 @@ func (t *generations) with(g *generation) *generations {
 
 func (t *generations) put(g *generation) {
 	t.all[g.began] = g
+	if g.number != 0 {
+		t.numbered[g.id()] = g
+	}
 	switch {
 	case g.from != 0:
 		line := slices.DeleteFunc(slices.Clone(t.lines[g.graph]), func(o *generation) bool { return o.began == g.began })
@@ -127,7 +159,8 @@ type tenure struct {
 // of is the tenure of an id in the place of a graph; false for one that counts at no
 // revision.
 func (t *generations) of(id ID) (tenure, bool) {
-	if id.Tag() != keys.TagGeneration {
+	g := t.byID(id)
+	if g == nil && id.Tag() != keys.TagGeneration {
 		if t == nil || len(t.lines[id]) == 0 {
 			return tenure{graph: id}, true
 		}
@@ -137,10 +170,6 @@ func (t *generations) of(id ID) (tenure, bool) {
 		}
 		return tenure{graph: id, until: line[0].from}, true
 	}
-	if t == nil {
-		return tenure{}, false
-	}
-	g := t.all[Revision(id.Number())]
 	if g == nil || g.from == 0 {
 		return tenure{}, false
 	}
@@ -165,11 +194,11 @@ func (t *generations) kept(id ID) bool {
 		return true
 	}
 	line, next := t.lines[id], 0
-	if id.Tag() == keys.TagGeneration {
-		g := t.all[Revision(id.Number())]
-		if g == nil || g.dead {
-			return false
-		}
+	g := t.byID(id)
+	if g == nil && id.Tag() == keys.TagGeneration || g != nil && g.dead {
+		return false
+	}
+	if g != nil {
 		line = t.lines[g.graph]
 		next = slices.Index(line, g) + 1
 		if next == 0 {
@@ -185,7 +214,7 @@ func (t *generations) beginsWith(graph, id ID) bool {
 	if t == nil || id == graph {
 		return true
 	}
-	g := t.all[Revision(id.Number())]
+	g := t.byID(id)
 	return g != nil && g.fresh
 }
 
@@ -206,10 +235,8 @@ func (t *generations) written(graph ID, r Revision) ID {
 
 // name is the id of the graph's name of any id in the place of a graph.
 func (t *generations) name(id ID) ID {
-	if id.Tag() == keys.TagGeneration && t != nil {
-		if g := t.all[Revision(id.Number())]; g != nil {
-			return g.graph
-		}
+	if g := t.byID(id); g != nil {
+		return g.graph
 	}
 	return id
 }
@@ -235,10 +262,7 @@ func (t *generations) hides(graph Term, at Revision) bool { return t != nil && a
 // floor is the revision that counts as the last change of every subject of the content
 // under an id, 0 for none.
 func (t *generations) floor(id ID) Revision {
-	if t == nil || id.Tag() != keys.TagGeneration {
-		return 0
-	}
-	if g := t.all[Revision(id.Number())]; g != nil && !g.fresh {
+	if g := t.byID(id); g != nil && !g.fresh {
 		return g.from
 	}
 	return 0
@@ -250,7 +274,7 @@ func (t *generations) settle(s *state, id ID) {
 	if t == nil || s.since != 0 || len(s.assertions) == 0 {
 		return
 	}
-	if g := t.all[Revision(id.Number())]; g != nil && id.Tag() == keys.TagGeneration {
+	if g := t.byID(id); g != nil {
 		settleState(s, g.from, g.time)
 	}
 }
@@ -274,6 +298,8 @@ const (
 	generationFresh = 1 << 0
 	generationDead  = 1 << 1
 	generationClear = 1 << 2
+	// generationNumbered tells that the number follows the flags.
+	generationNumbered = 1 << 3
 )
 
 func (g *generation) encode() []byte {
@@ -294,6 +320,9 @@ func (g *generation) encode() []byte {
 	if g.cleared {
 		flags |= generationClear
 	}
+	if g.number != 0 {
+		return binary.AppendUvarint(append(b, flags|generationNumbered), g.number)
+	}
 	return append(b, flags)
 }
 
@@ -306,7 +335,12 @@ func parseGeneration(key, value []byte) (*generation, error) {
 	g.time = time.UnixMilli(r.Varint()).UTC()
 	flags := r.Byte()
 	g.fresh, g.dead, g.cleared = flags&generationFresh != 0, flags&generationDead != 0, flags&generationClear != 0
-	if !ok || flags&^(generationFresh|generationDead|generationClear) != 0 {
+	if flags&generationNumbered != 0 {
+		if g.number = r.Uvarint(); g.number == 0 {
+			r.Fail()
+		}
+	}
+	if !ok || flags&^(generationFresh|generationDead|generationClear|generationNumbered) != 0 {
 		r.Fail()
 	}
 	return g, r.Close()

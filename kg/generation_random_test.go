@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -218,7 +219,13 @@ func (r *genRun) replace(fails bool) {
 // drop deletes a graph: what stood in it is nowhere any more.
 func (r *genRun) drop() {
 	graph := r.graph()
-	_, err := r.s.DropGraph(r.t.Context(), r.meta(), graph)
+	drop := r.s.DropGraph
+	if r.dice.IntN(2) == 0 {
+		drop = func(ctx context.Context, m Meta, graph Term) (Dropped, error) {
+			return r.s.BeginGraphAnew(ctx, m, graph, always)
+		}
+	}
+	_, err := drop(r.t.Context(), r.meta(), graph)
 	r.must(err)
 	for _, state := range r.model.states {
 		maps.DeleteFunc(state, func(q Quad, _ string) bool { return q.Graph == graph })

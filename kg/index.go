@@ -479,6 +479,11 @@ func (w *indexWriter) replayGeneration(c *Commit) error {
 		if _, err := w.number(r.Graph); err != nil {
 			return err
 		}
+		if r.Anew {
+			if _, err := w.number(placeholder(r.Began)); err != nil {
+				return err
+			}
+		}
 		return w.countReplaced(r)
 	}
 	g := c.Written
@@ -525,6 +530,10 @@ func (w *indexWriter) finishGeneration(c *Commit) {
 	case r != nil:
 		name = r.Graph
 		*g = generation{began: r.Began, from: c.Revision, time: c.Time, fresh: r.Deleted, cleared: r.Deleted}
+		if r.Anew {
+			id, _, _ := w.dict.id(placeholder(r.Began))
+			g.number = id.Number()
+		}
 	case c.Written != nil && (c.Written.givenUp || c.Written.began == c.Revision):
 		name = c.Written.graph
 		*g = generation{began: c.Written.began, dead: c.Written.givenUp}

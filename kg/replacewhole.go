@@ -661,8 +661,28 @@ type Dropped struct {
 // lets nobody do so before; it asks for no right. A graph that nothing was written to
 // since it was dropped is left as it is.
 func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, error) {
+	return s.dropGraph(ctx, m, graph, nil)
+}
+
+// BeginGraphAnew is DropGraph for a name that is about to be used again. Among the graphs
+// that hold a statement, the graph is then in the place of a name that was never used
+// before: behind those that were there, and before those that come. It does so each time,
+// and counts as an update (Options.Admit). still is asked by the committer before the
+// first commit: if the name is in use by then, nothing is done.
+func (s *Store) BeginGraphAnew(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
+	return s.dropGraph(ctx, m, graph, still)
+}
+
+// dropGraph is BeginGraphAnew, or with a nil still DropGraph.
+func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
+	anew := still != nil
 	if err := m.normalise(); err != nil {
 		return Dropped{}, err
+	}
+	if anew {
+		if err := s.admit(ctx, m); err != nil {
+			return Dropped{}, err
+		}
 	}
 	if IsOwnGraph(graph) || graph == DefaultGraph {
 		return Dropped{}, Errorf(CodeReserved, "this graph cannot be dropped").At("graph")
@@ -675,7 +695,8 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, err
 			return err
 		}
 		w.old = tx.w.generations.current(name)
-		if t := tx.w.generations; !known || !tx.catalog.counted(w.old) && t.beginsWith(name, w.old) {
+		unwritten := !tx.catalog.counted(w.old) && tx.w.generations.beginsWith(name, w.old)
+		if !known || anew && !still() || !anew && unwritten {
 			return nothing
 		}
 		if t := tx.w.generations; t != nil && t.writing[name] != nil {
@@ -695,7 +716,7 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, err
 	var removed uint64
 	if removed, err = w.countOld(); err == nil {
 		receipt, err = w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
-			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Began: w.began, Sources: w.sources()})
+			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sources()})
 		})
 	}
 	if err != nil && CodeOf(err) != CodeOutcomeUnknown {

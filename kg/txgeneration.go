@@ -119,6 +119,9 @@ func (tx *Tx) carryOver(list []writtenStatement) error {
 // on.
 func (tx *Tx) countGeneration(r *GraphReplacement) error {
 	tx.replaced = r
+	if r.Anew {
+		tx.w.create(placeholder(r.Began))
+	}
 	return tx.w.countReplaced(r)
 }
 

@@ -55,8 +55,16 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 		return Policy{}, kg.Receipt{}, err
 	}
 	if known := g.table.Load().find(p.Graph); known.makesAgain(&m.Principal) && !m.DryRun {
-		// What a deletion left behind that was cut short, or made by an older koine.
-		if _, err := g.store.DropGraph(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph); err != nil {
+		if known.Maker != m.Principal.ID {
+			if err := g.mayMake(&m.Principal); err != nil {
+				return Policy{}, kg.Receipt{}, err
+			}
+		}
+		// This also removes what a deletion left behind that was cut short, or made by an
+		// older koine.
+		if _, err := g.store.BeginGraphAnew(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph, func() bool {
+			return g.table.Load().find(p.Graph).makesAgain(&m.Principal)
+		}); err != nil {
 			return Policy{}, kg.Receipt{}, err
 		}
 	}
