@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -410,10 +411,10 @@ func (f *PropertyFilter) onlyText() *string { return onlyText(f.Eq) }
 
 func onlyText(eq json.RawMessage) *string {
 	o, err := parseOperand(eq)
-	if err != nil || o.kind != textValue || o.hasMoment {
+	if err != nil || o.Kind != valuespace.KindText || o.hasMoment {
 		return nil
 	}
-	return &o.text
+	return &o.Text
 }
 
 func typeDrive(ctx context.Context, f *IRIFilter) (drive, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -64,7 +65,7 @@ func (f *DateTimeFilter) test() func(time.Time) bool {
 	if f.Exists != nil && !*f.Exists {
 		return func(time.Time) bool { return false }
 	}
-	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, func(t time.Time) instant { return moment{at: t}.instant() })
+	return orderedTest(ordered[time.Time]{f.Eq, f.Ne, f.Lt, f.Lte, f.Gt, f.Gte, f.In, f.Nin}, time.Time.Compare, func(t time.Time) valuespace.Instant { return valuespace.At(t).Instant() })
 }
 
 // test compiles the condition for a revision that is there, as it always is for what is

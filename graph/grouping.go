@@ -271,8 +271,13 @@ func (s *groupShape) compareGroups(a, b group) int {
 
 // compareNullable is compareTerms with null behind all.
 func compareNullable(a, b kg.Term) int {
-	if a.IsZero() || b.IsZero() {
-		return compareBooleans(a.IsZero(), b.IsZero())
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
 	}
 	return compareTerms(a, b)
 }

@@ -348,7 +348,7 @@ func (l *loader) assertedOf(g *gathered, row *kg.Row, n int) ([]kg.Statement, er
 
 // compareTerms orders terms by value, and those of equal value by their text.
 func compareTerms(a, b kg.Term) int {
-	return cmp.Or(valueOf(a).order(valueOf(b)), a.Compare(b))
+	return cmp.Or(valueOf(a).Order(valueOf(b)), a.Compare(b))
 }
 
 // appendTermOf writes the value of an object, or an entity's name.

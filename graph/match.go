@@ -161,9 +161,9 @@ func termOrder(by MatchOrder) func(a, b kg.Term) int {
 		case b.IsZero():
 			return -first
 		case by.Direction == SortDirectionDesc:
-			return valueOf(b).order(valueOf(a))
+			return valueOf(b).Order(valueOf(a))
 		}
-		return valueOf(a).order(valueOf(b))
+		return valueOf(a).Order(valueOf(b))
 	}
 }
 

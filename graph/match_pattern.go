@@ -9,6 +9,7 @@ import (
 	"koine/internal/nearest"
 	"koine/internal/path"
 	"koine/internal/pattern"
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -183,8 +184,8 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 		return l.IsLiteral() && (in.Language == nil || strings.EqualFold(l.Lang(), *in.Language)) &&
 			(in.Datatype == nil || l.Datatype() == in.Datatype.Value()) && equal.test(valueOf(l))
 	}
-	if o.kind == textValue && !o.hasMoment && r.literals != nil {
-		known, complete, err := r.literals(o.text)
+	if o.Kind == valuespace.KindText && !o.hasMoment && r.literals != nil {
+		known, complete, err := r.literals(o.Text)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"koine/internal/pattern"
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -125,7 +126,7 @@ func (v *variables) comparisons(in *VariableFilter, self int) (all []rowTest, er
 			if t[self].IsZero() || t[other].IsZero() {
 				return false
 			}
-			n, ordered, known := compareTermValues(t[self], t[other])
+			n, ordered, known := valuespace.CompareTerms(t[self], t[other])
 			return known && (ordered || !c.order) && c.holds(n)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -33,7 +34,7 @@ type memberValue struct {
 
 // order is a total order of members.
 func (m *memberValue) order(n *memberValue) int {
-	return cmp.Or(m.value.order(n.value), m.term.Compare(n.term))
+	return cmp.Or(m.value.Order(n.value), m.term.Compare(n.term))
 }
 
 func newMembers(s *kg.Snapshot, max int) *members {
@@ -86,14 +87,14 @@ type sum struct {
 
 // add adds what is a number, and passes over the rest.
 func (s *sum) add(m *memberValue) {
-	if m.value.kind != numberValue {
+	if m.value.Kind != valuespace.KindNumber {
 		return
 	}
 	s.n++
 	switch m.term.Datatype() {
-	case kg.XSDDouble, xsdFloat:
+	case kg.XSDDouble, kg.XSD + "float":
 		s.inexact = true
-		y := m.value.number - s.lost
+		y := m.value.Number - s.lost
 		t := s.float + y
 		s.lost = (t - s.float) - y
 		s.float = t
@@ -108,7 +109,7 @@ func (s *sum) add(m *memberValue) {
 	if s.exact == nil {
 		s.exact = new(big.Rat)
 	}
-	s.exact.Add(s.exact, m.value.fraction())
+	s.exact.Add(s.exact, m.value.Fraction())
 }
 
 func (s *sum) total() *big.Rat {

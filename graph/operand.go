@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -25,24 +26,24 @@ func parseOperand(raw json.RawMessage) (operand, error) {
 	}
 	switch c := raw[0]; {
 	case c == '"':
-		if err := json.Unmarshal(raw, &o.text); err != nil {
+		if err := json.Unmarshal(raw, &o.Text); err != nil {
 			return o, kg.Errorf(kg.CodeInvalid, "the value is no JSON string")
 		}
-		o.kind = textValue
-		for _, datatype := range [...]string{kg.XSDDateTime, kg.XSDDate, xsdTime} {
-			if o.moment, o.hasMoment = parseMoment(o.text, datatype); o.hasMoment {
+		o.Kind = valuespace.KindText
+		for _, datatype := range [...]string{kg.XSDDateTime, kg.XSDDate, kg.XSD + "time"} {
+			if o.Moment, o.hasMoment = valuespace.ParseMoment(o.Text, datatype); o.hasMoment {
 				break
 			}
 		}
 	case c == 't' || c == 'f':
-		o.kind, o.boolean, o.text = booleanValue, c == 't', string(raw)
-	case c == '-' || isDigit(c):
+		o.Kind, o.Boolean, o.Text = valuespace.KindBoolean, c == 't', string(raw)
+	case c == '-' || c >= '0' && c <= '9':
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil {
 			return o, kg.Errorf(kg.CodeInvalid, "the number is out of range")
 		}
-		o.kind, o.number, o.text = numberValue, f, string(raw)
-		o.exact = !strings.ContainsAny(o.text, "eE")
+		o.Kind, o.Number, o.Text = valuespace.KindNumber, f, string(raw)
+		o.Exact = !strings.ContainsAny(o.Text, "eE")
 	default:
 		return o, kg.Errorf(kg.CodeInvalid, "a value to compare with is a string, a number or a boolean")
 	}
@@ -53,22 +54,22 @@ func parseOperand(raw json.RawMessage) (operand, error) {
 // compare. A literal of an unknown datatype equals the string that it is written as,
 // and is neither less nor greater.
 func (o *operand) compare(v value) (c int, ok, ordered bool) {
-	if o.kind == textValue {
+	if o.Kind == valuespace.KindText {
 		switch {
-		case v.kind == textValue:
-			return strings.Compare(v.text, o.text), true, true
-		case v.kind == momentValue && o.hasMoment:
-			c, ordered, _ = v.moment.compare(o.moment)
+		case v.Kind == valuespace.KindText:
+			return strings.Compare(v.Text, o.Text), true, true
+		case v.Kind == valuespace.KindMoment && o.hasMoment:
+			c, ordered, _ = v.Moment.Compare(o.Moment)
 			return c, ordered, ordered
-		case v.kind == otherValue:
-			return strings.Compare(v.text, o.text), true, false
+		case v.Kind == valuespace.KindOther:
+			return strings.Compare(v.Text, o.Text), true, false
 		}
 		return 0, false, false
 	}
-	if v.kind != o.kind {
+	if v.Kind != o.Kind {
 		return 0, false, false
 	}
-	c, ordered, _ = v.compare(o.value)
+	c, ordered, _ = v.Compare(o.value)
 	return c, ordered, ordered
 }
 
@@ -77,7 +78,7 @@ func (o *operand) compare(v value) (c int, ok, ordered bool) {
 // values and meet as many statements.
 type operandSet struct {
 	texts   map[string]bool
-	moments map[instant]bool
+	moments map[valuespace.Instant]bool
 	numbers map[float64]bool // all, as doubles
 	doubles map[float64]bool // those that are doubles
 	exact   map[string]bool  // the others, as decimals
@@ -85,7 +86,7 @@ type operandSet struct {
 }
 
 func newOperandSet(list []operand) *operandSet {
-	s := &operandSet{texts: map[string]bool{}, moments: map[instant]bool{}, numbers: map[float64]bool{}, doubles: map[float64]bool{}, exact: map[string]bool{}}
+	s := &operandSet{texts: map[string]bool{}, moments: map[valuespace.Instant]bool{}, numbers: map[float64]bool{}, doubles: map[float64]bool{}, exact: map[string]bool{}}
 	for i := range list {
 		s.add(&list[i])
 	}
@@ -93,20 +94,20 @@ func newOperandSet(list []operand) *operandSet {
 }
 
 func (s *operandSet) add(o *operand) {
-	switch o.kind {
-	case textValue:
-		s.texts[o.text] = true
+	switch o.Kind {
+	case valuespace.KindText:
+		s.texts[o.Text] = true
 		if o.hasMoment {
-			s.moments[o.moment.instant()] = true
+			s.moments[o.Moment.Instant()] = true
 		}
-	case booleanValue:
-		s.yes, s.no = s.yes || o.boolean, s.no || !o.boolean
-	case numberValue:
-		s.numbers[o.number] = true
-		if o.exact {
-			s.exact[canonicalDecimal(o.text).key()] = true
+	case valuespace.KindBoolean:
+		s.yes, s.no = s.yes || o.Boolean, s.no || !o.Boolean
+	case valuespace.KindNumber:
+		s.numbers[o.Number] = true
+		if o.Exact {
+			s.exact[valuespace.DecimalKey(o.Text)] = true
 		} else {
-			s.doubles[o.number] = true
+			s.doubles[o.Number] = true
 		}
 	}
 }
@@ -114,18 +115,18 @@ func (s *operandSet) add(o *operand) {
 // contains reports whether the value equals an operand of the set, as
 // operand.compare has it.
 func (s *operandSet) contains(v value) bool {
-	switch v.kind {
-	case textValue, otherValue:
-		return s.texts[v.text]
-	case momentValue:
-		return s.moments[v.moment.instant()]
-	case booleanValue:
-		return v.boolean && s.yes || !v.boolean && s.no
-	case numberValue:
-		if math.IsNaN(v.number) || !s.numbers[v.number] {
+	switch v.Kind {
+	case valuespace.KindText, valuespace.KindOther:
+		return s.texts[v.Text]
+	case valuespace.KindMoment:
+		return s.moments[v.Moment.Instant()]
+	case valuespace.KindBoolean:
+		return v.Boolean && s.yes || !v.Boolean && s.no
+	case valuespace.KindNumber:
+		if math.IsNaN(v.Number) || !s.numbers[v.Number] {
 			return false
 		}
-		return !v.exact || s.doubles[v.number] || s.exact[canonicalDecimal(v.text).key()]
+		return !v.Exact || s.doubles[v.Number] || s.exact[valuespace.DecimalKey(v.Text)]
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -48,7 +49,7 @@ func (o ordering[T]) compare(a, b rank) int {
 			}
 			return 1
 		default:
-			c := a[i].order(b[i].value)
+			c := a[i].Order(b[i].value)
 			if k.down {
 				c = -c
 			}
@@ -143,11 +144,11 @@ func statementKey(by StatementOrderKey) func(*fact) (value, bool, error) {
 		s, err := f.statement()
 		switch by {
 		case StatementOrderKeyCertainty:
-			v.number, _ = s.Certainty()
+			v.Number, _ = s.Certainty()
 		case StatementOrderKeyRecordedAt:
-			v.kind, v.moment = momentValue, moment{at: s.RecordedAt()}
+			v.Kind, v.Moment = valuespace.KindMoment, valuespace.At(s.RecordedAt())
 		case StatementOrderKeyRevision:
-			v.number = float64(s.Revision())
+			v.Number = float64(s.Revision())
 		}
 		return v, true, err
 	}
@@ -188,7 +189,7 @@ func endKey(of ends, greatest bool) func(*subject) (value, bool, error) {
 				return found, false, err
 			}
 			v := valueOf(t)
-			if c := v.order(found); !there || greatest && c > 0 || !greatest && c < 0 {
+			if c := v.Order(found); !there || greatest && c > 0 || !greatest && c < 0 {
 				found, there = v, true
 			}
 		}
@@ -220,7 +221,7 @@ func entityKey(by EntityOrderKey, m *entityMatch) func(*subject) (value, bool, e
 func degreeKey(d Direction) func(*subject) (value, bool, error) {
 	return func(s *subject) (v value, _ bool, err error) {
 		n, err := s.scan.degree(s.id, d)
-		v.number = float64(n)
+		v.Number = float64(n)
 		return v, true, err
 	}
 }
@@ -233,5 +234,5 @@ func labelKey(s *subject, wanted []int) (v value, there bool, err error) {
 		}
 	}
 	t, err := bestLabel(s.snapshot, found, nil)
-	return value{kind: textValue, text: t.Value()}, !t.IsZero(), err
+	return value{Kind: valuespace.KindText, Text: t.Value()}, !t.IsZero(), err
 }

@@ -127,6 +127,10 @@ func TestWhatRulesSee(t *testing.T) {
 		{`patch.object == "urn:o" && patch.datatype == ""`, patch(kg.Add, "urn:s", "urn:p", kg.IRI("urn:o"))},
 		{`patch.object == true`, patch(kg.Add, "urn:s", "urn:p", kg.Boolean(true))},
 		{`patch.object == timestamp("2026-01-02T03:04:05Z")`, patch(kg.Add, "urn:s", "urn:p", kg.DateTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))},
+		{`patch.object == timestamp("2026-01-02T00:00:00Z")`, patch(kg.Add, "urn:s", "urn:p", kg.Typed("2026-01-01T24:00:00Z", kg.XSDDateTime))},
+		{`patch.object == 200`, patch(kg.Add, "urn:s", "urn:p", kg.Typed("200", kg.XSD+"unsignedByte"))},
+		{`patch.object == "300"`, patch(kg.Add, "urn:s", "urn:p", kg.Typed("300", kg.XSD+"unsignedByte"))}, // none of its datatype
+		{`patch.object == "TRUE"`, patch(kg.Add, "urn:s", "urn:p", kg.Typed("TRUE", kg.XSDBoolean))},
 		{`patch.object == 7 && patch.object > 6.5`, patch(kg.Add, "urn:t", "urn:p", kg.Integer(7))},
 		{`patch.op == "replace" && before.size() == 2 && before.all(s, s.sources == ["agent://old"])`, patch(kg.Replace, "urn:s", "urn:age", kg.Integer(9))},
 		{`patch.op == "remove" && patch.replaced && patch.withdrawn == ["agent://old"]`, patch(kg.Replace, "urn:s", "urn:age", kg.Integer(9))},

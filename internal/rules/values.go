@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -23,24 +24,18 @@ const (
 // value is how rules see an object: a number, a boolean, a moment, or else its
 // text; of a resource its IRI.
 func value(t kg.Term) any {
-	switch t.Datatype() {
-	case kg.XSDBoolean:
-		if b, err := strconv.ParseBool(t.Value()); err == nil {
-			return b
+	switch v := valuespace.Of(t); v.Kind {
+	case valuespace.KindBoolean:
+		return v.Boolean
+	case valuespace.KindMoment:
+		if t.Datatype() == kg.XSDDateTime {
+			return v.Moment.Time()
 		}
-	case kg.XSDDateTime:
-		if v, ok := t.DateTimeValue(); ok {
-			return v
-		}
-	default:
-		f, ok := t.Number()
-		if !ok {
-			break
-		}
+	case valuespace.KindNumber:
 		if n, err := strconv.ParseInt(t.Value(), 10, 64); err == nil {
 			return n
 		}
-		return f
+		return v.Number
 	}
 	return t.ExternalID()
 }

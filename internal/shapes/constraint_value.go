@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"koine/internal/pacedregexp"
+	"koine/internal/valuespace"
 	"koine/kg"
 )
 
@@ -80,7 +81,7 @@ func (c datatypeConstraint) check(_ *view, f *found) error {
 		switch {
 		case value.Datatype() != c.datatype:
 			return "is not of the datatype " + c.datatype, nil
-		case !wellFormed(value):
+		case !valuespace.WellFormed(value):
 			return "is not written as one of " + c.datatype, nil
 		}
 		return "", nil

@@ -1,4 +1,4 @@
-package graph
+package valuespace
 
 import (
 	"cmp"
@@ -16,20 +16,35 @@ const (
 	xsdDateTimeStamp = kg.XSD + "dateTimeStamp"
 )
 
+// bounds are those of a datatype derived from xsd:integer, both of them in it; "" is none.
+type bounds struct{ least, most string }
+
 // integerTypes are the datatypes derived from xsd:integer, and itself.
-var integerTypes = map[string]bool{
-	kg.XSDInteger: true, kg.XSD + "long": true, kg.XSD + "int": true, kg.XSD + "short": true, kg.XSD + "byte": true,
-	kg.XSD + "nonNegativeInteger": true, kg.XSD + "positiveInteger": true,
-	kg.XSD + "nonPositiveInteger": true, kg.XSD + "negativeInteger": true,
-	kg.XSD + "unsignedLong": true, kg.XSD + "unsignedInt": true, kg.XSD + "unsignedShort": true, kg.XSD + "unsignedByte": true,
+var integerTypes = map[string]bounds{
+	kg.XSDInteger: {}, kg.XSD + "nonPositiveInteger": {most: "0"}, kg.XSD + "negativeInteger": {most: "-1"},
+	kg.XSD + "nonNegativeInteger": {least: "0"}, kg.XSD + "positiveInteger": {least: "1"},
+	kg.XSD + "long": {"-9223372036854775808", "9223372036854775807"}, kg.XSD + "int": {"-2147483648", "2147483647"},
+	kg.XSD + "short": {"-32768", "32767"}, kg.XSD + "byte": {"-128", "127"},
+	kg.XSD + "unsignedLong": {"0", "18446744073709551615"}, kg.XSD + "unsignedInt": {"0", "4294967295"},
+	kg.XSD + "unsignedShort": {"0", "65535"}, kg.XSD + "unsignedByte": {"0", "255"},
+}
+
+func (b bounds) hold(integer string) bool {
+	return (b.least == "" || compareDecimals(integer, b.least) >= 0) && (b.most == "" || compareDecimals(integer, b.most) <= 0)
+}
+
+func isNumeric(datatype string) bool {
+	_, integer := integerTypes[datatype]
+	return integer || datatype == kg.XSDDecimal || datatype == kg.XSDDouble || datatype == xsdFloat
 }
 
 // parseNumber reads a literal of one of the number datatypes. exact tells that its
 // value is the one that is written, and not the nearest float or double.
 func parseNumber(text, datatype string) (f float64, exact, ok bool) {
+	within, integer := integerTypes[datatype]
 	switch {
-	case integerTypes[datatype]:
-		exact, ok = true, isDecimal(text, false)
+	case integer:
+		exact, ok = true, isDecimal(text, false) && within.hold(text)
 	case datatype == kg.XSDDecimal:
 		exact, ok = true, isDecimal(text, true)
 	case datatype == kg.XSDDouble, datatype == xsdFloat:
@@ -80,16 +95,16 @@ func isDecimal(text string, point bool) bool {
 
 // compareNumbers compares as SPARQL does: what is exact with the other digit by
 // digit, and everything with a float or double as doubles.
-func compareNumbers(v, w value) int {
-	if c := cmp.Compare(v.number, w.number); c != 0 || !v.exact || !w.exact {
+func compareNumbers(v, w Value) int {
+	if c := cmp.Compare(v.Number, w.Number); c != 0 || !v.Exact || !w.Exact {
 		return c
 	}
-	return compareDecimals(v.text, w.text)
+	return compareDecimals(v.Text, w.Text)
 }
 
 // orderNumbers is a total order: NaN first, and of equal doubles what is exact last.
-func orderNumbers(v, w value) int {
-	return cmp.Or(cmp.Compare(v.number, w.number), compareBooleans(v.exact, w.exact), compareNumbers(v, w))
+func orderNumbers(v, w Value) int {
+	return cmp.Or(cmp.Compare(v.Number, w.Number), compareBooleans(v.Exact, w.Exact), compareNumbers(v, w))
 }
 
 // compareDecimals compares two decimals of any length.
@@ -123,8 +138,9 @@ func canonicalDecimal(text string) (d decimal) {
 	return d
 }
 
-// key is the same for equal decimals only.
-func (d decimal) key() string {
+// DecimalKey is the same for equal decimals only, however they are written.
+func DecimalKey(text string) string {
+	d := canonicalDecimal(text)
 	sign := ""
 	if d.negative {
 		sign = "-"
@@ -136,15 +152,15 @@ func (d decimal) key() string {
 // are summed up as float64.
 const maxFractionDigits = 400
 
-// fraction is the number as a fraction, for sums.
-func (v value) fraction() *big.Rat {
-	if v.exact && len(v.text) <= maxFractionDigits {
-		if r, ok := new(big.Rat).SetString(v.text); ok {
+// Fraction is the number as a fraction, for sums.
+func (v Value) Fraction() *big.Rat {
+	if v.Exact && len(v.Text) <= maxFractionDigits {
+		if r, ok := new(big.Rat).SetString(v.Text); ok {
 			return r
 		}
 	}
-	if math.IsInf(v.number, 0) || math.IsNaN(v.number) {
+	if math.IsInf(v.Number, 0) || math.IsNaN(v.Number) {
 		return new(big.Rat)
 	}
-	return new(big.Rat).SetFloat64(v.number)
+	return new(big.Rat).SetFloat64(v.Number)
 }

@@ -1,4 +1,4 @@
-package graph
+package valuespace
 
 import (
 	"cmp"
@@ -22,40 +22,48 @@ const (
 	localTimeOfDay
 )
 
-// moment is the value of a date, a time or both. Without a time zone it is read as in
+// Moment is the value of a date, a time or both. Without a time zone it is read as in
 // UTC, and its kind says so.
-type moment struct {
+type Moment struct {
 	kind momentKind
 	at   time.Time
 	rest string // digits of the second's fraction behind the nanoseconds
 }
 
-// instant is when a moment is.
-type instant struct {
+// Instant is when a moment is: equal moments have the same.
+type Instant struct {
 	kind        momentKind
 	seconds     int64
 	nanoseconds int
 	rest        string
 }
 
-func (m moment) instant() instant { return instant{m.kind, m.at.Unix(), m.at.Nanosecond(), m.rest} }
+// At is the moment of a time in UTC.
+func At(t time.Time) Moment { return Moment{at: t} }
 
-func (m moment) compare(n moment) (c int, ordered, known bool) {
+// Time is the moment's time; one without a time zone is read as in UTC.
+func (m Moment) Time() time.Time { return m.at }
+
+// Instant is the moment's key.
+func (m Moment) Instant() Instant { return Instant{m.kind, m.at.Unix(), m.at.Nanosecond(), m.rest} }
+
+// Compare compares two moments as Value.Compare does.
+func (m Moment) Compare(n Moment) (c int, ordered, known bool) {
 	if m.kind != n.kind {
 		// With and without a zone they might be the same; of different datatypes not.
 		return 1, false, m.kind/2 != n.kind/2
 	}
-	return m.order(n), true, true
+	return m.Order(n), true, true
 }
 
-// order is a total order: by time, whatever the kind.
-func (m moment) order(n moment) int {
+// Order is a total order: by time, whatever the kind.
+func (m Moment) Order(n Moment) int {
 	return cmp.Or(m.at.Compare(n.at), strings.Compare(m.rest, n.rest), cmp.Compare(m.kind, n.kind))
 }
 
-// parseMoment reads a literal of a datatype of times: XML Schema Datatypes 1.1,
+// ParseMoment reads a literal of a datatype of times: XML Schema Datatypes 1.1,
 // section 3.3.7 to 3.3.9 and 3.4.28. The hour 24 is the next day's midnight.
-func parseMoment(text, datatype string) (m moment, ok bool) {
+func ParseMoment(text, datatype string) (m Moment, ok bool) {
 	p := momentParser{text: text, ok: true}
 	var year, month, day, hour, minute, second, nanosecond int
 	switch datatype {
@@ -94,6 +102,20 @@ type momentParser struct {
 
 // maxYearDigits bounds the years that are told apart.
 const maxYearDigits = 9
+
+// hasLongYear tells whether a date's year has more digits than are told apart.
+func hasLongYear(text string) bool {
+	year, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), "-")
+	return len(year) > maxYearDigits
+}
+
+func isTemporal(datatype string) bool {
+	switch datatype {
+	case kg.XSDDateTime, kg.XSDDate, xsdTime, xsdDateTimeStamp:
+		return true
+	}
+	return false
+}
 
 func (p *momentParser) date() (year, month, day int) {
 	negative := strings.HasPrefix(p.text, "-")
