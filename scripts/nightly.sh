@@ -7,11 +7,11 @@ cd "$(dirname "$0")/.."
 KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=2000 KOINE_FULL_VOLUMES=20 \
 	KOINE_SPARQL_QUERIES=2000 scripts/test.sh -count=1 -timeout 3h
 
-# Random JSON-LD documents, read by koine and by jsonld.js.
+# Random JSON-LD documents, read by koine and by jsonld.js, and 20,000 damaged ones.
 jsonldjs=$(mktemp -d)
 trap 'rm -rf "$jsonldjs"' EXIT
 npm install --silent --no-audit --no-fund --prefix "$jsonldjs" jsonld@8.3.3
-KOINE_JSONLD_JS=$jsonldjs KOINE_JSONLD_DOCUMENTS=5000 go test -count=1 -run TestJSONLDAgainstJSONLDJS ./internal/rdf
+KOINE_JSONLD_JS=$jsonldjs KOINE_JSONLD_DOCUMENTS=5000 go test -count=1 -run "TestJSONLDAgainstJSONLDJS|TestJSONLDDamaged" ./internal/rdf
 
 # Statements in and out in every format: a social network, and the film graph and a release
 # of schema.org (data/releases/30.0 of its repository) where they are.
