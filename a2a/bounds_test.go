@@ -28,18 +28,18 @@ const notFound = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Meth
 
 func TestBodyBound(t *testing.T) {
 	s := newTestServer(t)
-	if got := s.post(t, padded(4<<20)); !strings.HasPrefix(got, "200 application/json\n"+notFound) {
-		t.Errorf("4 MiB: got %s", got)
+	if got := s.post(t, padded(8<<20)); !strings.HasPrefix(got, "200 application/json\n"+notFound) {
+		t.Errorf("8 MiB: got %s", got)
 	}
 	want := "413 application/json\n" + `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Request payload validation error",` +
-		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body is larger than the 4 MiB that are taken","hint":"Send less at a time; load large graphs as RDF."}}}` + "\n"
-	for _, n := range []int{4<<20 + 1, 5 << 20} {
+		`"data":{"reason":"LIMIT_EXCEEDED","domain":"koine","detail":"the body is larger than the 8 MiB that are taken","hint":"Send less at a time; /data takes RDF of any size."}}}` + "\n"
+	for _, n := range []int{8<<20 + 1, 9 << 20} {
 		if got := s.post(t, padded(n)); got != want {
 			t.Errorf("%d bytes: got %s", n, got)
 		}
 	}
 	// The same without a length that is known beforehand.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ *strings.Reader }{strings.NewReader(padded(4<<20 + 1))})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ *strings.Reader }{strings.NewReader(padded(8<<20 + 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestTextBounds(t *testing.T) {
 		{"sessionId", patches + `,"sessionId":"%s"`, kg.MaxReferenceBytes},
 		{"idempotencyKey", patches + `,"metadata":{"koine":{"idempotencyKey":"%s"}}`, kg.MaxIdempotencyKeyBytes},
 		{"provenance", `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1},"provenance":{"a":"%s"}}}]`, kg.MaxProvenanceBytes - len(`{"a":""}`)},
-		{"value", `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":"%s"}}}]`, kg.MaxTermBytes},
+		{"value", `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":"%s"}}}]`, kg.DefaultLiteralBytes},
 	} {
 		send := func(n int) string {
 			return s.post(t, `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{`+fmt.Sprintf(row.params, strings.Repeat("x", n))+`}}`)

@@ -158,7 +158,7 @@ func otherVersion(method string, v version) *Error {
 
 func tooLarge(most int64) *Error {
 	e := invalidRequest(string(kg.CodeLimitExceeded), "the body is larger than the "+sizeOf(most)+" that are taken",
-		"Send less at a time; load large graphs as RDF.")
+		"Send less at a time; /data takes RDF of any size.")
 	return e.at(http.StatusRequestEntityTooLarge)
 }
 

@@ -39,7 +39,7 @@ type Deps struct {
 
 // Defaults of the Options.
 const (
-	DefaultMaxBodyBytes = 4 << 20
+	DefaultMaxBodyBytes = 8 << 20 // room for a literal of kg.DefaultLiteralBytes with its escapes
 	DefaultMaxDepth     = 64
 	DefaultMaxBatch     = 100
 	DefaultMaxWait      = 10 * time.Second

@@ -7,7 +7,8 @@ import (
 )
 
 // Bounds of one update of a Writer: the patches that knowledge/update takes, and their
-// bytes, below the server's default limit of a body (4 MiB).
+// bytes, below the server's default limit of a body (8 MiB). A larger patch has an update of
+// its own.
 const (
 	MaxPatches    = 10_000
 	MaxPatchBytes = 3 << 20

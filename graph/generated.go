@@ -953,7 +953,7 @@ type Mutation {
 
   """
   Makes a graph hold exactly the statements of a document and no others. A statement that stays keeps its
-  assertions and its history. Beyond 10,000 statements before or after, the content is exchanged as a whole:
+  assertions and its history. Beyond 10,000 statements or 8 MiB of text, the content is exchanged as a whole:
   history and subscriptions that the graph concerns tell ` + "`" + `GraphReplaced` + "`" + ` in the place of single changes, and these
   subscriptions end with ` + "`" + `Resync` + "`" + `.
   """

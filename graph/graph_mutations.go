@@ -81,7 +81,9 @@ func replaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPa
 	if input.ExpectedRevision != nil {
 		m.ExpectedRevision, m.HasExpected = *input.ExpectedRevision, true
 	}
-	quads := rdf.Read(strings.NewReader(input.Turtle), rdf.Turtle, rdf.Options{Graph: graph, Tag: rdf.DocumentTag(sha256.Sum256([]byte(input.Turtle)))})
+	quads := rdf.Read(strings.NewReader(input.Turtle), rdf.Turtle, rdf.Options{
+		Graph: graph, Tag: rdf.DocumentTag(sha256.Sum256([]byte(input.Turtle))), LiteralBytes: store.LiteralBytes(),
+	})
 	replaced, err := store.ReplaceGraph(ctx, m, graph, quads, kg.ReplaceOptions{})
 	if syntax := (*rdf.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, kg.AsError(err).At("input.turtle")

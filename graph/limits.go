@@ -67,7 +67,7 @@ const (
 	DefaultWatchedEntities = follow.DefaultEntities
 	DefaultSnapshotRows    = 500
 	DefaultWatchedReads    = follow.DefaultReads
-	DefaultVariableBytes   = 4 << 20
+	DefaultVariableBytes   = 8 << 20
 	DefaultResultBytes     = 16 << 20
 	DefaultDuration        = 10 * time.Second
 	DefaultWait            = 5 * time.Second

@@ -200,10 +200,11 @@ func writeOrdered(db *badger.DB, t *memTree, m marker, counted bool) error {
 // indexTxn splits what is written into as many transactions as Badger needs.
 // The log is the truth, so they need not be one.
 type indexTxn struct {
-	db  *badger.DB
-	at  uint64
-	txn *badger.Txn
-	err error
+	db    *badger.DB
+	at    uint64
+	txn   *badger.Txn
+	empty bool // txn has no key yet: one that is too large for it is too large for any
+	err   error
 
 	floor   uint64 // of a checkpoint that is restored: what ended by then is left out
 	counted bool   // the checkpoint has the counts by source
@@ -213,7 +214,7 @@ type indexTxn struct {
 func (w *indexTxn) set(key, value []byte) bool {
 	for w.err == nil {
 		if w.txn == nil {
-			w.txn = w.db.NewTransactionAt(math.MaxUint64, true)
+			w.txn, w.empty = w.db.NewTransactionAt(math.MaxUint64, true), true
 		}
 		var err error
 		if value == nil {
@@ -222,9 +223,10 @@ func (w *indexTxn) set(key, value []byte) bool {
 			err = w.txn.SetEntry(badger.NewEntry(key, value))
 		}
 		if err == nil {
+			w.empty = false
 			return true
 		}
-		if err != badger.ErrTxnTooBig {
+		if err != badger.ErrTxnTooBig || w.empty {
 			w.txn.Discard()
 			w.err = err
 			return false

@@ -14,6 +14,9 @@ const (
 	// bulkFrom is from how many quads on a load into a store that holds something goes
 	// this way: what it costs at least is more than so many cost as updates.
 	bulkFrom = 2 * DefaultLoadCommit
+	// bulkFromBytes is from how many bytes of text on it does, whatever the quads are:
+	// they are in memory until it is decided.
+	bulkFromBytes = 64 << 20
 	// bulkChunk is how many statements are in memory before they go to disk, and
 	// bulkChunkText how much text their new terms may have.
 	bulkChunk     = 1 << 19
@@ -314,7 +317,7 @@ func (b *bulk) assign(q, last *Quad, ids IDQuad) (IDQuad, error) {
 		}
 		id, err := lookUp(*part.term)
 		if err != nil {
-			if invalid := q.valid(Term.ValidNew); invalid != nil {
+			if invalid := q.valid(func(t Term) error { return b.valid(&t) }); invalid != nil {
 				return ids, invalid
 			}
 			return ids, err
@@ -383,6 +386,9 @@ func (b *bulk) number(t Term) (ID, error) {
 func (b *bulk) valid(t *Term) error {
 	if b.replays {
 		return nil
+	}
+	if err := t.LiteralWithin(b.s.options.LiteralBytes); err != nil {
+		return err
 	}
 	return t.ValidNew()
 }

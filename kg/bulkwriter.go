@@ -122,14 +122,16 @@ func (w *bulkWriter) dictionary(m marker) error {
 		}
 		w.step()
 	}
-	for row, err := range extsort.Merge(w.b.numbers, nil) {
-		if err != nil {
-			return err
+	for _, run := range w.b.numbers { // one after the other: a run holds a record while it is read
+		for row, err := range extsort.Merge([]*extsort.Run{run}, nil) {
+			if err != nil {
+				return err
+			}
+			if err := out.Add(keys.Number(binary.BigEndian.Uint64(row)), row[8:], w.version); err != nil {
+				return err
+			}
+			w.step()
 		}
-		if err := out.Add(keys.Number(binary.BigEndian.Uint64(row)), row[8:], w.version); err != nil {
-			return err
-		}
-		w.step()
 	}
 	for number, record := range w.b.chunk.terms.all() {
 		if err := out.Add(keys.Number(number), record, w.version); err != nil {

@@ -46,8 +46,9 @@ const (
 	keptCheckpoints = 2
 )
 
-// maxRecordBytes bounds what reading a checkpoint allocates for one record.
-const maxRecordBytes = 4 << 20
+// maxRecordBytes bounds what reading a checkpoint allocates for the key or the value of
+// one record.
+const maxRecordBytes = maxIndexValueBytes
 
 // maxCheckpointWindow bounds what decompressing a checkpoint allocates; writing
 // one uses less.

@@ -19,7 +19,7 @@ func ResourceFromID(id string) (Term, error) {
 	if strings.HasPrefix(id, "_:") || IsAbsoluteIRI(id) {
 		return ParseIRI(id)
 	}
-	if len(id) > MaxTermBytes/4 {
+	if len(id) > MaxResourceBytes/4 {
 		return Term{}, Errorf(CodeLimitExceeded, "an id of %d bytes is too long", len(id))
 	}
 	t := IRI(ForeignIDPrefix + url.PathEscape(id))

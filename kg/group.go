@@ -276,6 +276,7 @@ func (g *group) run(u *update) (*Tx, error) {
 	tx := &Tx{
 		meta: u.meta, revision: g.revision + 1, time: g.now(),
 		access: g.s.options.Access, doubts: g.s.options.Distrust.Doubted(), w: g.w, catalog: g.catalogue,
+		literalBytes: g.s.options.LiteralBytes,
 	}
 	judges := g.s.judges()
 	tx.judged = judges

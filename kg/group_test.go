@@ -58,7 +58,7 @@ func TestGroupsAreBoundedInBytes(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{QueueTime: time.Hour}.WithFaults(kg.Faults{AfterAppend: func() error { appends++; return nil }}))
 	var literals []kg.Term // made before the updates: fn runs in the committer
 	for i := range updates * texts {
-		literals = append(literals, kg.String(noise(i, kg.MaxTermBytes)))
+		literals = append(literals, kg.String(noise(i, 512<<10)))
 	}
 	errs := waitingTogether(t, s.Store, updates, func(i int, tx *kg.Tx) error {
 		for _, literal := range literals[i*texts : (i+1)*texts] {

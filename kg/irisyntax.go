@@ -9,7 +9,7 @@ import (
 // says, and a datatype that needs more than a lexical form has it. Terms that were stored
 // before this was asked stay readable and removable.
 func (t Term) ValidNew() error {
-	if t.kind == KindIRI && len(t.value) <= MaxTermBytes && plainIRI(t.value) {
+	if t.kind == KindIRI && len(t.value) <= MaxResourceBytes && plainIRI(t.value) {
 		return nil
 	}
 	if err := t.Valid(); err != nil {

@@ -44,7 +44,7 @@ type LoadReport struct {
 const LoadUpdateQuads = MaxPatches
 
 // DefaultLoadCommit is how many quads make a commit of a load, loadCommitBytes
-// how many bytes of text at the most. A commit that goes the way of all updates
+// how many bytes of text at the most, but that one quad may have more. A commit that goes the way of all updates
 // is smaller, because others wait behind it.
 const (
 	DefaultLoadCommit = 10_000
@@ -118,6 +118,7 @@ type load struct {
 // batch is what becomes one commit; err is the source's own and comes last.
 type batch struct {
 	quads []Quad
+	bytes int // of their text
 	err   error
 }
 
@@ -131,7 +132,6 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		}
 	}()
 	var b batch
-	bytes := 0
 	for q, err := range quads {
 		if err != nil {
 			b.err = err
@@ -140,18 +140,22 @@ func (l *load) gather(quads iter.Seq2[Quad, error]) {
 		if q.Graph.IsZero() {
 			q.Graph = DefaultGraph
 		}
+		n := q.textBytes()
+		if len(b.quads) > 0 && b.bytes+n > loadCommitBytes {
+			if !l.send(b) {
+				return
+			}
+			b = batch{}
+		}
 		if b.quads == nil {
 			b.quads = make([]Quad, 0, l.options.CommitQuads)
 		}
 		b.quads = append(b.quads, q)
-		for _, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object, &q.Graph} {
-			bytes += t.textBytes()
-		}
-		if len(b.quads) == l.options.CommitQuads || bytes >= loadCommitBytes {
+		if b.bytes += n; len(b.quads) == l.options.CommitQuads || b.bytes >= loadCommitBytes {
 			if !l.send(b) {
 				return
 			}
-			b, bytes = batch{}, 0
+			b = batch{}
 		}
 	}
 	l.send(b)
@@ -197,12 +201,13 @@ func (l *load) isLarge() (bool, error) {
 	if statements == 0 {
 		return true, nil
 	}
-	for quads := 0; quads < l.s.options.bulkFrom; {
+	for quads, bytes := 0, 0; quads < l.s.options.bulkFrom && bytes < bulkFromBytes; {
 		b, more, err := l.receive()
 		if err != nil || !more {
 			return uint64(quads) >= statements, err
 		}
 		l.ahead = append(l.ahead, b)
+		bytes += b.bytes
 		if quads += len(b.quads); b.err != nil {
 			return false, nil
 		}

@@ -194,7 +194,7 @@ func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
 			s := kgtest.Disk(t, kg.Options{})
 			source := func(yield func(kg.Quad, error) bool) {
 				for i := range quads {
-					q, long := integer(i), kg.IRI(fmt.Sprint("urn:", i, strings.Repeat("x", kg.MaxTermBytes-8)))
+					q, long := integer(i), kg.IRI(fmt.Sprint("urn:", i, strings.Repeat("x", kg.MaxResourceBytes-8)))
 					switch part {
 					case "subject":
 						q.Subject = long

@@ -102,6 +102,11 @@ type Options struct {
 	// system.
 	FreeBytes func(dir string) (uint64, error)
 
+	// LiteralBytes bounds the lexical form of a literal in what callers add, between
+	// MinLiteralBytes and MaxLiteralBytes; 0 is DefaultLiteralBytes. A longer one gets
+	// CodeLimitExceeded. What is stored already stays, is read and can be removed.
+	LiteralBytes int
+
 	TermCache int // terms remembered in each direction
 	// MemTableBytes is the size of Badger's memtables. Half of it is how much of
 	// the newest keys is kept above Badger.
@@ -167,14 +172,20 @@ type Options struct {
 	beforeApply func(o *overlay)
 }
 
-// MinMemTableBytes is the least that Options.MemTableBytes may be: a memtable
-// must take the longest term in one piece.
+// MinMemTableBytes is the least that Options.MemTableBytes may be.
 const MinMemTableBytes = 8 << 20
+
+// maxIndexValueBytes is what Badger must take as one key with its value: the record of
+// the longest literal, with room for all else that is in it.
+const maxIndexValueBytes = MaxLiteralBytes + 64<<10
 
 // valid reports options that cannot work.
 func (o Options) valid() error {
 	if o.MemTableBytes < MinMemTableBytes {
 		return Errorf(CodeInvalid, "MemTableBytes is at least %d, not %d", MinMemTableBytes, o.MemTableBytes)
+	}
+	if o.LiteralBytes < MinLiteralBytes || o.LiteralBytes > MaxLiteralBytes {
+		return Errorf(CodeInvalid, "LiteralBytes is between %d and %d, not %d", MinLiteralBytes, MaxLiteralBytes, o.LiteralBytes)
 	}
 	if o.ReadOnly && o.Rebuild {
 		return Errorf(CodeInvalid, "ReadOnly and Rebuild exclude each other")
@@ -212,6 +223,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.QueueTime, DefaultQueueTime)
 	setDefault(&o.GroupCommits, DefaultGroupCommits)
 	setDefault(&o.ReserveBytes, DefaultReserveBytes)
+	setDefault(&o.LiteralBytes, DefaultLiteralBytes)
 	setDefault(&o.TermCache, DefaultTermCache)
 	setDefault(&o.MemTableBytes, DefaultMemTableBytes)
 	setDefault(&o.overlapFrom, defaultOverlapFrom)

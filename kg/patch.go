@@ -138,6 +138,14 @@ func (p *Patch) With(predicate, object Term) (Patch, error) {
 	return with, with.Quad.says(p.check())
 }
 
+// literalWithin refuses an object that is longer than the store takes.
+func (p *Patch) literalWithin(most int) error {
+	if err := p.Quad.Object.LiteralWithin(most); err != nil {
+		return AsError(err).At("object")
+	}
+	return nil
+}
+
 // check is what the patch asks of its terms. What is removed may be from before IRIs
 // were checked, and koine's own statements name agents that may be.
 func (p *Patch) check() func(Term) error {

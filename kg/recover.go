@@ -134,6 +134,7 @@ func (s *Store) badgerOptions(path string) badger.Options {
 		WithDetectConflicts(false). // there is one writer
 		WithSyncWrites(false).      // the log is what is durable
 		WithMemTableSize(s.options.MemTableBytes).
+		WithMaxEntrySize(maxIndexValueBytes).
 		WithBlockCacheSize(s.options.BlockCacheBytes).
 		WithCompression(options.Snappy).
 		WithNumCompactors(compactors()).

@@ -39,11 +39,11 @@ type ReplaceReport struct {
 // and its history. Readers see all of it at once. An error of the sequence ends the
 // replacement and leaves the graph as it was.
 //
-// Where the graph holds at most MaxPatches statements before and after, it is an
-// ordinary update. Beyond that the content is written in commits that nobody sees, and
-// one commit makes it count: see Commit.Replaced. Until then the graph takes no other
-// changes; they fail with CodeOverloaded. Such a replacement cannot be held for review
-// nor be a dry run.
+// Where the graph holds at most MaxPatches statements before and after, and what comes
+// and goes has at most maxReplaceBytes of text, it is an ordinary update. Beyond that the
+// content is written in commits that nobody sees, and one commit makes it count: see
+// Commit.Replaced. Until then the graph takes no other changes; they fail with
+// CodeOverloaded. Such a replacement cannot be held for review nor be a dry run.
 func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter.Seq2[Quad, error], o ReplaceOptions) (report ReplaceReport, err error) {
 	if graph.IsZero() {
 		graph = DefaultGraph
@@ -67,7 +67,7 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 		if err != nil {
 			return ReplaceReport{}, err
 		}
-		if len(r.order) > s.options.wholeFrom {
+		if len(r.order) > s.options.wholeFrom || r.bytes > maxReplaceBytes {
 			return s.replaceWhole(ctx, m, graph, r, next, o)
 		}
 	}
@@ -78,6 +78,10 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 	return s.replaceWhole(ctx, m, graph, r, next, o)
 }
 
+// maxReplaceBytes is how much text a replacement that is an ordinary update may add and
+// remove. It leaves room for all else that is in a commit of MaxCommitBytes.
+const maxReplaceBytes = 8 << 20
+
 // replacement is a graph that is replaced in one ordinary commit.
 type replacement struct {
 	s     *Store
@@ -87,6 +91,7 @@ type replacement struct {
 	read   uint64
 	wanted map[Quad]bool
 	order  []Quad // of wanted, each once
+	bytes  int    // of the text of order
 }
 
 // want takes in one quad of the new content.
@@ -98,6 +103,7 @@ func (r *replacement) want(q Quad) error {
 	if !r.wanted[q] {
 		r.wanted[q] = true
 		r.order = append(r.order, q)
+		r.bytes += q.textBytes()
 	}
 	return nil
 }
@@ -167,6 +173,7 @@ func (r *replacement) commit(ctx context.Context) (ReplaceReport, error) {
 // unwanted are the graph's statements that are not wanted; stood tells whether there
 // was any statement.
 func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
+	bytes := r.bytes
 	for s, err := range tx.Match(Pattern{Graph: r.graph}) {
 		if err != nil {
 			return nil, false, err
@@ -175,7 +182,7 @@ func (r *replacement) unwanted(tx *Tx) (gone []Quad, stood bool, err error) {
 		if r.wanted[s.Quad] {
 			continue
 		}
-		if len(gone) == r.s.options.wholeFrom {
+		if bytes += s.Quad.textBytes(); len(gone) == r.s.options.wholeFrom || bytes > maxReplaceBytes {
 			return nil, false, errManyUnwanted
 		}
 		gone = append(gone, s.Quad)

@@ -11,7 +11,8 @@ import (
 
 const (
 	// wholeCommit is how many statements of a generation make a commit, wholeBytes how
-	// many bytes of text at the most: others wait behind it.
+	// many bytes of text at the most, but that one statement may have more: others wait
+	// behind it.
 	wholeCommit = 2_000
 	wholeBytes  = 1 << 20
 	// wholeAhead is how many commits of a replacement are on their way at one time:
@@ -75,7 +76,7 @@ type writing struct {
 // replaceWhole replaces a graph with what was read of its content and what comes next.
 func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *replacement, next func() (Quad, error, bool), o ReplaceOptions) (ReplaceReport, error) {
 	if m.DryRun {
-		return ReplaceReport{}, Errorf(CodeInvalid, "a graph of more than %d statements cannot be replaced in a dry run", MaxPatches).At("dryRun")
+		return ReplaceReport{}, Errorf(CodeInvalid, "a graph of more than %d statements or %d MiB of text cannot be replaced in a dry run", MaxPatches, maxReplaceBytes>>20).At("dryRun")
 	}
 	if err := m.normalise(); err != nil {
 		return ReplaceReport{}, err
@@ -247,10 +248,18 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 		if err := p.Normalise(w.meta.actor()); err != nil {
 			return err
 		}
+		if err := p.literalWithin(w.s.options.LiteralBytes); err != nil {
+			return err
+		}
 		w.report.Read++
+		n := q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes()
+		if len(batch) > 0 && bytes+n > wholeBytes {
+			if err := send(); err != nil {
+				return err
+			}
+		}
 		batch = append(batch, p)
-		bytes += q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes()
-		if len(batch) < w.s.options.wholeCommit && bytes < wholeBytes {
+		if bytes += n; len(batch) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil
 		}
 		return send()
@@ -349,10 +358,11 @@ func (w *wholeReplacement) awaitAll() (err error) {
 // is carried over.
 func (w *wholeReplacement) compare() (err error) {
 	var carry []writtenStatement
+	bytes := 0
 	send := func() error {
 		part := &writing{stays: uint64(len(carry))}
 		list := carry
-		carry = nil
+		carry, bytes = nil, 0
 		part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 			tx.continueGeneration(w.graph, w.began)
 			return tx.carryOver(list)
@@ -383,7 +393,7 @@ func (w *wholeReplacement) compare() (err error) {
 			return err
 		}
 		carry = append(carry, writtenStatement{q.Subject, q.Predicate, q.Object, d.before.since, d.before.assertions})
-		if len(carry) < w.s.options.wholeCommit {
+		if bytes += q.textBytes(); len(carry) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil
 		}
 		return send()
@@ -521,9 +531,10 @@ func (w *wholeReplacement) judge() (*judged, error) {
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
 	after := p.head.generations.with(&generation{began: w.began, graph: name, name: w.graph, from: p.head.revision + 1, time: at})
 	var changes []Change
+	bytes := 0
 	verify := func() error {
 		list := changes
-		changes = nil
+		changes, bytes = nil, 0
 		var v Verdict
 		err := call(func(*Tx) (err error) {
 			v, err = s.options.Verifier.Verify(ctx, Judgement{
@@ -572,7 +583,8 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		} else {
 			c.Op, c.Assertion = Remove, d.before.assertions[0]
 		}
-		if changes = append(changes, c); len(changes) < MaxPatches {
+		changes = append(changes, c)
+		if bytes += q.textBytes(); len(changes) < MaxPatches && bytes < MaxCommitBytes {
 			return nil
 		}
 		return verify()
@@ -585,7 +597,7 @@ func (w *wholeReplacement) judge() (*judged, error) {
 
 // errHeldReplacement: what is written in many commits cannot wait for review.
 func errHeldReplacement(v Verdict) error {
-	e := Errorf(CodeConstraintViolation, "the replacement of a graph of more than %d statements cannot be held for review: %s", MaxPatches, v.Details)
+	e := Errorf(CodeConstraintViolation, "the replacement of a graph of more than %d statements or %d MiB of text cannot be held for review: %s", MaxPatches, maxReplaceBytes>>20, v.Details)
 	e.Hint = "send what needs review as updates"
 	return e
 }

@@ -329,6 +329,9 @@ func (s *Store) Head() Position {
 	return Position{s.dir.epoch, s.head.Load().revision, EndOfCommit}
 }
 
+// LiteralBytes is how long a literal may be that is added (Options.LiteralBytes).
+func (s *Store) LiteralBytes() int { return s.options.LiteralBytes }
+
 // Oldest is before the oldest change that the log still holds.
 func (s *Store) Oldest() Position {
 	first := Revision(s.wal.First())

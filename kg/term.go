@@ -2,6 +2,7 @@ package kg
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -40,9 +41,18 @@ const (
 	RDFSLabel        = "http://www.w3.org/2000/01/rdf-schema#label"
 )
 
-// MaxTermBytes bounds the text of one term (RDF 1.1 Concepts, section 3, sets
-// no bound of its own).
-const MaxTermBytes = 512 << 10
+// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts,
+// section 3, sets no bound of its own).
+const MaxResourceBytes = 512 << 10
+
+// Bounds of the lexical form of a literal. What a store takes is between
+// MinLiteralBytes and MaxLiteralBytes (Options.LiteralBytes); what it has is read
+// whatever it takes.
+const (
+	MinLiteralBytes     = 512 << 10
+	DefaultLiteralBytes = 4 << 20
+	MaxLiteralBytes     = 8 << 20
+)
 
 // MaxLiteralKindBytes bounds the datatype or the language tag of a literal. Each
 // is a key of the index, and a key beyond Badger's 64 KiB ends the process while
@@ -224,10 +234,18 @@ func (t Term) Compare(u Term) int {
 // textBytes is the length of all that is written of a term.
 func (t Term) textBytes() int { return len(t.value) + len(t.of) }
 
+// textBytes is the length of all that is written of a quad.
+func (q *Quad) textBytes() int {
+	return q.Subject.textBytes() + q.Predicate.textBytes() + q.Object.textBytes() + q.Graph.textBytes()
+}
+
 // Valid reports what is wrong with a term as a part of a statement, or nil.
 func (t Term) Valid() error {
-	if t.textBytes() > MaxTermBytes {
-		return Errorf(CodeLimitExceeded, "a term of %d bytes is longer than the %d that are stored", len(t.value), MaxTermBytes)
+	if t.kind != KindLiteral && len(t.value) > MaxResourceBytes {
+		return Errorf(CodeLimitExceeded, "an IRI or a blank node's label of %d bytes is longer than the %d that are stored", len(t.value), MaxResourceBytes)
+	}
+	if err := t.LiteralWithin(MaxLiteralBytes); err != nil {
+		return err
 	}
 	if !utf8.ValidString(t.value) {
 		return Errorf(CodeInvalid, "a term must be valid UTF-8")
@@ -252,6 +270,21 @@ func (t Term) Valid() error {
 		}
 	}
 	return nil
+}
+
+// LiteralWithin returns CodeLimitExceeded if the term is a literal whose lexical form
+// is longer than most bytes, which is what Options.LiteralBytes is set to.
+func (t Term) LiteralWithin(most int) error {
+	if t.kind != KindLiteral || len(t.value) <= most {
+		return nil
+	}
+	e := Errorf(CodeLimitExceeded, "a literal of %d bytes is longer than the %d that are taken", len(t.value), most)
+	e.Limit = "max-literal"
+	e.Hint = fmt.Sprintf("Raise --max-literal (at most %d), or split the text.", MaxLiteralBytes)
+	if most >= MaxLiteralBytes {
+		e.Hint = "Split the text: --max-literal cannot be more."
+	}
+	return e
 }
 
 var quoteReplacer = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)

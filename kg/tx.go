@@ -24,6 +24,8 @@ type Tx struct {
 	before kv
 	// judged tells that the update needs a verdict before it is committed.
 	judged bool
+	// literalBytes is Options.LiteralBytes.
+	literalBytes int
 	// writable is the graph that was last found to be one that the caller may
 	// write: most patches of an update are about the same.
 	writable Term
@@ -83,6 +85,9 @@ func (tx *Tx) Apply(p Patch) error {
 	err := p.Normalise(tx.meta.actor())
 	if err == nil {
 		err = tx.may(&p)
+	}
+	if err == nil && p.Op != Remove {
+		err = p.literalWithin(tx.literalBytes)
 	}
 	if tx.keep {
 		tx.patches = append(tx.patches, p)

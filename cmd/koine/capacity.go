@@ -18,7 +18,7 @@ type capacityFlags struct {
 // Bounds of what can be said.
 const (
 	maxCapacity    = 1_000_000 // streams, and connections
-	minReceivedMiB = 16        // one message is 4 MiB at the most
+	minReceivedMiB = 32        // one message is 8 MiB at the most
 	maxReceivedMiB = 64 << 10
 )
 

@@ -32,7 +32,7 @@ func TestCapacityFlags(t *testing.T) {
 		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity + 1) }), "--max-connections"},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB }), ""},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB }), ""},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib is between 16 and 65536"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib is between 32 and 65536"},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
 	} {
 		err := row.flags.check()

@@ -181,7 +181,7 @@ func (s *diffSource) ofFile(ctx context.Context) (iter.Seq2[assertions.Statement
 const documentTag = "n"
 
 func (s *diffSource) ofDocument(ctx context.Context, in io.Reader, f rdf.Format) (iter.Seq2[assertions.Statement, error], error) {
-	quads := rdf.ReadContext(ctx, &cancelled{ctx, in}, f, rdf.Options{Name: s.name, Tag: documentTag, JSONLD: s.command.reading})
+	quads := rdf.ReadContext(ctx, &cancelled{ctx, in}, f, rdf.Options{Name: s.name, Tag: documentTag, JSONLD: s.command.reading, LiteralBytes: kg.MaxLiteralBytes})
 	if s.command.NoAssertions && s.isServer() {
 		return plainStatements(quads), nil
 	}

@@ -27,6 +27,7 @@ type loadCommand struct {
 	target
 	prefixFlags
 	reserveFlag
+	literalFlag
 	jsonldFlags
 	Base            string `help:"Resolve relative IRIs of the files against this IRI; default is each file's own file: IRI, and none for standard input." placeholder:"IRI"`
 	FixIRIs         bool   `name:"fix-iris" help:"Percent-encode what stands in an IRI and may not (RFC 3987), instead of refusing the file."`
@@ -83,6 +84,9 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if c.reading, err = c.jsonld(); err != nil {
 		return err
 	}
+	if err := c.literalFlag.check(); err != nil {
+		return err
+	}
 	sources, err := c.sources(t)
 	defer func() {
 		for _, s := range sources {
@@ -101,7 +105,7 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	if _, err := c.graph(c.registry()); err != nil { // before a directory is made
 		return err
 	}
-	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.bytes()})
+	store, err := c.openOrCreate(log, kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral})
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
 
 // options say how a file is read.
 func (c *loadCommand) options(s *source) rdf.Options {
-	return rdf.Options{Name: s.name, Base: s.base, FixIRIs: c.FixIRIs, ContinueOnError: c.ContinueOnError, JSONLD: c.reading}
+	return rdf.Options{Name: s.name, Base: s.base, FixIRIs: c.FixIRIs, ContinueOnError: c.ContinueOnError, JSONLD: c.reading, LiteralBytes: c.MaxLiteral}
 }
 
 // keepDeclared registers the prefixes that a file declares and that can be registered:

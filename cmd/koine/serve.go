@@ -68,6 +68,7 @@ type serveCommand struct {
 	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
 	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
 	reserveFlag
+	literalFlag
 	ShutdownTime time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
 
 	listening func(url string) // is told where the server is; nil without
@@ -133,6 +134,9 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err := c.capacityFlags.check(); err != nil {
 		return err
 	}
+	if err := c.literalFlag.check(); err != nil {
+		return err
+	}
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
 	limiter, err := c.throttle(!who.known(), c.MaxStreams, counters, trail)
 	if err != nil {
@@ -154,7 +158,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // closed already unless something fails below
 
-	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
+	options := kg.Options{ReserveBytes: c.reserveFlag.bytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxBacked: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configure(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)

@@ -92,6 +92,18 @@ type reserveFlag struct {
 // bytes are those of Options.ReserveBytes, for which 0 is the default.
 func (r reserveFlag) bytes() uint64 { return max(1, r.ReserveMiB<<20) }
 
+// literalFlag is how long a literal may be in what comes in.
+type literalFlag struct {
+	MaxLiteral int `help:"How long the text of a literal may be that is added, in UTF-8, between 524288 (512 KiB) and 8388608 (8 MiB). Longer ones that the store has already are kept and served." default:"4194304" placeholder:"BYTES"`
+}
+
+func (f literalFlag) check() error {
+	if f.MaxLiteral < kg.MinLiteralBytes || f.MaxLiteral > kg.MaxLiteralBytes {
+		return usageError{fmt.Errorf("--max-literal is between %d and %d", kg.MinLiteralBytes, kg.MaxLiteralBytes)}
+	}
+	return nil
+}
+
 // there is an error unless the data directory is there.
 func (t *target) there() error {
 	if _, err := os.Stat(t.Data); err != nil {

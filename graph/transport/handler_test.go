@@ -152,7 +152,7 @@ func TestHTTP(t *testing.T) {
 		{name: "too deep", body: `{"query":"{ revision }","variables":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}`, status: 400, reply: refusal("the body is nested too deeply", "LIMIT_EXCEEDED")},
 		{name: "just not too deep", body: `{"query":"{ revision }","variables":{"x":` + strings.Repeat(`[`, 62) + strings.Repeat(`]`, 62) + `}}`, status: 200, reply: ok},
 		{name: "as large as allowed", body: padded(5 << 10), status: 200, reply: ok},
-		{name: "a byte larger", body: padded(5<<10 + 1), status: 413, reply: refusal("the body is larger than the 5120 bytes that are taken", "LIMIT_EXCEEDED")},
+		{name: "a byte larger", body: padded(5<<10 + 1), status: 413, reply: refusal("the body is larger than the 5120 bytes that are taken; /data takes RDF of any size", "LIMIT_EXCEEDED")},
 		{name: "no query", body: `{"variables":{}}`, status: 400, reply: refusal("query is missing: the document to execute, as a string", "INVALID")},
 		{name: "query of a wrong type", body: `{"query":5}`, status: 400, reply: refusal("query must be a string", "INVALID")},
 		{name: "operationName of a wrong type", body: `{"query":"{ revision }","operationName":{}}`, status: 400, reply: refusal("operationName must be a string", "INVALID")},

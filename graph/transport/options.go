@@ -63,8 +63,8 @@ type Options struct {
 
 // Defaults and bounds of a Handler.
 const (
-	DefaultMaxBodyBytes  = 4 << 20
-	DefaultCompressBytes = 1400 // what fits into one packet gains nothing
+	DefaultMaxBodyBytes  = 8 << 20 // room for a literal of kg.DefaultLiteralBytes with its escapes
+	DefaultCompressBytes = 1400    // what fits into one packet gains nothing
 	DefaultUpToDateEvery = 15 * time.Second
 
 	// MaxInitBytes bounds a message of a socket before connection_init was taken,

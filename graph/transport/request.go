@@ -119,7 +119,7 @@ func (h *Handler) decodeBody(w http.ResponseWriter, r *http.Request) (req operat
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBodyBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return req, &httpError{status: http.StatusRequestEntityTooLarge, code: kg.CodeLimitExceeded, message: fmt.Sprintf("the body is larger than the %d bytes that are taken", tooLarge.Limit)}
+		return req, &httpError{status: http.StatusRequestEntityTooLarge, code: kg.CodeLimitExceeded, message: fmt.Sprintf("the body is larger than the %d bytes that are taken; /data takes RDF of any size", tooLarge.Limit)}
 	}
 	if err != nil {
 		return req, badRequest("the body could not be read")

@@ -13,7 +13,7 @@ import (
 
 // MaxBufferedBytes is how much of a body is received before its request counts as
 // under way: one byte more than any handler takes, so that it can tell.
-const MaxBufferedBytes = 4<<20 + 1
+const MaxBufferedBytes = 8<<20 + 1
 
 // usualFiles is how many files a server is taken to have open where that cannot be
 // told.

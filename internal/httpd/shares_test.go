@@ -150,7 +150,7 @@ func TestBufferedBody(t *testing.T) {
 	s := newServer(httpd.Options{})
 	s.HandleRPC(waiting(nil))
 	r := run(t, s)
-	for _, size := range []int{0, 1, 4 << 20, httpd.MaxBufferedBytes, httpd.MaxBufferedBytes + 1, httpd.MaxBufferedBytes + 100_000} {
+	for _, size := range []int{0, 1, httpd.MaxBufferedBytes - 1, httpd.MaxBufferedBytes, httpd.MaxBufferedBytes + 1, httpd.MaxBufferedBytes + 100_000} {
 		if _, body := do(t, r, "POST", "/", strings.Repeat("x", size)); body != fmt.Sprint(size) {
 			t.Errorf("of %d bytes %s arrived", size, body)
 		}

@@ -8,8 +8,10 @@ import (
 
 const (
 	blockBytes = 256 << 10
-	// blocksAhead is how many blocks are read before they are asked for.
+	// blocksAhead is how many blocks are read before they are asked for, of those longer
+	// than longBlock one: it is a line that may have many times blockBytes.
 	blocksAhead = 4
+	longBlock   = 4 * blockBytes
 )
 
 // block is a run of whole lines, or what came before the input ended.
@@ -24,14 +26,18 @@ type block struct {
 // reading and decompressing go on while lines are parsed. Close ends it and
 // waits.
 type blockReader struct {
+	most   int // bytes of a line
 	blocks chan block
+	taken  chan struct{} // a long block was
 	free   chan []byte
 	stop   chan struct{}
 	done   chan struct{}
 }
 
-func newBlockReader(r io.Reader) *blockReader {
+func newBlockReader(r io.Reader, most int) *blockReader {
 	b := &blockReader{
+		most:   most,
+		taken:  make(chan struct{}),
 		blocks: make(chan block, blocksAhead),
 		free:   make(chan []byte, blocksAhead+2),
 		stop:   make(chan struct{}),
@@ -43,10 +49,19 @@ func newBlockReader(r io.Reader) *blockReader {
 
 // next is the next block. Its lines are the caller's until it calls recycle.
 func (b *blockReader) next() block {
-	return <-b.blocks
+	blk := <-b.blocks
+	if blk.isLong() && blk.err == nil {
+		<-b.taken
+	}
+	return blk
 }
 
+func (b *block) isLong() bool { return len(b.lines) > longBlock }
+
 func (b *blockReader) recycle(lines []byte) {
+	if cap(lines) > longBlock {
+		return
+	}
 	select {
 	case b.free <- lines:
 	default:
@@ -72,6 +87,13 @@ func (b *blockReader) run(r io.Reader) {
 		}
 		if blk.err != nil {
 			return
+		}
+		if blk.isLong() {
+			select {
+			case b.taken <- struct{}{}:
+			case <-b.stop:
+				return
+			}
 		}
 	}
 }
@@ -101,7 +123,7 @@ func (b *blockReader) fill(in *bufio.Reader) block {
 			return block{lines: buf}
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return block{lines: buf, err: err}
-		case len(buf) > MaxLineBytes+blockBytes:
+		case len(buf) > b.most+blockBytes:
 			return b.skipLine(in, buf)
 		}
 	}

@@ -66,14 +66,14 @@ func simpleEscape(e byte) byte {
 	return 0
 }
 
-// literal makes the literal of a lexical form with either a language tag or a
-// datatype, or neither, and checks it.
-func literal(lexical string, lang string, datatype kg.Term) (kg.Term, error) {
+// literal makes the literal of a lexical form of at most so many bytes with either a
+// language tag or a datatype, or neither, and checks it.
+func literal(lexical string, lang string, datatype kg.Term, most int) (kg.Term, error) {
 	if !utf8.ValidString(lexical) {
 		return kg.Term{}, invalid("a literal is not valid UTF-8")
 	}
-	if len(lexical) > kg.MaxTermBytes {
-		return kg.Term{}, tooLong("a literal of %d bytes is longer than the %d that are stored", len(lexical), kg.MaxTermBytes)
+	if err := kg.String(lexical).LiteralWithin(most); err != nil {
+		return kg.Term{}, err
 	}
 	var t kg.Term
 	switch {

@@ -274,7 +274,7 @@ func (p *jsonldReader) literal(v val, typ, lang, dir string) item {
 			return item{ref{err: err}, itemValue}
 		}
 	}
-	t, err := literal(lexical, lang, datatype)
+	t, err := p.o.literal(lexical, lang, datatype)
 	return item{ref{t, err}, itemValue}
 }
 

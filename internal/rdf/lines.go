@@ -12,9 +12,9 @@ import (
 // readLines reads N-Triples and N-Quads (RDF 1.1 N-Quads, section 4).
 func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
-		in := newBlockReader(r)
+		in := newBlockReader(r, o.LineBytes())
 		defer in.close()
-		l := &lineReader{parser: newLineParser(f, o), options: o, yield: yield}
+		l := &lineReader{parser: newLineParser(f, o), options: o, most: o.LineBytes(), yield: yield}
 		for {
 			b := in.next()
 			if !l.block(b) {
@@ -34,6 +34,7 @@ func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 type lineReader struct {
 	parser  *lineParser
 	options Options
+	most    int // bytes of a line
 	line    int
 	yield   func(kg.Quad, error) bool
 }
@@ -60,8 +61,8 @@ func (l *lineReader) one(line []byte, skipped bool) bool {
 	var q kg.Quad
 	var ok bool
 	var err error
-	if skipped || len(line) > MaxLineBytes {
-		err = tooLong("a line is longer than %d bytes", MaxLineBytes)
+	if skipped || len(line) > l.most {
+		err = tooLong("a line is longer than %d bytes", l.most)
 	} else {
 		q, ok, err = l.parser.parse(line)
 	}

@@ -16,7 +16,7 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		src := newSource(r)
 		p := &rdfxmlParser{
-			xml:      newXMLReader(src, o.tokenBytes()),
+			xml:      newXMLReader(src, o.TokenBytes()),
 			options:  &o,
 			iris:     newInterned(&o),
 			blanks:   blankNodes{tag: o.Tag},

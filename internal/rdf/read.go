@@ -1,6 +1,7 @@
 package rdf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,15 +10,17 @@ import (
 	"koine/kg"
 )
 
-// Bounds on what a reader takes.
+// MaxDepth bounds how deep lists, brackets and JSON may nest.
+const MaxDepth = 128
+
 const (
-	// MaxLineBytes bounds a line of N-Triples and N-Quads: a statement of the
-	// longest terms, written with escapes.
-	MaxLineBytes = 16 << 20
-	// MaxTokenBytes bounds one term of Turtle and TriG as it is written.
-	MaxTokenBytes = 12 * kg.MaxTermBytes
-	// MaxDepth bounds how deep lists, brackets and JSON may nest.
-	MaxDepth = 128
+	// escapedBytes is how many bytes a reader takes for each of a literal's: all of it
+	// may be written as \u and four digits, as koine writes control characters.
+	escapedBytes = 6
+	// minTokenBytes is the least that is taken of a term as it is written, an IRI of
+	// kg.MaxResourceBytes with escapes, and minLineBytes of a line.
+	minTokenBytes = 12 * kg.MaxResourceBytes
+	minLineBytes  = 16 << 20
 )
 
 // Options say how a document is read. The zero Options work.
@@ -41,6 +44,9 @@ type Options struct {
 	// is none; Rejected, if set, is told of each. All else ends the reading.
 	ContinueOnError bool
 	Rejected        func(*SyntaxError)
+	// LiteralBytes bounds the lexical form of a literal (kg.Options.LiteralBytes); 0 is
+	// kg.DefaultLiteralBytes.
+	LiteralBytes int
 	// JSONLD says how JSON-LD is read.
 	JSONLD JSONLDOptions
 	// Prefix, if set, is told of each prefix that the document declares, with what it
@@ -100,8 +106,16 @@ func (o *Options) valid() error {
 	return nil
 }
 
-// tokenBytes bounds one term as it is written.
-func (o *Options) tokenBytes() int { return MaxTokenBytes }
+// TokenBytes bounds one term of Turtle and TriG as it is written, and a run of text or
+// the attributes of an element of RDF/XML.
+func (o Options) TokenBytes() int { return max(minTokenBytes, escapedBytes*o.literalBytes()) }
+
+// LineBytes bounds a line of N-Triples and N-Quads.
+func (o Options) LineBytes() int {
+	return max(minLineBytes, escapedBytes*o.literalBytes()+8*kg.MaxResourceBytes)
+}
+
+func (o *Options) literalBytes() int { return cmp.Or(o.LiteralBytes, kg.DefaultLiteralBytes) }
 
 // iri is the term of an absolute IRI, which is checked.
 func (o *Options) iri(text string) (kg.Term, error) {
@@ -115,7 +129,7 @@ func (o *Options) iri(text string) (kg.Term, error) {
 }
 
 func (o *Options) literal(lexical, lang string, datatype kg.Term) (kg.Term, error) {
-	return literal(lexical, lang, datatype)
+	return literal(lexical, lang, datatype, o.literalBytes())
 }
 
 func (o *Options) failure(line int, err error) error {

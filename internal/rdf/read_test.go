@@ -153,8 +153,8 @@ func TestAGraphOfOnesOwn(t *testing.T) {
 // Bad lines are skipped and reported when asked for; long ones too.
 func TestContinueOnError(t *testing.T) {
 	const ok = "<urn:s> <urn:p> <urn:o> .\n"
-	long := "<urn:s> <urn:p> \"" + strings.Repeat("x", rdf.MaxLineBytes+1<<20) + "\" .\n"
-	text := ok + "bad\n" + ok + long + ok + "<urn:s> <urn:p> \"" + strings.Repeat("x", kg.MaxTermBytes+1) + "\" .\n" + ok
+	long := "<urn:s> <urn:p> \"" + strings.Repeat("x", rdf.Options{}.LineBytes()+1<<20) + "\" .\n"
+	text := ok + "bad\n" + ok + long + ok + "<urn:s> <urn:p> \"" + strings.Repeat("x", kg.DefaultLiteralBytes+1) + "\" .\n" + ok
 	var lines []int
 	quads, err := read([]byte(text), rdf.NQuads, rdf.Options{ContinueOnError: true, Rejected: func(e *rdf.SyntaxError) { lines = append(lines, e.Line) }})
 	if err != nil || len(quads) != 4 || len(lines) != 3 || lines[0] != 2 || lines[1] != 4 || lines[2] != 6 {
@@ -165,9 +165,10 @@ func TestContinueOnError(t *testing.T) {
 // A line at the bound is read, one past it is not.
 func TestLineBound(t *testing.T) {
 	const head = "<urn:s> <urn:p> <urn:o> . #"
-	for _, size := range []int{rdf.MaxLineBytes, rdf.MaxLineBytes + 1} {
+	most := rdf.Options{}.LineBytes()
+	for _, size := range []int{most, most + 1} {
 		_, err := read([]byte(head+strings.Repeat("c", size-len(head))+"\n"), rdf.NQuads, rdf.Options{})
-		if (err != nil) != (size > rdf.MaxLineBytes) {
+		if (err != nil) != (size > most) {
 			t.Errorf("a line of %d bytes: %v", size, err)
 		}
 	}

@@ -160,9 +160,9 @@ func TestTheLongestLiteral(t *testing.T) {
 			text string
 			ok   bool
 		}{
-			{"at the bound", strings.Repeat("x", kg.MaxTermBytes), true},
-			{"at the bound, all escapes", strings.Repeat("\x01", kg.MaxTermBytes), true},
-			{"past the bound", strings.Repeat("x", kg.MaxTermBytes+1), false},
+			{"at the bound", strings.Repeat("x", kg.DefaultLiteralBytes), true},
+			{"at the bound, all escapes", strings.Repeat("\x01", kg.DefaultLiteralBytes), true},
+			{"past the bound", strings.Repeat("x", kg.DefaultLiteralBytes+1), false},
 		} {
 			q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(c.text), Graph: kg.DefaultGraph}
 			out, err := read(write(t, []kg.Quad{q}, f, rdf.WriteOptions{}), f, rdf.Options{})

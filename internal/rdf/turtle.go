@@ -26,6 +26,8 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 			iris:     newInterned(&o),
 			blanks:   blankNodes{tag: o.Tag},
 			yield:    yield,
+
+			tokenBytes: o.TokenBytes(),
 		}
 		err := t.document()
 		if broken := t.src.broken(); broken != nil && !errors.Is(err, errStopped) {
@@ -52,7 +54,9 @@ type turtleParser struct {
 	blanks   blankNodes
 	token    []byte // the term being read
 	plain    []byte // the same without escapes
-	yield    func(kg.Quad, error) bool
+	// tokenBytes bounds token.
+	tokenBytes int
+	yield      func(kg.Quad, error) bool
 }
 
 func (t *turtleParser) document() error {

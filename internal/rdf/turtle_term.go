@@ -94,12 +94,16 @@ func (t *turtleParser) reference() (string, error) {
 
 // take adds the next byte to the token.
 func (t *turtleParser) take() error {
-	if len(t.token) >= MaxTokenBytes {
-		return tooLong("a term is longer than %d bytes", MaxTokenBytes)
+	if len(t.token) >= t.tokenBytes {
+		return t.tokenTooLong()
 	}
 	t.token = append(t.token, t.src.peek())
 	t.src.skip(1)
 	return nil
+}
+
+func (t *turtleParser) tokenTooLong() error {
+	return tooLong("a term is written with more than %d bytes", t.tokenBytes)
 }
 
 // blank is _:label; the label may hold dots but not end with one.
@@ -195,8 +199,8 @@ func (t *turtleParser) local() error {
 			r != '.' && r != ':' && !isNameChar(r), first && r != ':' && !isNameStart(r):
 			return nil
 		}
-		if len(t.token) >= MaxTokenBytes {
-			return tooLong("a term is longer than %d bytes", MaxTokenBytes)
+		if len(t.token) >= t.tokenBytes {
+			return t.tokenTooLong()
 		}
 		_, n = t.src.rune()
 		t.token = append(t.token, t.src.buf[t.src.pos:t.src.pos+n]...)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on XML, beside MaxTokenBytes for a run of text or the attributes of an element.
+// Bounds on XML, beside Options.TokenBytes for a run of text or the attributes of an element.
 const (
 	// MaxXMLDepth bounds how deep elements nest: nodes and properties alternate.
 	MaxXMLDepth = 2 * MaxDepth

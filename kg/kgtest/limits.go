@@ -40,9 +40,11 @@ func testLimits(t *testing.T, f Factory) {
 			}
 			return kg.Meta{Principal: tester}, patches
 		}},
-		{"MaxTermBytes of a string", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.String(text(n)) })},
-		{"MaxTermBytes of an IRI", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Subject = kg.IRI("urn:" + text(n-4)) })},
-		{"MaxTermBytes with a datatype", kg.MaxTermBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Typed(text(n-5), "urn:t") })},
+		{"DefaultLiteralBytes of a string", kg.DefaultLiteralBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.String(text(n)) })},
+		{"DefaultLiteralBytes with a datatype", kg.DefaultLiteralBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Typed(text(n), "urn:t") })},
+		{"MaxResourceBytes of an IRI", kg.MaxResourceBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Subject = kg.IRI("urn:" + text(n-4)) })},
+		{"MaxResourceBytes of a blank node", kg.MaxResourceBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Blank(text(n)) })},
+		{"MaxLiteralKindBytes of a datatype", kg.MaxLiteralKindBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Typed("x", "urn:"+text(n-4)) })},
 		{"MaxProvenanceBytes", kg.MaxProvenanceBytes, withPatch(func(p *kg.Patch, n int) { p.Provenance = json(n) })},
 		{"MaxAgentIDBytes of a source", kg.MaxAgentIDBytes, withPatch(func(p *kg.Patch, n int) { p.Source = kg.AgentID("agent://" + text(n-8)) })},
 		{"MaxAgentIDBytes of the actor", kg.MaxAgentIDBytes, withMeta(func(m *kg.Meta, n int) { m.Actor = kg.AgentID("agent://" + text(n-8)) })},
@@ -142,7 +144,7 @@ func maxCommitBytes(t *testing.T, f Factory) {
 	store := f(t, kg.Options{})
 	ctx, d := within(t), newDice(3)
 	noise := func() string {
-		text := make([]byte, kg.MaxTermBytes)
+		text := make([]byte, kg.MaxResourceBytes)
 		for j := range text {
 			text[j] = byte('a' + d.IntN(26))
 		}
@@ -155,7 +157,7 @@ func maxCommitBytes(t *testing.T, f Factory) {
 		}
 		return patches
 	}
-	fits := kg.MaxCommitBytes/kg.MaxTermBytes - 1
+	fits := kg.MaxCommitBytes/kg.MaxResourceBytes - 1
 	_, err := store.Update(ctx, kg.Meta{Principal: tester}, apply(large(fits+2)))
 	if code := kg.CodeOf(err); code != kg.CodeLimitExceeded {
 		t.Errorf("past the bound: got %q (%.200v), want %q", code, err, kg.CodeLimitExceeded)

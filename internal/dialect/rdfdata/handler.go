@@ -34,6 +34,7 @@ type Store interface {
 	Load(context.Context, kg.Meta, iter.Seq2[kg.Quad, error], kg.LoadOptions) (kg.LoadReport, error)
 	ReadableAt(context.Context, kg.Moment) (kg.Revision, error)
 	Head() kg.Position
+	LiteralBytes() int
 	FormatPosition(kg.Position) string
 	CommitID(kg.Revision) string
 	names.Known

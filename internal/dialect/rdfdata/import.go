@@ -172,7 +172,7 @@ func (h *handler) document(w http.ResponseWriter, r *http.Request, f rdf.Format,
 	if err != nil {
 		return nil, err
 	}
-	d := &document{format: f, options: rdf.Options{Graph: t.graph, Base: base}}
+	d := &document{format: f, options: rdf.Options{Graph: t.graph, Base: base, LiteralBytes: h.Store.LiteralBytes()}}
 	if d.options.JSONLD, err = h.jsonld(r, base); err != nil {
 		return nil, err
 	}

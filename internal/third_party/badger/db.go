@@ -158,6 +158,7 @@ func checkAndSetOptions(opt *Options) error {
 	}
 	opt.maxBatchSize = (15 * opt.MemTableSize) / 100
 	opt.maxBatchCount = opt.maxBatchSize / int64(skl.MaxNodeSize)
+	opt.maxBatchSize = max(opt.maxBatchSize, opt.MaxEntrySize)
 
 	// This is the maximum value, vlogThreshold can have if dynamic thresholding is enabled.
 	opt.maxValueThreshold = math.Min(maxValueThreshold, float64(opt.maxBatchSize))
@@ -330,6 +331,7 @@ func Open(opt Options) (*DB, error) {
 		db.opt.SyncWrites = false
 		// If badger is running in memory mode, push everything into the LSM Tree.
 		db.opt.ValueThreshold = math.MaxInt32
+		db.threshold.valueThreshold.Store(db.opt.ValueThreshold) // made before, of what it was
 	}
 	krOpt := KeyRegistryOptions{
 		ReadOnly:                      opt.ReadOnly,

@@ -45,6 +45,7 @@ type Options struct {
 	Compression       options.CompressionType
 	InMemory          bool
 	TablesOnly        bool
+	MaxEntrySize      int64
 	MetricsEnabled    bool
 	// Sets the Stream.numGo field
 	NumGoroutines int
@@ -695,6 +696,18 @@ func (opt Options) WithBlockCacheSize(size int64) Options {
 // The default value of TablesOnly is false.
 func (opt Options) WithTablesOnly(b bool) Options {
 	opt.TablesOnly = b
+	return opt
+}
+
+// WithMaxEntrySize returns a new Options value with MaxEntrySize set to the given value.
+//
+// MaxEntrySize is the size that a key with its value may have whatever MemTableSize is.
+// Without it that is less than 15 % of MemTableSize. Each memtable takes as much more
+// memory.
+//
+// The default value of MaxEntrySize is 0.
+func (opt Options) WithMaxEntrySize(size int64) Options {
+	opt.MaxEntrySize = size
 	return opt
 }
 
