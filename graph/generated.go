@@ -1522,7 +1522,7 @@ type Literal {
   lexical: String!
   "The datatype, such as http://www.w3.org/2001/XMLSchema#integer."
   datatype: IRI!
-  "The language tag of a text, in lower case."
+  "The language tag of a text, as RFC 5646 recommends to write it."
   language: String
 }
 

@@ -1184,7 +1184,7 @@ type Literal struct {
 	Lexical string `json:"lexical"`
 	// The datatype, such as http://www.w3.org/2001/XMLSchema#integer.
 	Datatype kg.Term `json:"datatype"`
-	// The language tag of a text, in lower case.
+	// The language tag of a text, as RFC 5646 recommends to write it.
 	Language *string `json:"language"`
 }
 

@@ -137,6 +137,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
+	dirs := append([]string{whole, cut}, replacedDirs(t, whole)...)
 	person, name, g := kg.IRI("urn:person:1"), kg.IRI("urn:name"), kg.IRI("urn:g")
 	gone := func(part string) func(string) (string, bool) {
 		return func(l string) (string, bool) { return l, !strings.Contains(l, part) }
@@ -153,7 +154,11 @@ func TestErase(t *testing.T) {
 		"a source":                {kg.EraseOptions{Source: "gone"}, withoutAgent("agent://gone"), []string{"agent://gone", longMarker, "kept by nobody else"}},
 		"a source of random work": {kg.EraseOptions{Source: "agent://a1"}, withoutAgent("agent://a1"), []string{"agent://a1"}},
 	} {
-		for _, dir := range []string{whole, cut} {
+		for i, dir := range dirs {
+			replaced := i > 1
+			if replaced && what != "a subject" && what != "a source" && (row.options.Source == "" || !strings.HasSuffix(dir, "within")) {
+				continue
+			}
 			t.Run(what+" "+filepath.Base(dir), func(t *testing.T) {
 				spoiled := filepath.Join(t.TempDir(), "spoiled")
 				copyTree(t, dir, spoiled, nil)
@@ -169,14 +174,17 @@ func TestErase(t *testing.T) {
 				try.DryRun = true
 				before := logBytes(t, spoiled)
 				trial, err := kg.Erase(within(t), spoiled, try)
-				if err != nil || trial.Changes == 0 || trial.Epoch != epoch || logBytes(t, spoiled) != before {
+				if err != nil || trial.Changes+trial.Rows == 0 || trial.Epoch != epoch || logBytes(t, spoiled) != before {
 					t.Fatalf("a trial: %+v, %v", trial, err)
 				}
 				report, err := kg.Erase(within(t), spoiled, row.options)
-				if err != nil || report.Changes != trial.Changes || report.Commits != trial.Commits || report.Epoch == epoch {
+				if err != nil || report.Changes != trial.Changes || report.Rows != trial.Rows || report.Commits != trial.Commits || report.Epoch == epoch {
 					t.Fatalf("Erase: %+v, %v; the trial said %+v", report, err, trial)
 				}
 				for _, m := range row.markers {
+					if replaced && strings.HasPrefix(m, "agent:") {
+						continue // it made commits there, and those keep who made them
+					}
 					if found := findBytes(t, spoiled, m); found != nil {
 						t.Errorf("%.40q is still in %v", m, found)
 					}
@@ -208,6 +216,83 @@ func TestErase(t *testing.T) {
 			})
 		}
 	}
+}
+
+// replacedDirs are copies of a directory in which the graph urn:g was replaced as a whole,
+// changed, and replaced again, and another was deleted and made again: with the whole log,
+// and with one that was cut behind that, within the last replacement, and before it.
+func replacedDirs(t *testing.T, from string) (dirs []string) {
+	t.Helper()
+	o := smallOptions().WithFaults(kg.Faults{LogSegmentBytes: 1 << 10, WholeFrom: 3, WholeCommit: 2})
+	g := kg.IRI("urn:g")
+	for _, name := range []string{"replaced", "replaced, cut before", "replaced, cut within", "replaced, cut behind"} {
+		dir := filepath.Join(t.TempDir(), name)
+		copyTree(t, from, dir, nil)
+		s := openStore(t, dir, o)
+		cutLog := func(at string) {
+			if name != "replaced, cut "+at {
+				return
+			}
+			if err := s.CutLog(within(t), s.Head().Revision-1); err != nil {
+				t.Error(err)
+			}
+			if s.Oldest().Revision == 0 {
+				t.Error("the log was not cut")
+			}
+		}
+		replace := func(source kg.AgentID, step int) {
+			var quads []kg.Quad
+			n := 0
+			snap, err := s.View(within(t), kg.View{Principal: tester})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for st, err := range snap.Match(kg.Pattern{Graph: g}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; n%4 != step { // much stays
+					quads = append(quads, st.Quad)
+				}
+			}
+			snap.Close()
+			for i := range 4 {
+				quads = append(quads, eraseQuad(fmt.Sprint("urn:s", i+step), "urn:came", kg.String(fmt.Sprint("with a replacement, number ", i)), g))
+			}
+			quads = append(quads, eraseQuad("urn:person:1", "urn:name", kg.String(fmt.Sprint(eraseMarker, step)), g))
+			read := 0
+			r, err := s.ReplaceGraph(within(t), kg.Meta{Principal: kg.SystemPrincipal(), Actor: source, Justification: "replaced"}, g, func(yield func(kg.Quad, error) bool) {
+				for _, q := range quads {
+					if read++; read == 9 && step == 2 {
+						cutLog("within")
+					}
+					if !yield(q, nil) {
+						return
+					}
+				}
+			}, kg.ReplaceOptions{})
+			if err != nil || !r.Whole || read < 9 {
+				t.Fatalf("%+v, %v of %d", r, err, read)
+			}
+		}
+		w := newWorker(44, "replaced")
+		replace("agent://gone", 0)
+		w.work(t, s, 6)
+		replace("agent://a1", 1)
+		w.work(t, s, 5)
+		if _, err := s.DropGraph(within(t), kg.Meta{Principal: tester}, kg.IRI("urn:other")); err != nil {
+			t.Fatal(err)
+		}
+		cutLog("before")
+		replace("agent://gone", 2)
+		w.work(t, s, 4)
+		cutLog("behind")
+		w.work(t, s, 4)
+		mustCheck(t, s)
+		mustClose(t, s)
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 // withoutAgent takes an agent's assertions out of a line, and the line with the

@@ -29,9 +29,16 @@ type erasedCheckpoint struct {
 	// touched are the statements of which an assertion was erased, with all times
 	// in which they stand, oldest first.
 	touched map[IDQuad][]standing
-	used    map[uint64]bool // numbers of terms
-	counts  map[string]uint64
-	last    map[[2]ID]Revision // of what is left in the checkpoint, by graph and subject
+	// named are the same by the names of their graphs: what is left of a statement in one
+	// generation of its graph says since when it has stood in the next.
+	named map[IDQuad]bool
+	// generations is the table of the checkpoint, nil where no graph was replaced.
+	generations *generations
+	// atCheckpoint is what was erased of what stands in graphs.
+	atCheckpoint *erasedContents
+	used         map[uint64]bool // numbers of terms
+	counts       map[string]uint64
+	last         map[[2]ID]Revision // of what is left in the checkpoint, by graph and subject
 }
 
 type checkpointRecord struct {
@@ -59,9 +66,10 @@ func readErasedCheckpoint(e *erase, x *eraser, first Revision) (*erasedCheckpoin
 	}
 	c := &erasedCheckpoint{
 		x: x, m: m, terms: make(map[uint64]Term), touched: make(map[IDQuad][]standing),
-		used: make(map[uint64]bool), counts: make(map[string]uint64), last: make(map[[2]ID]Revision),
+		named: make(map[IDQuad]bool), used: make(map[uint64]bool), counts: make(map[string]uint64), last: make(map[[2]ID]Revision),
 	}
-	for _, step := range []func(checkpointRecord) error{c.term, c.find, c.take} {
+	c.atCheckpoint = newErasedContents()
+	for _, step := range []func(checkpointRecord) error{c.term, c.generation, c.find, c.take} {
 		if err := eachRecord(path, step); err != nil {
 			return nil, err
 		}
@@ -69,6 +77,7 @@ func readErasedCheckpoint(e *erase, x *eraser, first Revision) (*erasedCheckpoin
 	if err := c.mergeTouched(); err != nil {
 		return nil, err
 	}
+	c.x.atCheckpoint = c.atCheckpoint
 	x.before, x.checkpoint = c.stoodSince, m.revision
 	return c, nil
 }
@@ -118,6 +127,7 @@ func (c *erasedCheckpoint) agent(n uint64) (AgentID, error) {
 }
 
 func (c *erasedCheckpoint) quad(ids IDQuad) (q Quad, err error) {
+	ids.Graph = c.generations.name(ids.Graph)
 	for _, part := range quadParts(&q, &ids) {
 		if !part.id.IsNumbered() {
 			if *part.term, err = inlineTerm(*part.id); err != nil {
@@ -166,8 +176,8 @@ func (c *erasedCheckpoint) find(r checkpointRecord) error {
 	if err != nil || !c.x.options.covers(&q) {
 		return err
 	}
-	if len(withoutSource(at.assertions, c.x.options.Source)) < len(at.assertions) && c.touched[ids] == nil {
-		c.touched[ids] = []standing{}
+	if len(withoutSource(at.assertions, c.x.options.Source)) < len(at.assertions) {
+		c.named[c.byName(ids)] = true
 	}
 	return nil
 }
@@ -178,19 +188,14 @@ func (c *erasedCheckpoint) take(r checkpointRecord) error {
 	if err != nil {
 		return err
 	}
-	if r.kind == 'N' {
-		e := Errorf(CodeInvalid, "graphs of this store were replaced or deleted as a whole, and its log was cut: nothing can be erased of it")
-		e.Hint = "export what is to stay, and load it into a new directory"
-		return e
-	}
 	if !ok {
 		if r.kind != 'T' { // written at the end
 			c.records = append(c.records, checkpointRecord{r.kind, slices.Clone(r.key), slices.Clone(r.value)})
 		}
 		return nil
 	}
-	if list, is := c.touched[ids]; is {
-		c.touched[ids] = append(list, at)
+	if c.named[c.byName(ids)] {
+		c.touched[ids] = append(c.touched[ids], at)
 		return nil
 	}
 	q, err := c.quad(ids)
@@ -200,6 +205,7 @@ func (c *erasedCheckpoint) take(r checkpointRecord) error {
 	if c.x.options.Source == "" && c.x.options.covers(&q) {
 		c.rows++
 		c.x.pairs[[2]Term{q.Graph, q.Subject}] = true
+		c.note(ids, &q, at, standing{})
 		return nil
 	}
 	return c.keep(ids, at)
@@ -253,7 +259,8 @@ func (c *erasedCheckpoint) number(t Term) (uint64, bool) {
 
 // mergeTouched takes the assertions out and joins what then says the same.
 func (c *erasedCheckpoint) mergeTouched() error {
-	for ids, list := range c.touched {
+	for _, ids := range c.inOrder() {
+		list := c.touched[ids]
 		q, err := c.quad(ids)
 		if err != nil {
 			return err
@@ -271,7 +278,9 @@ func (c *erasedCheckpoint) mergeTouched() error {
 			out = append(out, at)
 		}
 		out = slices.DeleteFunc(out, func(at standing) bool { return len(at.assertions) == 0 })
+		c.follow(ids, out)
 		c.touched[ids] = out
+		c.noteTouched(ids, &q, list, out)
 		for _, at := range out {
 			if err := c.keep(ids, at); err != nil {
 				return err
@@ -293,12 +302,12 @@ func (c *erasedCheckpoint) stoodSince(q Quad, at Revision) (Revision, bool) {
 			return 0, false
 		}
 	}
-	for _, st := range c.touched[ids] {
-		if st.from < at && (st.to == 0 || st.to >= at) {
-			return st.from, true
-		}
+	graph, found := c.generations.at(ids.Graph, at-1)
+	if ids.Graph = graph; !found {
+		return 0, false
 	}
-	return 0, false
+	st, found := c.stood(ids, at)
+	return st.from, found
 }
 
 // finish brings what follows from the statements into line with them.
@@ -317,7 +326,9 @@ func (c *erasedCheckpoint) finish() error {
 				return err
 			}
 			was := t.count
-			if t.count = c.counts[string([]byte{prefix})+string(r.key)]; t.count == 0 && was > 0 {
+			graph, _, _ := keys.ParsePair(append([]byte{prefix}, r.key...))
+			// What is being removed from the index is found by its counts.
+			if t.count = c.counts[string([]byte{prefix})+string(r.key)]; t.count == 0 && was > 0 && c.generations.kept(graph) {
 				continue
 			}
 			c.use(append([]byte{prefix}, r.key...))

@@ -9,16 +9,41 @@ type erasedGeneration struct {
 	statements uint64            // of which nothing is left
 }
 
+// erasedContents is what was erased of what graphs hold.
+type erasedContents struct {
+	// erased are, of what graphs hold that generations may replace, the assertions that
+	// were erased, by graph and source; writing is what is known of generations that do
+	// not count yet.
+	erased  map[Term]map[AgentID]int64
+	writing map[Revision]*erasedGeneration
+}
+
+func newErasedContents() *erasedContents {
+	return &erasedContents{make(map[Term]map[AgentID]int64), make(map[Revision]*erasedGeneration)}
+}
+
+// of gives the assertions that were erased of a graph.
+func (e *erasedContents) of(graph Term) map[AgentID]int64 {
+	if e.erased[graph] == nil {
+		e.erased[graph] = make(map[AgentID]int64)
+	}
+	return e.erased[graph]
+}
+
+// begun gives what is known of one that does not count yet.
+func (e *erasedContents) begun(began Revision) *erasedGeneration {
+	if e.writing[began] == nil {
+		e.writing[began] = &erasedGeneration{sources: make(map[AgentID]int64), since: make(map[Quad]Revision)}
+	}
+	return e.writing[began]
+}
+
 // noteErased counts the assertions that a change made or took away, and that are erased.
 func (x *eraser) noteErased(was, is *Change, kept bool) {
 	if !isShared(was.Quad.Predicate, was.Quad.Graph) {
 		return
 	}
-	sum := x.erased[was.Quad.Graph]
-	if sum == nil {
-		sum = make(map[AgentID]int64)
-		x.erased[was.Quad.Graph] = sum
-	}
+	sum := x.of(was.Quad.Graph)
 	add := func(c *Change, by int64) {
 		for _, a := range c.After {
 			if _, had := findSource(c.Before, a.Source); !had {
@@ -57,16 +82,16 @@ func (x *eraser) generation(c *Commit) (touched uint64) {
 			left = withoutSource(s.assertions, x.options.Source)
 		}
 		since, tracked := x.since[q]
+		if !tracked && s.since != 0 {
+			stood, ok := x.stoodBefore(q, c.Revision)
+			since, tracked = stood, ok && stood != s.since
+		}
 		if len(left) == len(s.assertions) && (!tracked || s.since == 0) {
 			kept = append(kept, s)
 			continue
 		}
 		touched++
-		e := x.writing[g.began]
-		if e == nil {
-			e = &erasedGeneration{sources: make(map[AgentID]int64), since: make(map[Quad]Revision)}
-			x.writing[g.began] = e
-		}
+		e := x.begun(g.began)
 		for _, a := range s.assertions {
 			if _, stays := findSource(left, a.Source); !stays {
 				e.sources[a.Source]++
@@ -103,6 +128,7 @@ func (x *eraser) replaced(c *Commit) (altered bool) {
 		e = &erasedGeneration{}
 	}
 	delete(x.writing, r.Began)
+	x.exchanged[r.Graph] = x.exchanged[r.Graph] || c.Revision > x.checkpoint
 	shares := make(map[AgentID]int64)
 	for _, s := range r.Sources {
 		shares[s.source] = s.by
@@ -129,4 +155,13 @@ func (x *eraser) replaced(c *Commit) (altered bool) {
 		x.since[q] = since
 	}
 	return altered
+}
+
+// stoodBefore is since when a statement has stood as it did before a revision, of one of
+// which the log's head, which was cut, knew more.
+func (x *eraser) stoodBefore(q Quad, at Revision) (Revision, bool) {
+	if x.before == nil || x.exchanged[q.Graph] {
+		return 0, false
+	}
+	return x.before(q, at)
 }

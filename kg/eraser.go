@@ -15,21 +15,20 @@ type eraser struct {
 	// cut, knew more; nil with the whole log.
 	before func(q Quad, at Revision) (Revision, bool)
 
-	// erased are, of what graphs hold that generations may replace, the assertions that
-	// were erased, by graph and source; writing is what is known of generations that do
-	// not count yet.
-	erased  map[Term]map[AgentID]int64
-	writing map[Revision]*erasedGeneration
+	erasedContents
 
-	// Of a cut log: the subjects in graphs of which something was erased, and the
+	// Of a cut log: what was erased up to the checkpoint of what graphs hold then, nil from
+	// there on; the graphs that were replaced since; the subjects in graphs of which something was erased, and the
 	// last changes that are left up to the checkpoint's revision.
-	checkpoint Revision
-	pairs      map[[2]Term]bool
-	last       map[[2]Term]Revision
+	checkpoint   Revision
+	atCheckpoint *erasedContents
+	exchanged    map[Term]bool
+	pairs        map[[2]Term]bool
+	last         map[[2]Term]Revision
 }
 
 func newEraser(o *EraseOptions) *eraser {
-	return &eraser{erased: make(map[Term]map[AgentID]int64), writing: make(map[Revision]*erasedGeneration), options: o, since: make(map[Quad]Revision), pairs: make(map[[2]Term]bool), last: make(map[[2]Term]Revision)}
+	return &eraser{erasedContents: *newErasedContents(), exchanged: make(map[Term]bool), options: o, since: make(map[Quad]Revision), pairs: make(map[[2]Term]bool), last: make(map[[2]Term]Revision)}
 }
 
 // erasedJustification takes the place of what may have quoted what was erased.
@@ -38,6 +37,9 @@ const erasedJustification = "erased"
 // redact takes out of a commit what is erased, and tells whether that was
 // anything.
 func (x *eraser) redact(c *Commit) bool {
+	if x.atCheckpoint != nil && c.Revision > x.checkpoint {
+		x.erasedContents, x.atCheckpoint = *x.atCheckpoint, nil // the log alone does not have all of it
+	}
 	places := make([]int, len(c.Changes)) // where a change is now; -1 when it is gone
 	kept := make([]Change, 0, len(c.Changes))
 	touched := uint64(0)
@@ -105,10 +107,8 @@ func (x *eraser) change(c *Change, r Revision) (keep, altered bool) {
 	}
 	if !tracked {
 		since = c.Since
-		if x.before != nil {
-			if s, ok := x.before(c.Quad, r); ok {
-				since = s
-			}
+		if s, ok := x.stoodBefore(c.Quad, r); ok {
+			since = s
 		}
 	}
 	if equalAssertions(before, after) {
