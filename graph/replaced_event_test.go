@@ -10,6 +10,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/policy"
 	"koine/kg"
 )
 
@@ -154,4 +155,107 @@ func TestReplacedGraphThatIsSeenInPart(t *testing.T) {
 		t.Errorf("behind it comes %v", err)
 	}
 	b.wantAs(doraKey, `{ changes { events { ... on GraphReplaced { statementsAfter } } } }`, `{"changes":{"events":[{"statementsAfter":null}]}}`)
+}
+
+// Subscriptions go across the deletion of a graph and its being made again. Who owned it is
+// sent back, with nothing of what it held, wherever it comes back to; for a stranger it is
+// as with a name that was never used.
+func TestSubscriptionsAcrossAGraphMadeAgain(t *testing.T) {
+	const name = "agent://dora/notes"
+	run := func(again bool) map[string][]string {
+		b := newPoliced(t, policy.Options{DefaultGraph: policy.ReadWrite})
+		used := "agent://dora/before"
+		if again {
+			used = name
+		}
+		done := func(who kg.Principal, query string) {
+			t.Helper()
+			if got := b.as(who, query); !strings.HasPrefix(got, "{") {
+				t.Fatalf("%s: %s", query, got)
+			}
+		}
+		create := func(graph string) {
+			t.Helper()
+			done(doraKey, `mutation { createGraph(input: {iri: "`+graph+`"}) { revision } }`)
+		}
+		say := func(graph, text string) {
+			t.Helper()
+			done(doraKey, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "`+text+`"}`+graph+`}}]}) { revision } }`)
+		}
+		create(used)
+		start := b.store.Head()
+		say(`, graph: "`+used+`"`, "secret")
+		replaceAll(t, b.store, kg.IRI(used), 0, kg.MaxPatches+1)
+		type stream struct {
+			*tail
+			what string
+		}
+		var streams []stream
+		follow := func(when string, from operation.Resume) {
+			t.Helper()
+			for _, who := range []kg.Principal{doraKey, eveKey} {
+				for what, field := range map[string]string{
+					"statements": `statementChanged { __typename ... on StatementChange { op statement { object { ... on Literal { value } } graph } } ... on GraphReplaced { graph statementsBefore statementsAfter } }`,
+					"rows":       `matchChanged(pattern: {triples: [{s: "ex:s", p: "ex:p", o: "?o"}]}) { __typename ... on MatchChange { added { values } removed { values } } ... on GraphReplaced { graph } }`,
+				} {
+					req := b.request(`subscription { e: `+field+` }`, "")
+					req.Principal, req.Resume = who, from
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					sub, err := b.engine.Subscribe(ctx, req)
+					if err != nil {
+						cancel()
+						t.Fatal(err)
+					}
+					streams = append(streams, stream{tailOf(t, sub, cancel), fmt.Sprint(who.ID, " ", what, " ", when)})
+				}
+			}
+		}
+		follow("live", operation.Resume{})
+		done(doraKey, `mutation { deleteGraph(input: {iri: "`+used+`"}) { revision } }`)
+		deleted := b.store.Head()
+		create(name)
+		say(`, graph: "`+name+`"`, "new")
+		replaceAll(t, b.store, kg.IRI(name), 5, kg.MaxPatches+1)
+		say("", "end")
+		follow("from before", operation.Resume{Start: operation.After, After: start})
+		follow("from the deletion", operation.Resume{Start: operation.After, After: deleted})
+		follow("from the beginning", operation.Resume{Start: operation.Earliest})
+		out := map[string][]string{}
+		for _, s := range streams {
+			for {
+				e, err, _ := s.next()
+				if err != nil {
+					out[s.what] = append(out[s.what], fmt.Sprint(kg.CodeOf(err), " ", err))
+					break
+				}
+				out[s.what] = append(out[s.what], string(e.Result.Data))
+				if strings.Contains(string(e.Result.Data), `"end"`) {
+					break
+				}
+			}
+		}
+		return out
+	}
+	again, never := run(true), run(false)
+	if len(again) != 16 {
+		t.Fatalf("there are %d streams", len(again))
+	}
+	for what, got := range again {
+		all := strings.Join(got, "\n")
+		if want := strings.Join(never[what], "\n"); all != want {
+			t.Errorf("%s: told is\n%s\nof a name that was never used\n%s", what, all, want)
+		}
+		last := got[len(got)-1]
+		owner := strings.HasPrefix(what, "agent://dora")
+		switch {
+		case strings.Contains(all, "secret"):
+			t.Errorf("%s: told is of what was before:\n%s", what, all)
+		case owner && !strings.HasPrefix(last, "RESYNC") && !strings.HasPrefix(last, "ACCESS_CHANGED"):
+			t.Errorf("%s: it ends with %s", what, last)
+		case !owner && (strings.Contains(all, "notes") || !strings.Contains(last, `"end"`) || len(got) != 1):
+			t.Errorf("%s: a stranger is told\n%s", what, all)
+		case owner && strings.HasSuffix(what, "from the beginning") && strings.Count(all, `"GraphReplaced"`) != 1:
+			t.Errorf("%s: told is\n%s", what, all)
+		}
+	}
 }

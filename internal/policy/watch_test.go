@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -179,4 +180,47 @@ func TestKeptChanges(t *testing.T) {
 	if changed, _ := ps.ReadChanged(eve, records.KeptChanges); !changed {
 		t.Error("a change of sight was not told")
 	}
+}
+
+// A watcher goes across the deletion of a graph and its being made again: who read it is
+// sent back and told nothing of before, and who did not is told nothing at all.
+func TestWatchAcrossAGraphMadeAgain(t *testing.T) {
+	b := newBench(t, policy.Options{DefaultGraph: policy.ReadWrite})
+	g := iri("agent://dora/notes")
+	create := func() {
+		t.Helper()
+		_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g})
+		b.must(err)
+	}
+	create()
+	before := b.store.Head()
+	b.must(b.say(dora, g, "secret"))
+	live, lw := b.watch(within(t), dora, kg.Filter{Replacements: true}, b.store.Head())
+	stranger, _ := b.watch(within(t), eve, kg.Filter{Replacements: true}, b.store.Head())
+	b.must(b.say(dora, g, "seen"))
+	b.told(lw)
+	b.load(g, 2*kg.MaxPatches)
+	_, err := b.graphs.Delete(context.Background(), ask(dora), g)
+	b.must(err)
+	deleted := b.store.Head()
+	create()
+	b.must(b.say(dora, g, "new"))
+	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	select {
+	case got := <-live:
+		if kg.CodeOf(got.err) != kg.CodeAccessChanged || got.texts[0] != "seen" || slices.Contains(got.texts, "new") {
+			t.Errorf("its owner is told %d texts and %v", len(got.texts), got.err)
+		}
+	case <-within(t).Done():
+		t.Fatal("its owner's watcher does not end")
+	}
+	b.ended("a stranger", stranger, "", "end")
+	resumed, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, before)
+	b.ended("its owner, from before", resumed, kg.CodeAccessChanged)
+	behind, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, deleted)
+	b.ended("its owner, from the deletion", behind, "", "new", "end")
+	all, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, b.store.Oldest())
+	b.ended("its owner, from the beginning", all, "", "new", "end")
+	strangers, _ := b.watch(within(t), eve, kg.Filter{Replacements: true}, before)
+	b.ended("a stranger, from before", strangers, "", "end")
 }
