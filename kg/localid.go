@@ -10,14 +10,15 @@ import (
 // comes that far.
 const localNumbers = 1 << 63
 
-// maxLocal bounds the local ids of a snapshot; the number is one of the terms
-// that a request may name, many times over.
-const maxLocal = 10_000
+// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
+// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
+const MaxLocalTerms = 10_000
 
 // LocalID gives a term an id on this snapshot only, which no statement has: it
 // stands for a term that the store does not know, or that must look as if it did
 // not. Term gives the term back. Two snapshots give a term the same local id
-// unless their terms collide.
+// unless their terms collide. A snapshot has at most MaxLocalTerms of them; one more is
+// LIMIT_EXCEEDED.
 func (s *Snapshot) LocalID(t Term) (ID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +30,10 @@ func (s *Snapshot) LocalID(t Term) (ID, error) {
 			return id, nil
 		case taken:
 			continue
-		case len(s.local) == maxLocal:
-			return ID{}, Errorf(CodeLimitExceeded, "more than %d terms that are in no statement", maxLocal)
+		case len(s.local) == MaxLocalTerms:
+			e := Errorf(CodeLimitExceeded, "more than %d terms that are in no statement are named as ends of paths without a step", MaxLocalTerms)
+			e.Limit, e.Hint = "localTerms", "Ask of fewer terms at a time, or by a path that takes a step (+ instead of *)."
+			return ID{}, e
 		}
 		if s.local == nil {
 			s.local = map[ID]Term{}
