@@ -23,7 +23,7 @@ type diffCommand struct {
 	Graph        string `help:"Compare only this graph; default is the one without a name." placeholder:"IRI"`
 	NoAssertions bool   `help:"Compare statements only, not who asserts them, how surely, since when and why."`
 	Labels       bool   `help:"Blank nodes are the same if their labels are, as they always are in two revisions of one store. Without it they are the same if what is said of them is."`
-	MaxBlank     int    `help:"Statements with blank nodes of which so many are held in memory of each side. With more, blank nodes are compared by their labels." default:"200000" placeholder:"N"`
+	MaxBlank     int    `help:"Statements with blank nodes of which so many are held in memory of each side. With more, blank nodes are compared by their labels, and differences of labels alone end with exit code 2." default:"200000" placeholder:"N"`
 	jsonldFlags
 	outputFlags
 
@@ -79,7 +79,9 @@ func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (di
 	}
 	defer func() { err = errors.Join(err, comparison.Close()) }()
 	out := newDiffPrinter(t, c.outputFlags)
+	sure := false
 	for d, err := range comparison.Differences() {
+		sure = sure || comparison.Sure(&d)
 		if err == nil {
 			err = errors.Join(ctx.Err(), out.print(&d))
 		}
@@ -92,6 +94,9 @@ func (c *diffCommand) run(ctx context.Context, t terminal, log *slog.Logger) (di
 	}
 	for _, note := range comparison.Notes() {
 		t.sayf("%s", note)
+	}
+	if out.some() && !sure {
+		return false, errors.New("all differences are of statements with blank nodes, which could not be paired: raise --max-blank, or compare labels with --labels")
 	}
 	return out.some(), nil
 }

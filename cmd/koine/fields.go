@@ -21,6 +21,7 @@ var saidBy = map[string][]string{
 	"beforeSequence":           {"before"},
 	"channelId":                {"to", "channel"},
 	"correlationId":            {"answers"},
+	"graph":                    {"graph", "replace"},
 	"idempotencyKey":           {"once"},
 	"justification":            {"why"},
 	"memberId":                 {"member"},

@@ -18,6 +18,7 @@ import (
 
 	"koine/internal/names"
 	"koine/internal/rdf"
+	"koine/internal/shapes"
 	"koine/kg"
 )
 
@@ -46,6 +47,8 @@ type loadCommand struct {
 // Help is shown by --help.
 func (loadCommand) Help() string {
 	return `The files are one load: each is read through once before anything is written, so a bad line, told with its file and number, leaves nothing of them behind (through a server: nothing of its file). Blank nodes belong to their file: loading it again adds nothing.
+
+With --data, shapes do not judge what is loaded: koine shapes check finds what violates them. Through a server they refuse it.
 
 With --data, a load that was interrupted, by Ctrl-C, a full disk or the end of the machine, goes on where it was with --resume and the same files in the same order.
 
@@ -110,13 +113,28 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 		return err
 	}
 	graph, err := c.graph(c.keep(ctx, store, nil))
-	if err == nil && c.Replace != "" {
-		return errors.Join(c.replaceIn(ctx, t, store, graph, sources), store.Close())
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.Replace != "":
+		err = c.replaceIn(ctx, t, store, graph, sources)
+	default:
 		err = (&loading{c: c, t: t, store: store, sources: sources, graph: graph, work: newWork(sources)}).run(ctx)
 	}
+	if err == nil {
+		err = sayUnjudged(ctx, t, store, c.Data)
+	}
 	return errors.Join(err, store.Close())
+}
+
+// sayUnjudged says that the shapes of a data directory did not judge a load into it:
+// whoever may write there may change the shapes too.
+func sayUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) error {
+	var set shapes.Set
+	if err := set.Load(ctx, store); err != nil || set.Idle() {
+		return err
+	}
+	t.sayf("the shapes that are kept here did not judge this; koine shapes check --data %s finds what violates them", dir)
+	return nil
 }
 
 func (c *loadCommand) graph(registry *kg.Prefixes, err error) (kg.Term, error) {
@@ -176,8 +194,12 @@ func sayLoaded(t terminal, name string, s rdf.Summary, statements uint64, revisi
 	if s.Rejected > 0 {
 		skipped = fmt.Sprintf(", %s lines skipped", countText(s.Rejected))
 	}
-	t.sayf("%s: %s statements, %s of them new%s; revision %d; %s, %s statements/s", name, countText(s.Quads), countText(statements),
-		skipped, revision, took.Round(time.Millisecond), countText(uint64(float64(s.Quads)/max(took.Seconds(), 1e-3))))
+	at := ""
+	if revision > 0 { // a server's answer to a document without statements has none
+		at = fmt.Sprintf("; revision %d", revision)
+	}
+	t.sayf("%s: %s statements, %s of them new%s%s; %s, %s statements/s", name, countText(s.Quads), countText(statements),
+		skipped, at, took.Round(time.Millisecond), countText(uint64(float64(s.Quads)/max(took.Seconds(), 1e-3))))
 }
 
 // source is a file to load. Standard input is copied into a temporary one,
@@ -218,7 +240,10 @@ func (c *loadCommand) sources(t terminal) (out []*source, err error) {
 		}
 		info, err := os.Stat(s.path)
 		if err != nil {
-			return out, usageError{err}
+			return out, usageError{fmt.Errorf("cannot read %s: %w", s.path, errors.Unwrap(err))}
+		}
+		if info.Size() == 0 && strings.HasSuffix(path, ".gz") {
+			return out, kg.Errorf(kg.CodeInvalid, "%s is empty and no gzip file; a compressed document without statements has 20 bytes", path)
 		}
 		if info.IsDir() {
 			return out, usageError{fmt.Errorf("%s is a directory; name the files in it", s.path)}
@@ -288,7 +313,12 @@ func (s *source) survey(ctx context.Context, t terminal, o rdf.Options, seen fun
 		return rdf.Summary{}, err
 	}
 	defer s.progress.done()
-	return rdf.SurveyContext(ctx, &cancelled{ctx, in}, s.format, o, seen)
+	summary, err := rdf.SurveyContext(ctx, &cancelled{ctx, in}, s.format, o, seen)
+	var placed *rdf.SyntaxError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &placed) {
+		err = fmt.Errorf("%s: %w", s.name, err)
+	}
+	return summary, err
 }
 
 func (s *source) closeFile() {

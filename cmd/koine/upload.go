@@ -36,6 +36,11 @@ func (c *loadCommand) upload(ctx context.Context, t terminal, sources []*source)
 	if c.FixIRIs {
 		return usageError{errors.New("--fix-iris is for --data: a server takes IRIs as they are, or refuses them")}
 	}
+	sentAsIs := c.Replace == "" || len(sources) == 1
+	if ofJSONLD := func(s *source) bool { return s.format == rdf.JSONLD }; sentAsIs && slices.ContainsFunc(sources, ofJSONLD) &&
+		(len(c.JSONLDContext) > 0 || c.JSONLDMaxBytes != rdf.DefaultJSONLDMaxBytes) {
+		return usageError{errors.New("--jsonld-context and --jsonld-max-bytes are for --data: a server reads documents by those that koine serve was given")}
+	}
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
 	}

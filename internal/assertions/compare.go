@@ -98,6 +98,10 @@ func (c *Comparison) note(format string, args ...any) {
 // Notes say what the comparison could not find out, as sentences.
 func (c *Comparison) Notes() []string { return c.notes }
 
+// Sure tells whether a difference is one for certain. Where blank nodes could not be paired,
+// that of a statement with some may be of their labels only.
+func (c *Comparison) Sure(d *Difference) bool { return len(c.notes) == 0 || !hasBlank(&d.Quad) }
+
 // Close lets memory and temporary files go.
 func (c *Comparison) Close() error { return errors.Join(c.before.Close(), c.after.Close()) }
 

@@ -107,13 +107,12 @@ func (b *blockReader) fill(in *bufio.Reader) block {
 	default:
 		buf = make([]byte, 0, blockBytes+4<<10)
 	}
-	n, err := io.ReadAtLeast(in, buf[:blockBytes], blockBytes)
-	buf = buf[:n]
-	if err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = io.EOF
+	for len(buf) < blockBytes {
+		// Not io.ReadFull: its io.ErrUnexpectedEOF may be the reader's own.
+		n, err := in.Read(buf[len(buf):blockBytes])
+		if buf = buf[:len(buf)+n]; err != nil {
+			return block{lines: buf, err: err}
 		}
-		return block{lines: buf, err: err}
 	}
 	for {
 		rest, err := in.ReadSlice('\n')

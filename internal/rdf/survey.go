@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
 	"koine/kg"
@@ -76,5 +77,21 @@ func Decompress(r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, invalid("not a gzip file: %v", err)
 	}
-	return z, nil
+	return gunzipped{z}, nil
+}
+
+// gunzipped says what is wrong with gzip data. A document that is cut off is never taken
+// for one that ends there: io.ErrUnexpectedEOF is what readers take the end for.
+type gunzipped struct{ z *gzip.Reader }
+
+func (g gunzipped) Read(p []byte) (int, error) {
+	n, err := g.z.Read(p)
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = invalid("the gzip data is cut off")
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
+		err = invalid("the gzip data is damaged: %v", err)
+	}
+	return n, err
 }
