@@ -152,3 +152,19 @@ func TestLiteralBytesOption(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadOfMuchTextIsInBulk: what is received before it is decided how to load is bounded
+// by its text too.
+func TestLoadOfMuchTextIsInBulk(t *testing.T) {
+	t.Parallel()
+	const stand, literals = 100, 17 // fewer than stand, and more than 64 MiB
+	s := openStore(t, filepath.Join(t.TempDir(), "data"), kg.Options{})
+	meta := kg.Meta{Principal: kg.SystemPrincipal()}
+	if _, err := s.Load(within(t), meta, manyQuads(stand), kg.LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Load(within(t), meta, sequence(longLiterals("urn:g", literals, kg.DefaultLiteralBytes)), kg.LoadOptions{})
+	if err != nil || !report.Bulk || report.Statements != literals {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
