@@ -140,65 +140,87 @@ func (b *bulk) close() {
 // full tells whether the round has come to its bounds.
 func (b *bulk) full() bool { return b.terms.bytes+b.seen.bytes() >= b.s.options.bulkTableBytes }
 
-// add takes a batch in as one commit and says how many statements it changed. After an
-// error nothing of the batch is there, and nothing may be added any more.
+// add takes a batch in, as one commit or as few as it fits into, and says how many
+// statements it changed. After an error nothing of the commit is there, and nothing may be
+// added any more.
 func (b *bulk) add(quads []Quad) (n uint64, err error) {
-	size, next, text, made := b.index.size(), b.next, b.textBytes, b.made
-	if n, err = b.commit(quads); err != nil && b.index.size().quads >= size.quads { // else it is further back already
-		b.index.truncate(size)
-		b.deltas.clear()
-		b.next, b.textBytes, b.made = next, text, made
-	}
-	return n, err
-}
-
-func (b *bulk) commit(quads []Quad) (uint64, error) {
 	if slices.ContainsFunc(quads, func(q Quad) bool { return IsOwnGraph(q.Graph) }) {
 		return 0, errNotInBulk
 	}
+	for len(quads) > 0 {
+		size, next, text, made := b.index.size(), b.next, b.textBytes, b.made
+		read, changed, err := b.commit(quads)
+		if err != nil {
+			if b.index.size().quads >= size.quads { // else it is further back already
+				b.index.truncate(size)
+				b.deltas.clear()
+				b.next, b.textBytes, b.made = next, text, made
+			}
+			return n, err
+		}
+		quads = quads[read:]
+		n += changed
+	}
+	return n, nil
+}
+
+// commit makes a commit of quads and says how many it took in. It takes fewer than all
+// once the assertions that stood before fill what an entry of the log has room for beside
+// the quads' own text.
+func (b *bulk) commit(quads []Quad) (read int, changed uint64, err error) {
 	now := b.s.options.Clock().UTC().Truncate(time.Millisecond)
 	if now.Before(b.time) {
 		now = b.time
 	}
 	c := b.newCommit(now)
-	if b.options.Place != nil {
-		c.MessageID = b.options.Place(b.made.read + uint64(len(quads)))
-	}
 	made := Assertion{Source: b.meta.Actor, Time: now, Revision: c.Revision}
 	after := []Assertion{made}
 	c.Changes = make([]Change, 0, len(quads))
 	var last Quad // with its ids: most of the next quad's terms are the same
 	var ids IDQuad
-	for _, q := range quads {
-		var err error
+	for before := 0; read < len(quads) && before < loadCommitBytes; read++ {
+		q := quads[read]
 		if ids, err = b.assign(&q, &last, ids); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		last = q
 		if fresh, err := b.seen.add(&ids); err != nil {
-			return 0, err
+			return 0, 0, err
 		} else if !fresh {
 			continue
 		}
 		change := Change{Op: Add, Quad: q, Assertion: made, After: after, ReplacedBy: -1}
-		changed, err := b.change(&change, ids)
+		changes, err := b.change(&change, ids)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		if changed {
+		if changes {
 			c.Changes = append(c.Changes, change)
+			before += assertionBytes(change.Before)
 		}
 	}
-	b.made.read += uint64(len(quads))
+	b.made.read += uint64(read)
 	if len(c.Changes) == 0 {
-		return 0, nil
+		return read, 0, nil
+	}
+	if b.options.Place != nil {
+		c.MessageID = b.options.Place(b.made.read)
 	}
 	value, err := b.encode(state{c.Revision, after})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	b.index.values = append(b.index.values, value)
-	return uint64(len(c.Changes)), b.log(c)
+	return read, uint64(len(c.Changes)), b.log(c)
+}
+
+// assertionBytes is about what assertions take in an entry of the log.
+func assertionBytes(list []Assertion) (n int) {
+	const perAssertion = 64
+	for i := range list {
+		n += perAssertion + len(list[i].Source) + len(list[i].Provenance)
+	}
+	return n
 }
 
 func (b *bulk) newCommit(now time.Time) *Commit {
@@ -473,14 +495,16 @@ func (b *bulk) append() error {
 	}
 	first := b.revision - Revision(len(b.pending)) + 1
 	frames, err := b.prepared()
-	if full := b.s.writableWith(b.indexBytes()); full != nil && err == nil {
+	if err != nil { // the log has nothing of them
+		b.backToMark()
+		return errCommitTooLarge()
+	}
+	if full := b.s.writableWith(b.indexBytes()); full != nil {
 		b.backToMark()
 		return full
 	}
 	b.s.options.bulkStep("append")
-	if err == nil {
-		err = b.s.wal.AppendPrepared(uint64(first), frames)
-	}
+	err = b.s.wal.AppendPrepared(uint64(first), frames)
 	if errors.Is(err, wal.ErrNoSpace) {
 		b.backToMark()
 		return b.s.errDiskFull()
@@ -489,10 +513,10 @@ func (b *bulk) append() error {
 		b.s.refuse(errReadOnly(writeFailure, err))
 		return &Error{Code: CodeOutcomeUnknown, Message: "the store failed while it loaded: open it again to see how much of it is there", Err: err}
 	}
-	b.hash, err = b.s.wal.Hash(uint64(b.revision))
+	b.hash = b.s.wal.LastHash()
 	b.index.spillIfFull()
 	b.mark()
-	return err
+	return nil
 }
 
 // round writes the index and begins another round.
