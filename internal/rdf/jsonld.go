@@ -44,7 +44,9 @@ type jsonldReader struct {
 	contexts map[contextKey]*activeContext
 
 	keptContextBytes int
-	steps            uint64 // a measure of work
+	keptMeaningBytes int
+	keyed            []*activeContext // those with keys
+	steps            uint64           // a measure of work
 	quads            uint64
 	rejected         uint64
 	firstDropped     *SyntaxError // a key that means nothing

@@ -24,7 +24,10 @@ type activeContext struct {
 	// terms with a context of their own.
 	protected int
 	scoped    bool
-	keys      map[string]*meaning // see jsonldReader.meaning
+	// expanded counts the bytes of the IRIs that were put together for this context and
+	// those it was made of.
+	expanded int
+	keys     map[string]*meaning // see jsonldReader.meaning
 }
 
 // termDef is a term's definition.
@@ -76,7 +79,19 @@ const (
 	// is remembered.
 	maxKeptContexts     = 1 << 10
 	maxKeptContextBytes = 2 << 20
+	// maxExpandedBytes bounds the IRIs that contexts which hold at one place put together
+	// of a vocabulary, a prefix or a base and another text: a few bytes of a context can
+	// make a long IRI each.
+	maxExpandedBytes = 32 << 20
 )
+
+// expand counts an IRI that was put together for the context.
+func (c *activeContext) expand(iri string) error {
+	if c.expanded += len(iri); c.expanded > maxExpandedBytes {
+		return tooLong("the IRIs that a context puts together have more than %d bytes", maxExpandedBytes)
+	}
+	return nil
+}
 
 func (c *activeContext) copy() *activeContext {
 	d := *c
@@ -121,7 +136,7 @@ func (p *jsonldReader) apply(active *activeContext, local val, call contextCall)
 	if err != nil {
 		return nil, err
 	}
-	p.keptContextBytes += local.end() - local.pos()
+	p.keptContextBytes += local.end() - local.pos() + made.expanded - active.expanded
 	if len(p.contexts) >= maxKeptContexts || p.keptContextBytes > maxKeptContextBytes {
 		p.contexts, p.keptContextBytes = map[contextKey]*activeContext{}, 0
 	}
@@ -173,6 +188,7 @@ func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*a
 		return nil, invalid("invalid context nullification: the context has protected terms")
 	}
 	empty := p.initial()
+	empty.expanded = result.expanded // the contexts around it are held too
 	if call.dontSpread {
 		empty.previous = result
 	}
@@ -313,6 +329,9 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 			if err != nil {
 				return invalid("invalid base IRI: %s is relative, and there is no base that it is relative to", excerpt(v.bytes()))
 			}
+			if err := result.expand(base); err != nil {
+				return err
+			}
 			result.base = base
 		}
 	}
@@ -328,6 +347,9 @@ func (p *jsonldReader) contextDefaults(result *activeContext, local *localContex
 			}
 			if !ok || isKeyword(iri) {
 				return invalid("invalid vocab mapping: %s", excerpt(v.bytes()))
+			}
+			if err := result.expand(iri); err != nil {
+				return err
 			}
 			result.vocab, result.hasVocab = iri, true
 		}

@@ -77,6 +77,10 @@ type meaning struct {
 const (
 	maxKeptKeys     = 1 << 12
 	maxKeptKeyBytes = 256
+	// maxKeptMeaningBytes bounds those of all contexts of a document.
+	maxKeptMeaningBytes = 8 << 20
+	// meaningBytes is about what a meaning takes beside its texts.
+	meaningBytes = 256
 )
 
 // meaning expands a key.
@@ -104,12 +108,29 @@ func (p *jsonldReader) meaning(c *activeContext, key []byte) (*meaning, error) {
 		m.def = noDef
 	}
 	if len(key) <= maxKeptKeyBytes && len(c.keys) < maxKeptKeys {
-		if c.keys == nil {
-			c.keys = map[string]*meaning{}
-		}
-		c.keys[text] = m
+		p.keep(c, text, m)
 	}
 	return m, nil
+}
+
+// keep remembers what a key means in a context. Where that would be too much, those of
+// before are forgotten.
+func (p *jsonldReader) keep(c *activeContext, key string, m *meaning) {
+	size := meaningBytes + len(key) + len(m.iri)
+	if size > maxKeptMeaningBytes/2 {
+		return
+	}
+	if p.keptMeaningBytes += size; p.keptMeaningBytes > maxKeptMeaningBytes {
+		for _, other := range p.keyed {
+			other.keys = nil
+		}
+		p.keyed, p.keptMeaningBytes = p.keyed[:0], size
+	}
+	if c.keys == nil {
+		c.keys = map[string]*meaning{}
+		p.keyed = append(p.keyed, c)
+	}
+	c.keys[key] = m
 }
 
 // noDef is the definition of a key that is no term.

@@ -213,7 +213,11 @@ func (d *termBuilder) build(value val) (ignored bool, err error) {
 
 // expand expands an IRI of the definition by the terms of its context.
 func (d *termBuilder) expand(text string) (string, bool, error) {
-	return d.p.expandIRI(d.c, text, expandVocab, d.local)
+	iri, ok, err := d.p.expandIRI(d.c, text, expandVocab, d.local)
+	if err == nil && iri != text {
+		err = d.c.expand(iri)
+	}
+	return iri, ok, err
 }
 
 func (d *termBuilder) typeMapping(entries map[string]val) error {
@@ -317,9 +321,9 @@ func (d *termBuilder) ownIRI() error {
 		}
 		if t := d.c.term(prefix); t != nil {
 			d.iri = t.iri + d.name[colon+1:]
-		} else {
-			d.iri = d.name
+			return d.c.expand(d.iri)
 		}
+		d.iri = d.name
 		return nil
 	}
 	switch {
@@ -329,10 +333,12 @@ func (d *termBuilder) ownIRI() error {
 			return invalid("invalid IRI mapping: the term is no IRI")
 		}
 		d.iri = iri
+		return d.c.expand(iri)
 	case d.name == "@type":
 		d.iri = "@type"
 	case d.c.hasVocab:
 		d.iri = d.c.vocab + d.name
+		return d.c.expand(d.iri)
 	default:
 		return invalid("invalid IRI mapping: the term has no IRI, and there is no @vocab")
 	}

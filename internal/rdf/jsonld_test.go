@@ -565,3 +565,41 @@ func TestJSONLDExportIsReadBack(t *testing.T) {
 		t.Errorf("%d quads became %d", len(quads), len(got))
 	}
 }
+
+// A few bytes of a document that each make a long IRI do not add up in memory.
+func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
+	long := "http://x/" + strings.Repeat("v", 400<<10) + "#"
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"keys of a vocabulary": `{"@context":{"@vocab":"` + long + `"},"first":1` + many(120, `,"k%d":1`) + `}`,
+		"keys with a prefix":   `{"@context":{"p":"` + long + `"},"p:first":1` + many(120, `,"p:k%d":1`) + `}`,
+		"vocabularies":         `{"@context":{"@vocab":"` + long + `"},"@graph":[{"first":null}` + many(120, `,{"@context":{"@vocab":"v%d"},"a":null}`) + `,{"last":1}]}`,
+		"bases":                `{"@context":{"@base":"` + long + `"},"@graph":[{"urn:first":null}` + many(120, `,{"@context":{"@base":"b%d"},"urn:a":null}`) + `,{"urn:last":1}]}`,
+	} {
+		before := int64(liveHeap())
+		held, quads := int64(0), 0
+		for _, err := range rdf.Read(strings.NewReader(text), rdf.JSONLD, rdf.Options{}) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if quads++; quads == 1 {
+				held = int64(liveHeap()) - before
+			}
+		}
+		if quads == 0 || held > 24<<20 {
+			t.Errorf("%s: %d bytes are held of a document of %d, with %d quads", name, held, len(text), quads)
+		}
+	}
+	terms := `{"@context":{"p":"` + long + `"` + many(120, `,"t%d":"p:x"`) + `},"t1":1}`
+	for _, err := range rdf.Read(strings.NewReader(terms), rdf.JSONLD, rdf.Options{}) {
+		if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that a context puts together") {
+			t.Errorf("a context of long terms: %v", err)
+		}
+	}
+}
