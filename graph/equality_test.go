@@ -152,3 +152,56 @@ func TestValuesByValueSpace(t *testing.T) {
 		}
 	}
 }
+
+// TestStringsOfFilters proves that a string of a filter is a time where the value is one,
+// for `ne` and `nin` too, and with its datatype the text of one literal.
+func TestStringsOfFilters(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	for name, term := range map[string]kg.Term{
+		"zoned": kg.Typed("2024-01-01T00:00:00Z", kg.XSDDateTime), "local": kg.Typed("2024-01-01T00:00:00", kg.XSDDateTime),
+		"later": kg.Typed("2025-01-01T00:00:00Z", kg.XSDDateTime), "date": kg.Typed("2024-01-01", kg.XSDDate), "text": kg.String("2024"),
+		"one": kg.Integer(1), "padded": kg.Typed("01", kg.XSDInteger), "decimal": kg.Typed("1.0", kg.XSDDecimal), "word": kg.String("1"),
+	} {
+		b.update(add(iri(name), iri("p"), term))
+	}
+	found := func(triple, filter string) string {
+		var a struct {
+			Match struct {
+				Nodes []struct{ Entity struct{ IRI string } }
+			}
+		}
+		b.data(`{ match(pattern: {triples: [{s: "?s", p: "ex:p", `+triple+`}]`+filter+`}) { nodes { entity(var: "s") { iri } } } }`, "", &a)
+		var names []string
+		for _, n := range a.Match.Nodes {
+			names = append(names, strings.TrimPrefix(n.Entity.IRI, ex))
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	for _, row := range []struct{ filter, want string }{
+		{`{eq: "2024-01-01T00:00:00Z"}`, "zoned"},
+		{`{ne: "2024-01-01T00:00:00Z"}`, "date decimal later one padded text word"},
+		{`{ne: "2024-01-01T00:00:00"}`, "date decimal one padded text word"},
+		{`{nin: ["2024-01-01T00:00:00Z", "2024-01-01"]}`, "decimal later one padded text word"},
+		{`{nin: ["2024-01-01Z"]}`, "decimal later local one padded text word zoned"},
+		{`{nin: [1]}`, "date later local text word zoned"},
+	} {
+		if got := found(`o: "?o"`, `, filter: [{var: "o", value: `+row.filter+`}]`); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.filter, got, row.want)
+		}
+	}
+	for _, row := range []struct{ value, want string }{
+		{`value: "1"`, "word"},
+		{`value: 1`, "decimal one padded"},
+		{`value: "1", datatype: "xsd:integer"`, "one padded"},
+		{`value: "1.00", datatype: "xsd:decimal"`, "decimal"},
+		{`value: "x", datatype: "xsd:integer"`, ""},
+		{`value: "1", datatype: "xsd:string"`, "word"},
+		{`value: "2024-01-01", datatype: "xsd:date"`, "date"},
+		{`value: "2024-01-01T01:00:00+01:00", datatype: "xsd:dateTime"`, "zoned"},
+	} {
+		if got := found(row.value, ""); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.value, got, row.want)
+		}
+	}
+}

@@ -114,10 +114,13 @@ type comparison struct {
 	operand
 	holds func(c int) bool
 	order bool // holds needs an order, not only equality
-	not   bool // holds when it does not: also for what cannot be compared
+	not   bool // holds when it does not: also for values of another kind
 }
 
 func (c *comparison) test(v value) bool {
+	if c.not && c.unknown(v) {
+		return false
+	}
 	n, ok, ordered := c.compare(v)
 	return (ok && (ordered || !c.order) && c.holds(n)) != c.not
 }
@@ -161,7 +164,7 @@ func matchComparisons(f *ValueFilter) (termTest, error) {
 				return false
 			}
 		}
-		return (among == nil || among.contains(v)) && (except == nil || !except.contains(v))
+		return (among == nil || among.contains(v)) && (except == nil || !except.contains(v) && !except.unknown(v))
 	}, nil
 }
 

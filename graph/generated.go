@@ -2576,11 +2576,11 @@ written. Values that cannot be compared are neither equal nor less nor greater. 
 input ValueFilter {
   "Equal."
   eq: JSON
-  "Another one, of whatever kind."
+  "Another one, of whatever kind, but no time whose time zone is not known where this one's is, or the other way round."
   ne: JSON
   "Equal to one of these."
   in: [JSON!]
-  "None of these."
+  "None of these, each as ` + "`" + `ne` + "`" + ` says."
   nin: [JSON!]
   "Less: a smaller number, an earlier moment, false before true, a text before it in the order of its characters' code points."
   lt: JSON
@@ -2854,7 +2854,7 @@ input TriplePattern {
   value: JSON
   "The language of ` + "`" + `value` + "`" + `. Any if not said."
   language: String
-  "The datatype of ` + "`" + `value` + "`" + `. Any if not said."
+  "The datatype of ` + "`" + `value` + "`" + `. Any if not said. A string is then the literal's text: ` + "`" + `1` + "`" + ` of xsd:integer equals ` + "`" + `01` + "`" + `."
   datatype: IRI
   "The graph: a variable or an IRI. Without it all graphs are read as one."
   g: PatternTerm

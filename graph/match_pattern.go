@@ -179,12 +179,24 @@ func (r *patternReader) value(g *pattern.Group, t *pattern.Triple, in *TriplePat
 		return kg.AsError(err).At("value")
 	}
 	equal := comparison{operand: o, holds: isZero}
+	byText := o.Kind == valuespace.KindText && !o.hasMoment
+	equals := func(l kg.Term) bool { return equal.test(valueOf(l)) }
+	if in.Datatype != nil && o.Kind == valuespace.KindText {
+		// A string with its datatype is a literal in full: "1" of xsd:integer is 01, too.
+		if written := kg.Typed(o.Text, in.Datatype.Value()); valueOf(written).Kind != valuespace.KindText {
+			equals = func(l kg.Term) bool {
+				c, _, known := valuespace.CompareTerms(l, written)
+				return known && c == 0
+			}
+			byText = false
+		}
+	}
 	holds := func(terms []kg.Term) bool {
 		l := terms[0]
 		return l.IsLiteral() && (in.Language == nil || strings.EqualFold(l.Lang(), *in.Language)) &&
-			(in.Datatype == nil || l.Datatype() == in.Datatype.Value()) && equal.test(valueOf(l))
+			(in.Datatype == nil || l.Datatype() == in.Datatype.Value()) && equals(l)
 	}
-	if o.Kind == valuespace.KindText && !o.hasMoment && r.literals != nil {
+	if byText && r.literals != nil {
 		known, complete, err := r.literals(o.Text)
 		if err != nil {
 			return err

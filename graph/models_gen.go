@@ -2593,7 +2593,7 @@ type TriplePattern struct {
 	Value json.RawMessage `json:"value"`
 	// The language of `value`. Any if not said.
 	Language *string `json:"language"`
-	// The datatype of `value`. Any if not said.
+	// The datatype of `value`. Any if not said. A string is then the literal's text: `1` of xsd:integer equals `01`.
 	Datatype *kg.Term `json:"datatype"`
 	// The graph: a variable or an IRI. Without it all graphs are read as one.
 	G *string `json:"g"`
@@ -2739,11 +2739,11 @@ type ValidationResult struct {
 type ValueFilter struct {
 	// Equal.
 	Eq json.RawMessage `json:"eq"`
-	// Another one, of whatever kind.
+	// Another one, of whatever kind, but no time whose time zone is not known where this one's is, or the other way round.
 	Ne json.RawMessage `json:"ne"`
 	// Equal to one of these.
 	In []json.RawMessage `json:"in"`
-	// None of these.
+	// None of these, each as `ne` says.
 	Nin []json.RawMessage `json:"nin"`
 	// Less: a smaller number, an earlier moment, false before true, a text before it in the order of its characters' code points.
 	Lt json.RawMessage `json:"lt"`

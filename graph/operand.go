@@ -3,6 +3,7 @@ package graph
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,16 @@ func (o *operand) compare(v value) (c int, ok, ordered bool) {
 	return c, ordered, ordered
 }
 
+// unknown reports whether it cannot be told if the value equals the operand: of two
+// moments when one has a time zone.
+func (o *operand) unknown(v value) bool {
+	if v.Kind != valuespace.KindMoment || !o.hasMoment {
+		return false
+	}
+	_, _, known := v.Moment.Compare(o.Moment)
+	return !known
+}
+
 // operandSet is a list of operands to compare with for equality. What a comparison
 // costs does not grow with the list: a query may bring hundreds of thousands of
 // values and meet as many statements.
@@ -83,6 +94,7 @@ type operandSet struct {
 	doubles map[float64]bool // those that are doubles
 	exact   map[string]bool  // the others, as decimals
 	yes, no bool
+	kinds   []valuespace.Moment // one of each kind of moments
 }
 
 func newOperandSet(list []operand) *operandSet {
@@ -99,6 +111,9 @@ func (s *operandSet) add(o *operand) {
 		s.texts[o.Text] = true
 		if o.hasMoment {
 			s.moments[o.Moment.Instant()] = true
+			if !slices.ContainsFunc(s.kinds, func(m valuespace.Moment) bool { _, ordered, _ := m.Compare(o.Moment); return ordered }) {
+				s.kinds = append(s.kinds, o.Moment)
+			}
 		}
 	case valuespace.KindBoolean:
 		s.yes, s.no = s.yes || o.Boolean, s.no || !o.Boolean
@@ -110,6 +125,11 @@ func (s *operandSet) add(o *operand) {
 			s.doubles[o.Number] = true
 		}
 	}
+}
+
+// unknown reports whether it cannot be told if the value equals an operand of the set.
+func (s *operandSet) unknown(v value) bool {
+	return v.Kind == valuespace.KindMoment && slices.ContainsFunc(s.kinds, func(m valuespace.Moment) bool { _, _, known := v.Moment.Compare(m); return !known })
 }
 
 // contains reports whether the value equals an operand of the set, as
