@@ -187,8 +187,9 @@ func (t *generations) of(id ID) (tenure, bool) {
 	return out, true
 }
 
-// kept tells whether what the index has under an id in the place of a graph is kept. What
-// is not is being removed, and some of it may be gone.
+// kept tells whether what the index has under an id in the place of a graph is kept. It is
+// not if any later generation cleared what counted before it: then it is being removed, and
+// some of it may be gone.
 func (t *generations) kept(id ID) bool {
 	if t == nil {
 		return true
@@ -205,7 +206,7 @@ func (t *generations) kept(id ID) bool {
 			return true // it is being written
 		}
 	}
-	return next >= len(line) || !line[next].cleared
+	return !slices.ContainsFunc(line[next:], func(later *generation) bool { return later.cleared })
 }
 
 // beginsWith tells whether a graph held nothing before what is kept under the id: it is

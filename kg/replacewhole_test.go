@@ -428,6 +428,64 @@ func indexedOf(t *testing.T, s *Store, id ID) (n int) {
 	return n
 }
 
+// TestDeletedGraphLeavesNothingInTheIndex shows that all that a graph ever held is removed
+// from the index when it is deleted, and not only what stood last.
+func TestDeletedGraphLeavesNothingInTheIndex(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{wholeFrom: 3, wholeCommit: 2})
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	replaceWith(t, s, m, wholeQuads(0, 3)) // an ordinary update
+	for _, from := range []int{2, 5} {
+		if r := replaceWith(t, s, m, wholeQuads(from, from+8)); !r.Whole {
+			t.Fatalf("it is not replaced as a whole: %+v", r)
+		}
+	}
+	ids := s.head.Load().generations.ids(idOf(t, s, wholeGraph))
+	if len(ids) != 3 {
+		t.Fatalf("the graph has the contents %v, want 3", ids)
+	}
+	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.purgeGenerations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if n := indexedOf(t, s, id); n != 0 {
+			t.Errorf("%d keys are left of content %d", n, i)
+		}
+	}
+	mustBeClean(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{Rebuild: true})
+	if err := s.purgeGenerations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if n := indexedOf(t, s, id); n != 0 {
+			t.Errorf("built anew, %d keys are left of content %d", n, i)
+		}
+	}
+	mustBeClean(t, s)
+}
+
+// idOf is the id of a term.
+func idOf(t *testing.T, s *Store, term Term) ID {
+	t.Helper()
+	v, err := s.View(t.Context(), View{AllGraphs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	id, known, err := v.dict.id(term)
+	if err != nil || !known {
+		t.Fatalf("the id of %v: %v, %v", term, known, err)
+	}
+	return id
+}
+
 func TestInterruptedReplacementIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
