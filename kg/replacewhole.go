@@ -195,7 +195,8 @@ func (w *wholeReplacement) run(read *replacement, next func() (Quad, error, bool
 			return false, err
 		}
 		if err = w.count(j); err != errOvertaken {
-			return err == nil, err
+			// The first answer to an idempotency key is not that this generation counts.
+			return err == nil && !w.report.Replayed, err
 		}
 	}
 	return false, errAlwaysOvertaken()
