@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"sync/atomic"
 	"testing"
 )
 
@@ -28,4 +29,34 @@ func TestReplacementAnsweredByItsKey(t *testing.T) {
 		t.Errorf("got %+v, want the answer of revision %d", r, first.Revision)
 	}
 	nothingIsLeft(t, s, m, wholeObjects(0, 5))
+}
+
+// revocable is an Access that takes the right to write away from everybody.
+type revocable struct {
+	AllowAll
+	revoked *atomic.Bool
+}
+
+func (r revocable) Allowed(_ Principal, _ Term, right Right) bool {
+	return right == Read || !r.revoked.Load()
+}
+
+// TestReplacementWithoutTheRightAtTheSwitch shows that a principal whose right to write is
+// taken away while its replacement is judged does not exchange the graph, also where the new
+// content is empty.
+func TestReplacementWithoutTheRightAtTheSwitch(t *testing.T) {
+	var revoked atomic.Bool
+	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
+	s := openStore(t, t.TempDir(), Options{wholeFrom: 3, wholeCommit: 2, Verifier: v, Access: revocable{revoked: &revoked}})
+	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
+	replaceWith(t, s, m, wholeQuads(0, 8))
+	for _, n := range []int{0, 9} {
+		v.of = func(Judgement) (Verdict, error) { revoked.Store(true); return Verdict{}, nil }
+		if r, err := s.ReplaceGraph(t.Context(), m, wholeGraph, wholeQuads(0, n), ReplaceOptions{}); CodeOf(err) != CodePermissionDenied {
+			t.Errorf("a replacement with %d statements gets %+v, %v", n, r, err)
+		}
+		revoked.Store(false)
+		v.of = func(Judgement) (Verdict, error) { return Verdict{}, nil }
+		nothingIsLeft(t, s, m, wholeObjects(0, 8))
+	}
 }

@@ -117,7 +117,15 @@ func (tx *Tx) carryOver(list []writtenStatement) error {
 
 // countGeneration makes a generation the one that counts, from the update's revision
 // on.
+//
+// The right to write is asked for again: it may have been taken away while the content was
+// written and judged. Who deletes a graph needs none.
 func (tx *Tx) countGeneration(r *GraphReplacement) error {
+	if !r.Deleted {
+		if err := tx.mayWrite(r.Graph); err != nil {
+			return err
+		}
+	}
 	tx.replaced = r
 	if r.Anew {
 		tx.w.create(placeholder(r.Began))
