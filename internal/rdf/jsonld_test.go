@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -600,6 +602,33 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 	for _, err := range rdf.Read(strings.NewReader(terms), rdf.JSONLD, rdf.Options{}) {
 		if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "the IRIs that a context puts together") {
 			t.Errorf("a context of long terms: %v", err)
+		}
+	}
+}
+
+// A ring of 200,000 blank nodes and a clique of 500 are read in a time that follows their
+// statements: their labels are those of the document, and nothing compares them.
+func TestJSONLDRingAndClique(t *testing.T) {
+	for _, shape := range []struct{ nodes, links int }{{200_000, 1}, {500, 499}} {
+		began, read := time.Now(), 0
+		doc := repeated("[", shape.nodes, func(i int) string {
+			var b strings.Builder
+			for k := range shape.links {
+				fmt.Fprintf(&b, `,{"@id":"_:b%d"}`, (i+k+1)%shape.nodes)
+			}
+			return fmt.Sprintf(`%s{"@id":"_:b%d","urn:p":[%s]}`, strings.Repeat(",", min(i-1, 1)), i%shape.nodes, b.String()[1:])
+		}, "]")
+		for _, err := range rdf.Read(doc, rdf.JSONLD, rdf.Options{Tag: "x"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			read++
+		}
+		if want := shape.nodes * shape.links; read != want {
+			t.Errorf("%d nodes with %d links are %d statements, want %d", shape.nodes, shape.links, read, want)
+		}
+		if took, most := time.Since(began), slowtest.Slack(2*time.Minute); took > most {
+			t.Errorf("%d nodes with %d links took %s, want at most %s", shape.nodes, shape.links, took, most)
 		}
 	}
 }
