@@ -64,6 +64,21 @@ func replacements(who AgentID, p ...Pattern) Filter {
 	return f
 }
 
+// justification is why a snapshot for a principal says that a commit was made.
+func justification(t *testing.T, s *Store, who AgentID, r Revision) string {
+	t.Helper()
+	v, err := s.View(t.Context(), View{Principal: Principal{ID: who, Method: "key"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	why, err := v.Justification(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return why
+}
+
 // TestReplacedGraphIsTold shows the event of a graph that was replaced, to whom it is told
 // and with which counts, and that reading goes on behind it with what tells to read anew.
 func TestReplacedGraphIsTold(t *testing.T) {
@@ -132,6 +147,12 @@ func TestReplacedGraphIsTold(t *testing.T) {
 		if err != nil || !sameReplacement(c.Replaced, row.want) || c.Justification != row.why {
 			t.Errorf("%s: the commit is %+v, %v", who, c, err)
 		}
+		if why := justification(t, s, who, done.Revision); why != row.why {
+			t.Errorf("%s: a snapshot gives the reason %q, want %q", who, why, row.why)
+		}
+	}
+	if why := justification(t, s, outside, done.Revision); why != "" {
+		t.Errorf("who may not read the graph is told that it was replaced for %q", why)
 	}
 	if _, err := s.Commit(t.Context(), Principal{ID: outside, Method: "key"}, done.Revision); CodeOf(err) != CodeNotFound {
 		t.Errorf("who may not read the graph gets the commit: %v", err)
@@ -238,7 +259,7 @@ func TestReplacedGraphInTheLog(t *testing.T) {
 // deleted no replacement is told any more, to nobody.
 func TestReplacementsOfADeletedGraphAreNotTold(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
-	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "an edition"}
 	from := s.Head()
 	old := replaceWith(t, s, m, wholeQuads(0, MaxPatches+1))
 	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
@@ -252,6 +273,9 @@ func TestReplacementsOfADeletedGraphAreNotTold(t *testing.T) {
 	}
 	if c, err := s.Commit(t.Context(), Principal{ID: insider, Method: "key"}, old.Revision); err == nil && c.Replaced != nil {
 		t.Errorf("the commit of before is %+v", c.Replaced)
+	}
+	if why := justification(t, s, insider, old.Revision); why != "" {
+		t.Errorf("the commit of before was made for %q", why)
 	}
 }
 

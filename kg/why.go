@@ -2,7 +2,8 @@ package kg
 
 // Justification is why the commit of a revision was made, as far as the principal may
 // know: "" where the commit gives no reason or is not kept any more, and where it
-// changes something that the principal may not read, unless the principal made it.
+// changes something that the principal may not read, or replaced a graph of which
+// something may be hidden from it, unless the principal made it.
 // It is for the revisions of assertions that the snapshot shows.
 func (s *Snapshot) Justification(r Revision) (string, error) {
 	if s.commit == nil || r == 0 || r > s.position.Revision {
@@ -16,7 +17,19 @@ func (s *Snapshot) Justification(r Revision) (string, error) {
 		return "", err
 	}
 	asked := graphAnswer{of: VersionOf(s.access)}
+	readable := func(graph Term) bool {
+		return asked.may(s.access, &s.view.Principal, graph) && !s.generations.hides(graph, c.Revision)
+	}
+	if !c.madeBy(&s.view.Principal) && (c.Written != nil || c.Replaced != nil && !(readable(c.Replaced.Graph) && s.seesAll(c.Replaced))) {
+		return "", nil
+	}
 	return c.motives(&s.view.Principal, func(q *Quad) bool {
-		return asked.may(s.access, &s.view.Principal, q.Graph) && (s.hides == nil || !s.hides(q.Predicate, q.Graph))
+		return readable(q.Graph) && (s.hides == nil || !s.hides(q.Predicate, q.Graph))
 	}).Justification, nil
+}
+
+// seesAll tells whether nothing of what a replaced graph held is hidden from the
+// principal, nor erased.
+func (s *Snapshot) seesAll(r *GraphReplacement) bool {
+	return !r.Uncounted && !r.Deleted && s.hides == nil && s.view.doubts == nil && (s.forgets == nil || !s.forgets(r.Graph))
 }
