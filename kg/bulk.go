@@ -18,7 +18,7 @@ const (
 	// they are in memory until it is decided.
 	bulkFromBytes = 64 << 20
 	// bulkChunk is how many statements are in memory before they go to disk, and
-	// bulkChunkText how much text their new terms may have.
+	// bulkChunkText how much text their new terms, with the states of those that stood before, may have.
 	bulkChunk     = 1 << 19
 	bulkChunkText = 64 << 20
 	// bulkTableBytes is how much memory the tables of terms and statements take before
@@ -26,6 +26,9 @@ const (
 	bulkTableBytes = 1 << 30
 	// bulkGroup is how many commits share an fsync.
 	bulkGroup = 8
+	// maxBulkGraphs is how many graphs are known to be writable; one that is not known is
+	// asked for again.
+	maxBulkGraphs = 1 << 12
 )
 
 // errNotInBulk says that a batch must go the way of all updates.
@@ -45,7 +48,7 @@ type bulk struct {
 	empty     bool      // there is nothing in it
 	terms     termTable
 	lately    [1 << 12]resolved // terms, each in its place
-	graphs    map[Term]ID       // that may be written
+	graphs    map[Term]ID       // that may be written, at most maxBulkGraphs
 	unused    uint64            // the first number that no term had before the round
 	next      uint64            // number of the next one
 	seen      *quadSet
@@ -137,8 +140,10 @@ func (b *bulk) close() {
 	b.seen.free()
 }
 
-// full tells whether the round has come to its bounds.
-func (b *bulk) full() bool { return b.terms.bytes+b.seen.bytes() >= b.s.options.bulkTableBytes }
+// full tells whether the round has come to its bounds, or cannot go to disk any more.
+func (b *bulk) full() bool {
+	return b.index.failed != nil || b.terms.bytes+b.seen.bytes() >= b.s.options.bulkTableBytes
+}
 
 // add takes a batch in, as one commit or as few as it fits into, and says how many
 // statements it changed. After an error nothing of the commit is there, and nothing may be
@@ -297,19 +302,18 @@ func (b *bulk) stood(c *Change, ids IDQuad) error {
 	if err != nil {
 		return err
 	}
-	pairs := append(b.index.chunk.pairs, keyValue{keys.SPOG.Append(nil, ids), value})
+	b.index.chunk.pair(keys.SPOG.Append(nil, ids), value)
 	if from, to := c.Since, c.Assertion.Revision; to > b.s.floor() {
 		if value, err = b.encode(state{from, c.Before}); err != nil {
 			return err
 		}
 		for _, o := range keys.Orders {
 			if o.Holds(ids) {
-				pairs = append(pairs, keyValue{o.AppendPast(nil, ids, uint64(from), uint64(to)), value})
+				b.index.chunk.pair(o.AppendPast(nil, ids, uint64(from), uint64(to)), value)
 				value = noValue // only SPOG has one
 			}
 		}
 	}
-	b.index.chunk.pairs = pairs
 	return nil
 }
 
@@ -442,7 +446,12 @@ func (b *bulk) graph(t Term) (ID, error) {
 			return ID{}, errBeingReplaced(t)
 		}
 		id = generations.current(id)
-		b.graphs[t] = id
+		if len(b.graphs) >= maxBulkGraphs {
+			clear(b.graphs)
+		}
+		if len(t.value) <= maxCachedTerm {
+			b.graphs[t] = id
+		}
 	}
 	return id, err
 }

@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -62,25 +63,113 @@ func TestBulkCommitsFitIntoTheLog(t *testing.T) {
 	}
 }
 
+// inBulk calls fn with a bulk load that nothing was added to, and ends it.
+func inBulk(t *testing.T, s *Store, fn func(b *bulk)) (err error) {
+	t.Helper()
+	ended := make(chan struct{})
+	s.exclusive <- func() {
+		defer close(ended)
+		b := newBulk(s, Meta{Principal: SystemPrincipal(), Actor: "agent://ann"}, LoadOptions{})
+		fn(b)
+		err = b.finish(&load{}, nil)
+	}
+	<-ended
+	return err
+}
+
 // TestBulkEntryThatTheLogRefuses shows that an entry of which the log has written nothing
 // fails the load, and not the store.
 func TestBulkEntryThatTheLogRefuses(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Options{})
-	var loaded error
-	ended := make(chan struct{})
-	s.exclusive <- func() {
-		defer close(ended)
-		b := newBulk(s, Meta{Actor: "agent://ann"}, LoadOptions{})
+	loaded := inBulk(t, s, func(b *bulk) {
 		refused := make(chan preparedEntry, 1)
 		refused <- preparedEntry{err: fmt.Errorf("%w: of a test", wal.ErrTooLarge)}
 		b.pending = append(b.pending, refused)
 		b.revision++
-		loaded = b.finish(&load{}, nil)
-	}
-	<-ended
+	})
 	if CodeOf(loaded) != CodeLimitExceeded {
 		t.Errorf("the load ends with %v", loaded)
 	}
 	commitOf(t, s, numbered(1))
+}
+
+// TestBulkRoundEndsWithItsRuns shows that a round of a load that cannot go to disk any
+// more takes in nothing more: what it gathers has no other bound.
+func TestBulkRoundEndsWithItsRuns(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, Options{})
+	err := inBulk(t, s, func(b *bulk) {
+		if b.full() {
+			t.Error("the round is full before anything is in it")
+		}
+		b.index.failed = errors.New("the run could not be written")
+		if !b.full() {
+			t.Error("the round goes on")
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBulkCountsStatesThatStood shows that a chunk goes to disk for the bytes of states too,
+// and that those that are taken back do not count.
+func TestBulkCountsStatesThatStood(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, Options{})
+	value := make([]byte, 1<<20)
+	fill := func(b *bulk) {
+		for range bulkChunkText / len(value) {
+			b.index.chunk.pair([]byte("key"), value)
+		}
+	}
+	_ = inBulk(t, s, func(b *bulk) {
+		before := b.index.size()
+		fill(b)
+		b.index.truncate(before)
+		if b.index.spillIfFull(); b.index.spilling != nil || b.index.chunk.pairBytes != 0 {
+			t.Errorf("%d bytes are left of what was taken back", b.index.chunk.pairBytes)
+		}
+		fill(b)
+		if b.index.spillIfFull(); b.index.spilling == nil {
+			t.Error("the chunk stays in memory")
+		}
+		if err := b.index.await(); err != nil || b.index.spare.pairBytes != 0 || b.index.chunk.pairBytes != 0 {
+			t.Errorf("%v; the next chunk has %d bytes already", err, b.index.spare.pairBytes)
+		}
+	})
+}
+
+// TestBulkForgetsGraphs shows that a load with more graphs than it remembers goes on, and
+// remembers none of a long name.
+func TestBulkForgetsGraphs(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, Options{})
+	err := inBulk(t, s, func(b *bulk) {
+		known := make(map[ID]bool)
+		for i := range maxBulkGraphs + 10 {
+			id, err := b.graph(IRI(fmt.Sprint("urn:graph:", i)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			known[id] = true
+		}
+		if len(known) != maxBulkGraphs+10 || len(b.graphs) > maxBulkGraphs {
+			t.Errorf("%d graphs, %d are remembered", len(known), len(b.graphs))
+		}
+		again, err := b.graph(IRI("urn:graph:0"))
+		if err != nil || !known[again] {
+			t.Errorf("a graph that was forgotten is %v, %v", again, err)
+		}
+		n := len(b.graphs)
+		if _, err := b.graph(IRI("urn:graph:" + strings.Repeat("x", maxCachedTerm))); err != nil || len(b.graphs) != n {
+			t.Errorf("a graph of a long name: %v, %d are remembered, want %d", err, len(b.graphs), n)
+		}
+		b.backToMark() // nothing was logged
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

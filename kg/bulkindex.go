@@ -40,6 +40,13 @@ type bulkPart struct {
 	quads []bulkQuad
 	terms bulkTerms
 	pairs []keyValue
+
+	pairBytes int // of keys and values
+}
+
+func (c *bulkPart) pair(key, value []byte) {
+	c.pairs = append(c.pairs, keyValue{key, value})
+	c.pairBytes += len(key) + len(value)
 }
 
 // bulkQuad is a statement with its commit. Of one that stood before (bulkStood) the value
@@ -120,6 +127,9 @@ type bulkSize struct{ quads, terms, pairs, values int }
 // truncate goes back to an earlier size of the same chunk.
 func (b *bulkIndex) truncate(to bulkSize) {
 	c := &b.chunk
+	for _, p := range c.pairs[to.pairs:] {
+		c.pairBytes -= len(p.key) + len(p.value)
+	}
 	c.quads, c.pairs, b.values = c.quads[:to.quads], c.pairs[:to.pairs], b.values[:to.values]
 	c.terms.ends = c.terms.ends[:to.terms]
 	end := 0
@@ -133,11 +143,11 @@ func (b *bulkIndex) truncate(to bulkSize) {
 // back any more.
 func (b *bulkIndex) spillIfFull() {
 	c := &b.chunk
-	if len(c.quads) < b.s.options.bulkChunk && len(c.terms.text) < bulkChunkText && len(c.pairs) < b.s.options.bulkChunk {
+	if len(c.quads) < b.s.options.bulkChunk && len(c.terms.text)+c.pairBytes < bulkChunkText && len(c.pairs) < b.s.options.bulkChunk {
 		return
 	}
 	if err := b.await(); err != nil {
-		return
+		return // nothing more is gathered: bulk.full
 	}
 	full := b.chunk
 	b.rows += uint64(len(full.quads))
@@ -154,7 +164,7 @@ func (b *bulkIndex) spillIfFull() {
 // empty is the chunk without what it has, in the same memory.
 func (c *bulkPart) empty() bulkPart {
 	clear(c.pairs)
-	return bulkPart{c.quads[:0], bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, c.pairs[:0]}
+	return bulkPart{quads: c.quads[:0], terms: bulkTerms{text: c.terms.text[:0], ends: c.terms.ends[:0]}, pairs: c.pairs[:0]}
 }
 
 // await waits for the chunk that is on its way to disk.
@@ -306,7 +316,8 @@ func (b *bulkIndex) seal() error {
 func (b *bulkIndex) statements() uint64 { return b.rows + uint64(len(b.chunk.quads)) }
 
 // write writes the index: all that was gathered, the counts of the catalogue that are new,
-// and the marker. After an error nothing of it is there, and it may be tried again.
+// and the marker. After an error nothing of it is there, and it may be tried again; only
+// where the index's tables contradict each other (badger.Ingest.Commit), it may be there.
 func (b *bulkIndex) write(cat *catalogue, m marker, progress func(done, of uint64)) error {
 	if err := b.seal(); err != nil {
 		return err
