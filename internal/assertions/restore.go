@@ -1,6 +1,7 @@
 package assertions
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -26,7 +27,12 @@ type RestoreOptions struct {
 	// Progress is called after each commit with how many assertions were taken in.
 	// May be nil.
 	Progress func(assertions uint64)
+	// MaxWait bounds how long one commit is tried while the store takes none of this
+	// caller (kg.CodeOverloaded, kg.CodeRateLimited); five minutes when 0.
+	MaxWait time.Duration
 }
+
+func (o *RestoreOptions) maxWait() time.Duration { return cmp.Or(o.MaxWait, maxWait) }
 
 // Bounds of a commit of Restore: others wait behind it.
 const (
@@ -166,12 +172,18 @@ func (r *restoring) commit() error {
 	return nil
 }
 
-// retryQueue is how long it waits for room in a full queue of updates.
-const retryQueue = 100 * time.Millisecond
+// retryQueue is how long it waits for room in a full queue of updates, or for its share
+// of them, where the store does not say how long; maxWait is how long for one commit
+// altogether.
+const (
+	retryQueue = 100 * time.Millisecond
+	maxWait    = 5 * time.Minute
+)
 
-// update commits the patches. That others are many is no reason to give up half way.
+// update commits the patches. That others are many, or the commits themselves more than
+// the caller's share at a time, is no reason to give up half way.
 func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
-	for {
+	for waited := time.Duration(0); ; {
 		receipt, err := r.store.Update(r.ctx, m, func(tx *kg.Tx) error {
 			for _, p := range r.patches {
 				if err := tx.Apply(p); err != nil {
@@ -180,15 +192,19 @@ func (r *restoring) update(m kg.Meta) (kg.Receipt, error) {
 			}
 			return nil
 		})
-		if kg.CodeOf(err) != kg.CodeOverloaded {
+		if code := kg.CodeOf(err); code != kg.CodeOverloaded && code != kg.CodeRateLimited {
 			return receipt, err
 		}
-		wait := time.NewTimer(retryQueue)
+		pause := max(kg.AsError(err).RetryAfter, retryQueue)
+		if waited += pause; waited > r.options.maxWait() {
+			return receipt, err
+		}
+		wait := time.NewTimer(pause)
 		select {
 		case <-wait.C:
 		case <-r.ctx.Done():
 			wait.Stop()
-			return receipt, r.ctx.Err()
+			return receipt, kg.Errorf(kg.CodeTimeout, "the load was given up before its end: %w", r.ctx.Err())
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/internal/assertions"
 	"koine/internal/rdf"
@@ -254,22 +256,37 @@ func TestRestoreIsForAdministrators(t *testing.T) {
 // overloaded is a store that has no room for an update at first.
 type overloaded struct {
 	*kg.Store
+	code    kg.Code
+	until   int // the first call that is not refused
 	refused int
 }
 
 func (o *overloaded) Update(ctx context.Context, m kg.Meta, f func(*kg.Tx) error) (kg.Receipt, error) {
-	if o.refused++; o.refused < 3 {
-		return kg.Receipt{}, kg.Errorf(kg.CodeOverloaded, "full")
+	if o.refused++; o.refused < o.until {
+		return kg.Receipt{}, kg.Errorf(o.code, "full")
 	}
 	return o.Store.Update(ctx, m, f)
 }
 
 func TestRestoreWaitsForRoom(t *testing.T) {
+	for _, code := range []kg.Code{kg.CodeOverloaded, kg.CodeRateLimited} {
+		s := kgtest.Disk(t, kg.Options{})
+		d := read(t, []byte("<urn:s> <urn:p> <urn:o> .\n"), rdf.NQuads)
+		o := &overloaded{Store: s.Store, code: code, until: 3}
+		report, err := assertions.Restore(within(t), o, kg.Meta{Principal: local}, d.Statements(), assertions.RestoreOptions{})
+		if err != nil || report.Changed != 1 || o.refused != 3 {
+			t.Errorf("%s: got %+v, %v after %d calls", code, report, err, o.refused)
+		}
+	}
+}
+
+// TestRestoreEndsItsWait shows that a commit is not tried for ever.
+func TestRestoreEndsItsWait(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	d := read(t, []byte("<urn:s> <urn:p> <urn:o> .\n"), rdf.NQuads)
-	o := &overloaded{Store: s.Store}
-	report, err := assertions.Restore(within(t), o, kg.Meta{Principal: local}, d.Statements(), assertions.RestoreOptions{})
-	if err != nil || report.Changed != 1 || o.refused != 3 {
-		t.Errorf("got %+v, %v after %d calls", report, err, o.refused)
+	o := &overloaded{Store: s.Store, code: kg.CodeOverloaded, until: math.MaxInt}
+	wait := assertions.RestoreOptions{MaxWait: 250 * time.Millisecond}
+	if _, err := assertions.Restore(within(t), o, kg.Meta{Principal: local}, d.Statements(), wait); kg.CodeOf(err) != kg.CodeOverloaded || o.refused != 3 {
+		t.Errorf("got %v after %d calls, want what the store says after 3", err, o.refused)
 	}
 }
