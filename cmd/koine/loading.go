@@ -99,13 +99,19 @@ func (l *loading) keepPrefixes(ctx context.Context, s *source, declared map[stri
 }
 
 // session names the load in its commits (kg.Meta.SessionID): the same files in the same
-// order, read in the same way, have the same name.
+// order, read in the same way, have the same name. What a file's place gives relative IRIs
+// is part of it.
 func (l *loading) session() string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %t %q\n", l.graph, l.c.ContinueOnError, l.c.Format)
+	fmt.Fprintf(sum, "%s %t %q %t\n", l.graph, l.c.ContinueOnError, l.c.Format, l.c.FixIRIs)
 	for _, s := range l.sources {
-		fmt.Fprintln(sum, s.summary.Tag, s.format, s.summary.Quads)
+		base := s.base
+		if s.format == rdf.NQuads || s.format == rdf.NTriples { // they have no relative IRIs
+			base = ""
+		}
+		fmt.Fprintf(sum, "%s %s %d %q\n", s.summary.Tag, s.format, s.summary.Quads, base)
 	}
+	fmt.Fprintln(sum, l.c.reading.Contexts.Digest())
 	return "koine load " + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
@@ -117,7 +123,7 @@ func (l *loading) resume(ctx context.Context, session string) (whole bool, err e
 		return false, err
 	}
 	if place == "" {
-		return false, usageError{errors.New("--resume: no load of these files, in this order and with these options, was begun: load them without it")}
+		return false, usageError{errors.New("--resume: no load of these files, in this order, from the same place and with these options, was begun: load them without it")}
 	}
 	if l.from, err = strconv.ParseUint(place, 10, 64); err != nil || l.from > l.quads {
 		return false, fmt.Errorf("--resume: commit %d says %q of how far the load was", at, place)

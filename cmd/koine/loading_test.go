@@ -100,6 +100,43 @@ func TestLoadResumes(t *testing.T) {
 	}
 }
 
+// TestLoadSession shows that a load is the same one only if its files are read in the same
+// way.
+func TestLoadSession(t *testing.T) {
+	files := map[string]string{"a.ttl": "<a> <urn:p> <b> ."}
+	session := func(change func(*loading)) string {
+		l := loadingOf(t, nil, io.Discard, false, files)
+		l.sources[0].format, l.sources[0].base = rdf.Turtle, "file:///one/a.ttl"
+		change(l)
+		return l.session()
+	}
+	same := session(func(*loading) {})
+	if again := session(func(*loading) {}); again != same {
+		t.Errorf("the same load is %s and %s", same, again)
+	}
+	for name, change := range map[string]func(*loading){
+		"another base":      func(l *loading) { l.sources[0].base = "file:///two/a.ttl" },
+		"IRIs are mended":   func(l *loading) { l.c.FixIRIs = true },
+		"lines are skipped": func(l *loading) { l.c.ContinueOnError = true },
+		"a context": func(l *loading) {
+			l.c.reading.Contexts = &rdf.JSONLDContexts{}
+			if err := l.c.reading.Contexts.Add("http://example.org/c", []byte(`{"@context": {}}`)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		if session(change) == same {
+			t.Errorf("%s: it is the same load", name)
+		}
+	}
+	lines := func(base string) string {
+		return session(func(l *loading) { l.sources[0].format, l.sources[0].base = rdf.NQuads, base })
+	}
+	if lines("file:///one/a.nq") != lines("file:///two/a.nq") {
+		t.Error("N-Quads that were moved are another load")
+	}
+}
+
 // until gives the first n, and then an error.
 func until(quads iter.Seq2[kg.Quad, error], n int, err error) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {

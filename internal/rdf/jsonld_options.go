@@ -3,6 +3,8 @@ package rdf
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -72,7 +74,10 @@ func (h *JSONLDHolders) give() {
 
 // JSONLDContexts are documents with contexts, by their IRIs. Nothing is ever
 // fetched: a context is in the document or among these.
-type JSONLDContexts struct{ documents map[string]val }
+type JSONLDContexts struct {
+	documents map[string]val
+	digest    string
+}
 
 // Add takes the text of a context document.
 func (c *JSONLDContexts) Add(iri string, text []byte) error {
@@ -101,7 +106,17 @@ func (c *JSONLDContexts) Add(iri string, text []byte) error {
 		c.documents = map[string]val{}
 	}
 	c.documents[iri] = v
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x", c.digest, iri, sha256.Sum256(text)))
+	c.digest = hex.EncodeToString(sum[:16])
 	return nil
+}
+
+// Digest is a name of the contexts, as they were added; "" for none.
+func (c *JSONLDContexts) Digest() string {
+	if c == nil {
+		return ""
+	}
+	return c.digest
 }
 
 // Has tells whether there is a context of this IRI.
