@@ -3,6 +3,7 @@ package kg
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -76,7 +77,7 @@ func (t *hashTable) grow(s *hashSegment) error {
 	size -= size % pageBytes
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return err
+		return fmt.Errorf("%d bytes of memory for the terms and statements of a load: %w", size, err)
 	}
 	next := hashSegment{memory: memory, used: s.used}
 	n := size / 8 / t.words

@@ -3,6 +3,7 @@ package kg
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
@@ -64,6 +65,11 @@ func (w *bulkWriter) all(cat *catalogue, m marker) error {
 	return w.counts(cat, counts)
 }
 
+// errSortedRow is what a temporary file gives that does not say what was written to it.
+func errSortedRow() error {
+	return fmt.Errorf("a temporary file of the load is damaged: %w", codec.ErrMalformed)
+}
+
 func (w *bulkWriter) writer() *badger.IngestWriter {
 	out := w.in.NewWriter()
 	w.writers = append(w.writers, out)
@@ -79,7 +85,7 @@ func (w *bulkWriter) nextPair() error {
 	}
 	key, value, ok := cutEscaped(w.pair.key[:0], row)
 	if !ok {
-		return codec.ErrMalformed
+		return errSortedRow()
 	}
 	w.pair = keyValue{key, append(w.pair.value[:0], value...)}
 	return nil
@@ -115,7 +121,7 @@ func (w *bulkWriter) dictionary(m marker) error {
 		var number []byte
 		var ok bool
 		if key, number, ok = cutEscaped(key[:0], row); !ok {
-			return codec.ErrMalformed
+			return errSortedRow()
 		}
 		if err := out.Add(key, number, w.version); err != nil {
 			return err

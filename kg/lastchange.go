@@ -9,7 +9,7 @@ import (
 // snapshot's newest revision; 0 when none did, and when the view does not show the
 // graph. Statements that are hidden from the principal count: see HidesStatements. It
 // looks at one key for each subject that the graph has or had, and not at the
-// statements.
+// statements, and keeps the pace of a scan.
 func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	id, known, err := s.dict.id(graph)
 	if !known || err != nil {
@@ -25,9 +25,11 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 	last = s.generations.floor(content)
 	cursor := s.kv.scan(append(keys.LastPrefix(), content[:]...))
 	defer cursor.close()
-	for ; cursor.valid(); cursor.next() {
-		if s.ctx != nil && s.ctx.Err() != nil {
-			return 0, s.ctx.Err()
+	for steps := 1; cursor.valid(); cursor.next() {
+		if steps++; steps%checkEvery == 0 {
+			if err := s.pace(); err != nil {
+				return 0, err
+			}
 		}
 		err := cursor.value(func(value []byte) error {
 			r := codec.NewReader(value)

@@ -18,6 +18,7 @@ func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session strin
 		oldest = newest - maxPlaceCommits + 1
 	}
 	principal = CanonicalAgent(string(principal))
+	progress := s.newProgress("looking for the load in the log", uint64(newest-oldest+1))
 	for r := newest; r >= oldest && r > 0; r-- {
 		if ctx.Err() != nil {
 			return "", 0, errGivenUp(ctx)
@@ -29,6 +30,7 @@ func (s *Store) LoadedUpTo(ctx context.Context, principal AgentID, session strin
 		if c.SessionID == session && c.Principal == principal {
 			return c.MessageID, r, nil
 		}
+		progress.step(uint64(newest - r + 1))
 	}
 	return "", 0, nil
 }

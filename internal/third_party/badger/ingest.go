@@ -126,7 +126,8 @@ func (in *Ingest) Cancel() {
 
 // Commit adds the tables, each to the deepest level at which nothing overlaps it. It has
 // all in the database written to tables before: of two keys in tables, the older one
-// never gets lost while the newer one stays. After an error nothing was added.
+// never gets lost while the newer one stays. After an error nothing was added, unless it
+// is that of the validation behind all else: then the tables are there.
 //
 // A table may so lie below one that has older versions of its keys. Reads compare
 // versions, and compactions take what is newest; only a deletion must never be older
