@@ -674,7 +674,22 @@ type Dropped struct {
 // lets nobody do so before; it asks for no right. A graph that nothing was written to
 // since it was dropped is left as it is.
 func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, nil)
+	return s.dropGraph(ctx, m, graph, nil, false, nil)
+}
+
+// DropGraphIf is DropGraph of a graph that may be in use again. still is asked by the
+// committer before the first commit: if the graph may not be dropped by then, nothing is
+// done.
+func (s *Store) DropGraphIf(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
+	return s.dropGraph(ctx, m, graph, still, false, nil)
+}
+
+// DropUnchangedGraph is DropGraph of a graph that is in use, if no statement of it changed
+// after Meta.ExpectedRevision; else the error is a CodeRevisionConflict. The graph takes
+// no changes while that is looked at and bury is called, which has it that nobody reads
+// the graph. An error of bury leaves the graph as it is.
+func (s *Store) DropUnchangedGraph(ctx context.Context, m Meta, graph Term, bury func() error) (Dropped, error) {
+	return s.dropGraph(ctx, m, graph, nil, false, bury)
 }
 
 // BeginGraphAnew is DropGraph for a name that is about to be used again. Among the graphs
@@ -683,12 +698,12 @@ func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, err
 // and counts as an update (Options.Admit). still is asked by the committer before the
 // first commit: if the name is in use by then, nothing is done.
 func (s *Store) BeginGraphAnew(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, still)
+	return s.dropGraph(ctx, m, graph, still, true, nil)
 }
 
-// dropGraph is BeginGraphAnew, or with a nil still DropGraph.
-func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
-	anew := still != nil
+// dropGraph is BeginGraphAnew where anew is set, and else DropGraph, with the conditions
+// that are not nil.
+func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() bool, anew bool, bury func() error) (Dropped, error) {
 	if err := m.normalise(); err != nil {
 		return Dropped{}, err
 	}
@@ -707,9 +722,12 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		if err != nil {
 			return err
 		}
+		if !known && bury != nil { // nobody writes to it meanwhile
+			name, known = tx.w.create(graph), true
+		}
 		w.old = tx.w.generations.current(name)
 		unwritten := !tx.catalog.counted(w.old) && tx.w.generations.beginsWith(name, w.old)
-		if !known || anew && !still() || !anew && unwritten {
+		if !known || still != nil && !still() || unwritten && !anew && bury == nil {
 			return nothing
 		}
 		if t := tx.w.generations; t != nil && t.writing[name] != nil {
@@ -726,8 +744,16 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		return Dropped{}, err
 	}
 	w.began = receipt.Revision
+	if bury != nil {
+		if err = w.expect(); err == nil {
+			err = bury()
+		}
+	}
 	var removed uint64
-	if removed, err = w.countOld(); err == nil {
+	if err == nil {
+		removed, err = w.countOld()
+	}
+	if err == nil {
 		receipt, err = w.commit(ctx, w.hiddenMeta(), func(tx *Tx) error {
 			return tx.countGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sources()})
 		})

@@ -16,7 +16,8 @@ type Deletion struct {
 // Delete takes a graph of any size away. From its first commit on nobody reads or writes
 // it, and what stood in it is found by nobody any more, at whatever revision; who owned
 // it, and administrators, may make it again. To ask again is to finish what was cut
-// short. Errors are those of Set.
+// short. With an expected revision, no statement of the graph changed after it; else the
+// error is a CodeRevisionConflict. Errors are those of Set.
 func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deletion, err error) {
 	switch {
 	case graph == kg.DefaultGraph:
@@ -25,19 +26,30 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 		return d, errOwn().At("graph")
 	}
 	m = asking(m, "delete", graph)
-	d.Receipt, err = g.update(ctx, m, func(tx *kg.Tx) error { return g.bury(tx, graph) })
-	if err != nil || m.DryRun || d.Receipt.Replayed && !g.deleted(graph) {
-		return d, err
+	bury := func() error {
+		d.Receipt, err = g.update(ctx, m, func(tx *kg.Tx) error { return g.bury(tx, graph) })
+		return err
 	}
-	dropped, err := g.store.DropGraph(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, graph)
+	drop := kg.Meta{Principal: m.Principal, Actor: m.Actor}
+	var dropped kg.Dropped
+	if m.HasExpected && !m.DryRun && g.Allowed(m.Principal, graph, kg.Manage) {
+		drop.HasExpected, drop.ExpectedRevision = true, m.ExpectedRevision
+		dropped, err = g.store.DropUnchangedGraph(ctx, drop, graph, bury)
+	} else {
+		if err = bury(); err != nil || m.DryRun || d.Receipt.Replayed && !g.deleted(graph) {
+			return d, err
+		}
+		// Whoever may make it again may have done so meanwhile.
+		dropped, err = g.store.DropGraphIf(ctx, drop, graph, func() bool { return g.deleted(graph) })
+	}
 	switch {
 	case err == nil && dropped.Revision > d.Receipt.Revision:
 		d.Removed = dropped.Removed
 		d.Receipt.Revision, d.Receipt.Position = dropped.Revision, dropped.Position
-	case kg.CodeOf(err) == kg.CodeTimeout: // it is deleted; the rest can wait
+	case kg.CodeOf(err) == kg.CodeTimeout && d.Receipt.Revision > 0: // it is deleted; the rest can wait
 		err = nil
 	}
-	if err == nil {
+	if err == nil && g.deleted(graph) {
 		d.Remaining, err = g.remaining(graph)
 	}
 	return d, err

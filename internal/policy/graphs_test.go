@@ -505,3 +505,27 @@ func TestPoliciesAreKept(t *testing.T) {
 		t.Errorf("got %+v, want %+v", gotDefault, wantDefault)
 	}
 }
+
+// A graph that changed after the expected revision is not deleted.
+func TestDeleteExpectsARevision(t *testing.T) {
+	b := newBench(t, policy.Options{})
+	g := iri("agent://dora/notes")
+	b.must(b.say(dora, g, "one"))
+	m := ask(dora)
+	m.HasExpected, m.ExpectedRevision = true, b.store.Head().Revision
+	b.must(b.say(dora, g, "two"))
+	_, err := b.graphs.Delete(context.Background(), m, g)
+	wantCode(t, "deleting what changed", err, kg.CodeRevisionConflict)
+	stranger := ask(eve)
+	stranger.HasExpected, stranger.ExpectedRevision = true, m.ExpectedRevision
+	_, err = b.graphs.Delete(context.Background(), stranger, g)
+	wantCode(t, "deleting what one does not see", err, kg.CodeGraphNotFound)
+	if n := b.sees(dora, g); n != 2 {
+		t.Errorf("sees %d statements", n)
+	}
+	m.ExpectedRevision = b.store.Head().Revision
+	d, err := b.graphs.Delete(context.Background(), m, g)
+	if err != nil || d.Removed != 2 || d.Remaining != 0 {
+		t.Errorf("deleting what did not change: %+v, %v", d, err)
+	}
+}

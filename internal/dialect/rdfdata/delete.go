@@ -48,21 +48,13 @@ func (h *handler) delete(w http.ResponseWriter, r *http.Request, t target) error
 // noQuads empties a graph.
 func noQuads(func(kg.Quad, error) bool) {}
 
-// bury deletes a graph. Nobody sees it from the first commit on; the others remove
-// what is left.
+// bury deletes a graph.
 func (h *handler) bury(r *http.Request, t target, found standing, why string) (report, error) {
 	d, err := h.Graphs.Delete(r.Context(), found.expecting(meta(r, why)), t.graph)
 	if err != nil {
 		return report{}, err
 	}
-	removed := d.Removed
-	for d.Remaining > 0 && r.Context().Err() == nil {
-		if d, err = h.Graphs.Delete(r.Context(), meta(r, why), t.graph); err != nil {
-			return report{}, err
-		}
-		removed += d.Removed
-	}
 	out := h.report(d.Receipt.Revision, d.Receipt.Position, 1, 0)
-	out.Removed = removed
+	out.Removed = d.Removed
 	return out, nil
 }
