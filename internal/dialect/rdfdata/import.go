@@ -146,17 +146,20 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 }
 
 // makeAgain makes a graph that was deleted, for who may, so that it can be written into.
-// undo deletes it again.
+// undo deletes it again, unless anything was written to it since.
 func (h *handler) makeAgain(r *http.Request, d *document, t target, found standing) (undo func(), err error) {
 	if found.exists || d.summary.Quads == 0 || !h.Graphs.MakesAgain(caller.From(r.Context()).Principal, t.graph) {
 		return func() {}, nil
 	}
 	m := meta(r, d.why)
-	if _, _, err := h.Graphs.Create(r.Context(), m, policy.Creation{Graph: t.graph}); err != nil {
+	_, made, err := h.Graphs.Create(r.Context(), m, policy.Creation{Graph: t.graph})
+	if err != nil {
 		return nil, err
 	}
 	return func() {
-		if _, err := h.Graphs.Delete(context.WithoutCancel(r.Context()), m, t.graph); err != nil && h.Logger != nil {
+		m.ExpectedRevision, m.HasExpected = made.Revision, true
+		_, err := h.Graphs.Delete(context.WithoutCancel(r.Context()), m, t.graph)
+		if err != nil && kg.CodeOf(err) != kg.CodeRevisionConflict && h.Logger != nil {
 			h.Logger.ErrorContext(r.Context(), "a graph that was made for a document could not be deleted again", "error", err)
 		}
 	}, nil
@@ -230,9 +233,12 @@ func (h *handler) load(r *http.Request, d *document, t target, found standing) (
 	behind.Revision, behind.Index = loaded.Revision, kg.EndOfCommit
 	out := h.report(loaded.Revision, behind, loaded.Commits, loaded.Statements)
 	if !found.exists && loaded.Statements > 0 {
-		out.created, err = h.holds(r, t.graph) // the document may have named others
+		// The document may have named others. It is written, whether that can be told or not.
+		if out.created, err = h.holds(r, t.graph); err != nil && h.Logger != nil {
+			h.Logger.WarnContext(r.Context(), "whether a document made its graph could not be told", "error", err)
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // replace makes the graph hold the document's statements and no others.
