@@ -83,6 +83,8 @@ type Options struct {
 	PublicURL string
 	// JSONLD says how JSON-LD is read.
 	JSONLD rdf.JSONLDOptions
+	// Ending ends when the server does, and with it imports of JSON-LD; nil never does.
+	Ending context.Context
 }
 
 func (o Options) withDefaults() Options {

@@ -106,6 +106,8 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		return tooMany()
 	}
 	defer h.imports.Give(owner, 1)
+	r, done := h.endsWithServer(w, r, format)
+	defer done()
 	found, err := h.find(r, t)
 	if err != nil {
 		return err
@@ -143,6 +145,27 @@ func (h *handler) importing(w http.ResponseWriter, r *http.Request, t target) er
 		}
 	}
 	return writeReport(w, status, out)
+}
+
+// errEnding tells who sends JSON-LD that the server ends.
+var errEnding = kg.Errorf(kg.CodeClosed, "the server is ending: nothing was imported that was not whole")
+
+// endsWithServer is the request with a context that ends when the server does, where the
+// document is JSON-LD: it may take long to read, and nothing of it is acknowledged before
+// it is whole. The body ends too, if it is still being received.
+func (h *handler) endsWithServer(w http.ResponseWriter, r *http.Request, f rdf.Format) (*http.Request, func()) {
+	if h.options.Ending == nil || f != rdf.JSONLD {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(h.options.Ending, func() {
+		cancel(errEnding)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // one that cannot waits for its client
+	})
+	return r.WithContext(ctx), func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // makeAgain makes a graph that was deleted, for who may, so that it can be written into.
