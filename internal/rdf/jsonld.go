@@ -176,7 +176,7 @@ func (p *jsonldReader) failure(err error) error {
 	}
 	var done *SyntaxError
 	var known *kg.Error
-	if errors.As(err, &done) || !errors.As(err, &known) {
+	if errors.As(err, &done) || !errors.As(err, &known) || known.Code == kg.CodeOverloaded {
 		return err
 	}
 	return p.placed(err)

@@ -2,11 +2,13 @@ package rdf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"koine/kg"
 )
@@ -21,9 +23,14 @@ const (
 	// DefaultJSONLDHolders bounds how many documents are read at a time of which
 	// more than a mebibyte is held.
 	DefaultJSONLDHolders = 1
+	// DefaultJSONLDWait bounds how long a document waits for a place to hold much.
+	DefaultJSONLDWait = time.Minute
 	// MaxContextBytes bounds a context file.
 	MaxContextBytes = 16 << 20
 )
+
+// retryHolder is when it is worth to try again.
+const retryHolder = 10 * time.Second
 
 // JSONLDOptions say how JSON-LD is read. The zero JSONLDOptions work.
 type JSONLDOptions struct {
@@ -46,24 +53,36 @@ type JSONLDOptions struct {
 }
 
 // JSONLDHolders are places for documents that hold more than a mebibyte.
-type JSONLDHolders struct{ places chan struct{} }
+type JSONLDHolders struct {
+	// Wait bounds how long a document waits for a place; 0 means DefaultJSONLDWait.
+	Wait   time.Duration
+	places chan struct{}
+}
 
 // NewJSONLDHolders makes n places.
 func NewJSONLDHolders(n int) *JSONLDHolders {
 	return &JSONLDHolders{places: make(chan struct{}, n)}
 }
 
-// take waits for a place.
+// take waits for a place. CodeOverloaded says that none came free in time.
 func (h *JSONLDHolders) take(ctx context.Context) error {
 	if h == nil {
 		return nil
 	}
+	wait := cmp.Or(h.Wait, DefaultJSONLDWait)
+	late := time.NewTimer(wait)
+	defer late.Stop()
 	select {
 	case h.places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-late.C:
 	}
+	e := kg.Errorf(kg.CodeOverloaded, "other JSON-LD documents of which much is held are being read, and none ended in %v", wait)
+	e.Hint = "Try again later, put the document into streaming order (in each object @context first, then @type and @id, then the rest), or send N-Quads."
+	e.RetryAfter = retryHolder
+	return e
 }
 
 func (h *JSONLDHolders) give() {

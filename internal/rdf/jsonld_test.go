@@ -632,3 +632,33 @@ func TestJSONLDRingAndClique(t *testing.T) {
 		}
 	}
 }
+
+// A document waits for a place to hold much only so long, and is then refused as one that
+// may be sent again, not as one with a fault.
+func TestJSONLDWaitForAHolderIsBounded(t *testing.T) {
+	holders := rdf.NewJSONLDHolders(1)
+	holders.Wait = 20 * time.Millisecond
+	text := `{"urn:p":[` + strings.Repeat("1,", 1<<20) + `1],"@id":"urn:s"}`
+	read := func() (quads int, err error) {
+		for _, err := range rdf.Read(strings.NewReader(text), rdf.JSONLD, rdf.Options{JSONLD: rdf.JSONLDOptions{Holders: holders}}) {
+			if err != nil {
+				return quads, err
+			}
+			quads++
+		}
+		return quads, nil
+	}
+	for _, err := range rdf.Read(strings.NewReader(text), rdf.JSONLD, rdf.Options{JSONLD: rdf.JSONLDOptions{Holders: holders}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var syntax *rdf.SyntaxError
+		if _, err := read(); kg.CodeOf(err) != kg.CodeOverloaded || errors.As(err, &syntax) || kg.AsError(err).RetryAfter == 0 {
+			t.Errorf("while another is held: %v", err)
+		}
+		break
+	}
+	if quads, err := read(); err != nil || quads == 0 {
+		t.Errorf("behind it: %d quads, %v", quads, err)
+	}
+}
