@@ -150,6 +150,8 @@ type Options struct {
 	// wholeFrom is how many statements a graph may hold that is replaced in one ordinary
 	// commit, wholeCommit stands in for the constant of that name; for tests.
 	wholeFrom, wholeCommit int
+	// purgeRetry stands in for the constant of that name; for tests.
+	purgeRetry time.Duration
 	// bulkStep is called in a bulk load before each step with its name; for tests.
 	bulkStep func(step string)
 	// replacedDepends stands in for MaxReplacedDepends; for tests.
@@ -241,6 +243,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.replacedDepends, MaxReplacedDepends)
 	setDefault(&o.wholeFrom, MaxPatches)
 	setDefault(&o.wholeCommit, wholeCommit)
+	setDefault(&o.purgeRetry, purgeRetry)
 	setDefault(&o.tailBytes, maxTailBytes)
 	return o
 }

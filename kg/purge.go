@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"koine/kg/internal/keys"
 )
@@ -21,19 +22,31 @@ func (s *Store) purgeSoon() {
 
 func (s *Store) purgeLoop() {
 	defer s.stopped.Done()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := context.Background() // a stop of the store ends what is under way
+	retry := time.NewTimer(s.options.purgeRetry)
+	defer retry.Stop()
+	retry.Stop()
 	for {
 		select {
 		case <-s.purge:
-			if err := s.purgeGenerations(ctx); err != nil && !s.isStopping() {
-				s.log.Warn("what is left of replaced graphs could not be removed from the index: it is tried again later", "error", err)
-			}
+		case <-retry.C:
 		case <-s.stop:
 			return
 		}
+		err := s.giveUpAbandoned(ctx)
+		if err == nil {
+			err = s.purgeGenerations(ctx)
+		}
+		if err == nil || s.isStopping() {
+			continue
+		}
+		s.log.Warn("what is left of replaced graphs could not be removed from the index: it is tried again later", "error", err)
+		retry.Reset(s.options.purgeRetry)
 	}
 }
+
+// purgeRetry is after how long it is tried again to remove what is not kept.
+const purgeRetry = 10 * time.Second
 
 // purgeGenerations removes all that is not kept. A stop leaves the rest to the next
 // time.

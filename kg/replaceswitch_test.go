@@ -3,6 +3,7 @@ package kg
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestReplacementAnsweredByItsKey shows that the generation of a replacement which is
@@ -58,5 +59,52 @@ func TestReplacementWithoutTheRightAtTheSwitch(t *testing.T) {
 		revoked.Store(false)
 		v.of = func(Judgement) (Verdict, error) { return Verdict{}, nil }
 		nothingIsLeft(t, s, m, wholeObjects(0, 8))
+	}
+}
+
+// TestReplacementOnAFullVolume shows that a graph whose replacement failed for lack of space,
+// and could not be given up for that either, takes changes when there is room again: in the
+// same store, and in one that was opened on the full volume.
+func TestReplacementOnAFullVolume(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		var full atomic.Bool
+		o := Options{wholeFrom: 3, wholeCommit: 2, purgeRetry: time.Millisecond, FreeBytes: func(string) (uint64, error) {
+			if full.Load() {
+				return 0, nil
+			}
+			return 1 << 40, nil
+		}}
+		dir := t.TempDir()
+		s := openStore(t, dir, o)
+		m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
+		replaceWith(t, s, m, wholeQuads(0, 5))
+		_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, func(yield func(Quad, error) bool) {
+			for q := range wholeQuads(2, 9) {
+				if !yield(q, nil) {
+					return
+				}
+			}
+			full.Store(true)
+			yield(wholeQuad(9), nil)
+		}, ReplaceOptions{})
+		if CodeOf(err) != CodeDiskFull {
+			t.Fatalf("without room it gets %v", err)
+		}
+		if len(s.head.Load().generations.writing) != 1 {
+			t.Fatal("it was given up without room: the test shows nothing")
+		}
+		if restart {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = openStore(t, dir, o)
+		}
+		full.Store(false)
+		for end := time.Now().Add(time.Minute); len(s.head.Load().generations.writing) > 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the graph is still closed though there is room")
+			}
+		}
+		nothingIsLeft(t, s, m, wholeObjects(0, 5))
 	}
 }

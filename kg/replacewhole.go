@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"koine/kg/internal/keys"
@@ -100,7 +102,7 @@ func (s *Store) replaceWhole(ctx context.Context, m Meta, graph Term, read *repl
 		return ReplaceReport{}, err
 	}
 	if again := w.giveUp(); again != nil {
-		s.log.Warn("a replacement of a graph that failed could not be taken back: the next start does it", "error", again)
+		s.log.Warn("a replacement of a graph that failed could not be taken back: it is tried again later", "error", again)
 	}
 	s.purgeSoon()
 	if err != nil {
@@ -626,11 +628,59 @@ func (w *wholeReplacement) count(j *judged) error {
 
 func (w *wholeReplacement) sources() []sourceShare { return sortedShares(w.shares) }
 
-// giveUp says in the log that the generation never counts.
+// giveUp says in the log that the generation never counts. If it cannot, purgeLoop does so
+// later.
 func (w *wholeReplacement) giveUp() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), giveUpTime)
 	defer cancel()
-	return w.s.giveUpGeneration(ctx, w.graph, w.began)
+	err := w.s.giveUpGeneration(ctx, w.graph, w.began)
+	if err != nil {
+		w.s.abandoned.add(w.graph, w.began)
+		w.s.purgeSoon()
+	}
+	return err
+}
+
+// abandoned are the generations that are still to be given up. The zero value is empty.
+type abandoned struct {
+	mu   sync.Mutex
+	list map[Revision]Term // the graphs, by the revisions in which they began
+}
+
+func (a *abandoned) add(graph Term, began Revision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.list == nil {
+		a.list = make(map[Revision]Term)
+	}
+	a.list[began] = graph
+}
+
+func (a *abandoned) remove(began Revision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.list, began)
+}
+
+func (a *abandoned) all() map[Revision]Term {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.list)
+}
+
+// giveUpAbandoned gives up what could not be given up before, up to the first that fails
+// again.
+func (s *Store) giveUpAbandoned(ctx context.Context) error {
+	for began, graph := range s.abandoned.all() {
+		ctx, cancel := context.WithTimeout(ctx, giveUpTime)
+		err := s.giveUpGeneration(ctx, graph, began)
+		cancel()
+		if err != nil {
+			return err
+		}
+		s.abandoned.remove(began)
+	}
+	return nil
 }
 
 func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision) error {
@@ -643,19 +693,26 @@ func (s *Store) giveUpGeneration(ctx context.Context, graph Term, began Revision
 }
 
 // giveUpInterrupted gives up what a replacement was writing when the store was closed
-// or stopped.
+// or stopped. What cannot be given up yet, purgeLoop gives up later.
 func (s *Store) giveUpInterrupted() error {
 	t := s.head.Load().generations
-	if t == nil || s.Ready() != nil {
-		return nil // without updates it stays, and nobody sees it
+	if t == nil {
+		return nil
 	}
 	for _, g := range t.writing {
+		if s.Ready() != nil {
+			s.abandoned.add(g.name, g.began)
+			continue
+		}
 		s.log.Info("removing what an interrupted replacement of a graph wrote", "graph", g.name.String(), "since revision", g.began)
 		ctx, cancel := context.WithTimeout(context.Background(), giveUpTime)
 		err := s.giveUpGeneration(ctx, g.name, g.began)
 		cancel()
 		if err != nil && !lacksWriting(err) {
 			return err
+		}
+		if err != nil {
+			s.abandoned.add(g.name, g.began)
 		}
 	}
 	return nil

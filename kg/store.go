@@ -48,6 +48,7 @@ type Store struct {
 	exclusive chan func()   // runs between two groups, with nothing left in memory
 	between   chan func()   // runs between two groups
 	purge     chan struct{} // of one; there may be something to remove
+	abandoned abandoned     // generations that are still to be given up
 	appended  chan error    // the append of the group ahead has ended
 	flushed   chan error    // a write of memory to Badger has ended
 	scrubbed  chan struct{} // closed when the log has been read through
