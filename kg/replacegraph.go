@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"errors"
 	"iter"
 )
 
@@ -72,7 +73,7 @@ func (s *Store) ReplaceGraph(ctx context.Context, m Meta, graph Term, quads iter
 		}
 	}
 	report, err = r.commit(ctx)
-	if err != errManyUnwanted {
+	if err != errManyUnwanted && !errors.Is(err, errTooLarge) {
 		return report, err
 	}
 	return s.replaceWhole(ctx, m, graph, r, next, o)

@@ -1,6 +1,8 @@
 package kg
 
 import (
+	"bytes"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,4 +109,38 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 		}
 		nothingIsLeft(t, s, m, wholeObjects(0, 5))
 	}
+}
+
+// TestReplacementOfStatementsWithMuchProvenance shows that a graph whose statements are backed
+// with more bytes than a commit may have is replaced, whether they stay, go, or are carried
+// over because the caller does not see them.
+func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
+	const n = 4_000
+	s := openStore(t, t.TempDir(), Options{Access: wall{}})
+	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
+	provenance := slices.Concat([]byte{34}, bytes.Repeat([]byte("p"), 4_000), []byte{34}) // a string in JSON
+	for from := 0; from < n; from += n / 2 {
+		if _, err := s.Update(t.Context(), m, func(tx *Tx) error {
+			for i := from; i < from+n/2; i++ {
+				if err := tx.Apply(Patch{Op: Add, Quad: wholeQuad(i), Provenance: provenance}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := Meta{Principal: Principal{ID: partly, Method: "key"}}
+	if r := replaceWith(t, s, other, wholeQuads(0, n)); !r.Whole || r.Removed != 0 { // all stays, with both sources
+		t.Errorf("got %+v", r)
+	}
+	r := replaceWith(t, s, other, wholeQuads(0, 1)) // a quarter is hidden, and carried over
+	if want := uint64(n - n/4); !r.Whole || r.Removed != want {
+		t.Errorf("got %+v, want %d removed", r, want)
+	}
+	if got := holdsAt(t, s, 0); len(got) != n/4 {
+		t.Errorf("the graph has %d statements, want %d", len(got), n/4)
+	}
+	mustBeClean(t, s)
 }

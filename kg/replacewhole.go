@@ -72,6 +72,7 @@ type wholeReplacement struct {
 // writing is a commit of the generation on its way.
 type writing struct {
 	u                    *update
+	batch                []Patch // empty for one that carries statements over
 	added, stays, backed uint64
 }
 
@@ -238,7 +239,11 @@ func (w *wholeReplacement) expect() error {
 
 // writeAll writes the content into the generation.
 func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error, bool)) (err error) {
-	defer func() { err = errors.Join(err, w.awaitAll()) }()
+	defer func() {
+		if rest := w.awaitAll(); err == nil { // else they mostly fail for the same reason
+			err = rest
+		}
+	}()
 	var batch []Patch
 	bytes := 0
 	send := func() error {
@@ -298,8 +303,18 @@ func (w *wholeReplacement) writeAll(read *replacement, next func() (Quad, error,
 
 // write hands a part of the content in.
 func (w *wholeReplacement) write(batch []Patch) error {
-	part := &writing{}
-	var err error
+	if err := w.send(batch); err != nil {
+		return err
+	}
+	if len(w.ahead) <= wholeAhead {
+		return nil
+	}
+	return w.await()
+}
+
+// send puts a part of the content on its way.
+func (w *wholeReplacement) send(batch []Patch) (err error) {
+	part := &writing{batch: batch}
 	part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
 		part.added, part.stays, part.backed = 0, 0, 0
 		tx.continueGeneration(w.graph, w.began)
@@ -320,13 +335,10 @@ func (w *wholeReplacement) write(batch []Patch) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		w.ahead = append(w.ahead, part)
 	}
-	if w.ahead = append(w.ahead, part); len(w.ahead) <= wholeAhead {
-		return nil
-	}
-	return w.await()
+	return err
 }
 
 // await waits for the oldest part on its way.
@@ -334,6 +346,15 @@ func (w *wholeReplacement) await() error {
 	part := w.ahead[0]
 	w.ahead = w.ahead[1:]
 	<-part.u.done
+	if n := len(part.batch); n > 1 && errors.Is(part.u.err, errTooLarge) {
+		// What backs its statements already makes it too large for one commit.
+		for _, half := range [...][]Patch{part.batch[:n/2], part.batch[n/2:]} {
+			if err := w.send(half); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if part.u.err != nil {
 		return part.u.err
 	}
@@ -350,9 +371,12 @@ func (w *wholeReplacement) await() error {
 	return nil
 }
 
+// awaitAll waits for all parts, and gives the first failure.
 func (w *wholeReplacement) awaitAll() (err error) {
 	for len(w.ahead) > 0 {
-		err = errors.Join(err, w.await())
+		if failed := w.await(); err == nil {
+			err = failed
+		}
 	}
 	return err
 }
@@ -396,7 +420,11 @@ func (w *wholeReplacement) compare() (err error) {
 			return err
 		}
 		carry = append(carry, writtenStatement{q.Subject, q.Predicate, q.Object, d.before.since, d.before.assertions})
-		if bytes += q.textBytes(); len(carry) < w.s.options.wholeCommit && bytes < wholeBytes {
+		bytes += q.textBytes() + 32*len(d.before.assertions)
+		for i := range d.before.assertions {
+			bytes += len(d.before.assertions[i].Provenance)
+		}
+		if len(carry) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil
 		}
 		return send()

@@ -2,6 +2,7 @@ package kg
 
 import (
 	"bytes"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -384,8 +385,13 @@ func (tx *Tx) record(c *Change, ids IDQuad) error {
 	return nil
 }
 
+// errTooLarge is what errCommitTooLarge wraps.
+var errTooLarge = errors.New("more than a commit may have")
+
 func errCommitTooLarge() error {
-	return Errorf(CodeLimitExceeded, "an update is at most %d MiB in the log: split it", MaxCommitBytes>>20)
+	e := Errorf(CodeLimitExceeded, "an update is at most %d MiB in the log: split it", MaxCommitBytes>>20)
+	e.Err = errTooLarge
+	return e
 }
 
 // touch notes when the subject that the update is about was last changed,
