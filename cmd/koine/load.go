@@ -30,7 +30,7 @@ type loadCommand struct {
 	reserveFlag
 	literalFlag
 	jsonldFlags
-	Base            string `help:"Resolve relative IRIs of the files against this IRI; default is each file's own file: IRI, and none for standard input." placeholder:"IRI"`
+	Base            string `help:"Resolve relative IRIs of the files against this IRI; default is each file's own file: IRI, none for standard input; a server then takes the graph's IRI, or its own address." placeholder:"IRI"`
 	FixIRIs         bool   `name:"fix-iris" help:"Percent-encode what stands in an IRI and may not (RFC 3987), instead of refusing the file."`
 	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
 	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
