@@ -131,6 +131,19 @@ func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	second := Meta{Principal: Principal{ID: "agent://second", Method: "key"}}
+	for from := 0; from < n; from += n / 4 {
+		if _, err := s.Update(t.Context(), second, func(tx *Tx) error {
+			for i := from; i < from+n/4; i++ {
+				if err := tx.Apply(Patch{Op: Add, Quad: wholeQuad(i), Provenance: provenance}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	other := Meta{Principal: Principal{ID: partly, Method: "key"}}
 	if r := replaceWith(t, s, other, wholeQuads(0, n)); !r.Whole || r.Removed != 0 { // all stays, with both sources
 		t.Errorf("got %+v", r)
