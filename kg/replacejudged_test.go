@@ -104,6 +104,51 @@ func TestJudgedReplacementThatIsRefused(t *testing.T) {
 	nothingIsLeft(t, s, m, wholeObjects(0, n))
 }
 
+// TestRestatedStatementsAreJudged shows that statements which stay, and which the caller
+// backs now, are judged as in an ordinary update; those that stay as they are, are not.
+func TestRestatedStatementsAreJudged(t *testing.T) {
+	const n, same = MaxPatches + 10, 7
+	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
+	s := openStore(t, t.TempDir(), Options{Verifier: v})
+	first := Meta{Principal: Principal{ID: "agent://first", Method: "key"}}
+	second := Meta{Principal: Principal{ID: "agent://second", Method: "key"}}
+	replaced := replaceWith(t, s, first, wholeQuads(0, n))
+	if _, err := s.Update(t.Context(), second, func(tx *Tx) error {
+		for i := range same {
+			if err := tx.Apply(Patch{Op: Add, Quad: wholeQuad(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var judged []Change
+	v.of = func(j Judgement) (Verdict, error) {
+		judged = append(judged, j.Changes...)
+		return Verdict{}, nil
+	}
+	report, err := s.ReplaceGraph(t.Context(), second, wholeGraph, wholeQuads(0, n), ReplaceOptions{})
+	if err != nil || report.Added != n-same || report.Removed != 0 {
+		t.Fatalf("got %+v, %v", report, err)
+	}
+	if len(judged) != n-same {
+		t.Fatalf("%d changes are judged, want %d", len(judged), n-same)
+	}
+	for i := range judged {
+		c := &judged[i]
+		if c.Op != Add || c.Assertion.Source != "agent://second" || c.Since != replaced.Revision ||
+			len(c.Before) != 1 || c.Before[0].Source != "agent://first" || len(c.After) != 2 {
+			t.Fatalf("judged is %+v", *c)
+		}
+	}
+	judged, v.of = nil, func(Judgement) (Verdict, error) { return Verdict{Outcome: Rejected, Details: "not by you"}, nil }
+	third := Meta{Principal: Principal{ID: "agent://third", Method: "key"}}
+	if _, err := s.ReplaceGraph(t.Context(), third, wholeGraph, wholeQuads(0, n), ReplaceOptions{}); CodeOf(err) != CodeConstraintViolation {
+		t.Errorf("a replacement that the rules refuse: %v", err)
+	}
+}
+
 // TestReplacementBeyondAQuota shows that the share of a source is judged by what it comes
 // to when the content counts: what a replacement takes away makes room for what it brings.
 func TestReplacementBeyondAQuota(t *testing.T) {

@@ -63,6 +63,8 @@ type wholeReplacement struct {
 	held    uint64 // statements of the generation
 	before  uint64 // statements of the graph as it was
 	charged uint64
+	// restated counts the statements that stay and that the caller backs anew.
+	restated uint64
 	// stood tells that the caller saw a statement of the graph as it was.
 	stood bool
 
@@ -74,6 +76,7 @@ type writing struct {
 	u                    *update
 	batch                []Patch // empty for one that carries statements over
 	added, stays, backed uint64
+	restated             uint64 // of the added
 }
 
 // replaceWhole replaces a graph with what was read of its content and what comes next.
@@ -316,7 +319,7 @@ func (w *wholeReplacement) write(batch []Patch) error {
 func (w *wholeReplacement) send(batch []Patch) (err error) {
 	part := &writing{batch: batch}
 	part.u, err = w.submit(w.ctx, w.hiddenMeta(), func(tx *Tx) error {
-		part.added, part.stays, part.backed = 0, 0, 0
+		part.added, part.stays, part.backed, part.restated = 0, 0, 0, 0
 		tx.continueGeneration(w.graph, w.began)
 		for i := range batch {
 			as, err := tx.writeGeneration(&batch[i], w.old)
@@ -331,6 +334,9 @@ func (w *wholeReplacement) send(batch []Patch) (err error) {
 			}
 			if as.backs {
 				part.backed++
+			}
+			if as.restates {
+				part.restated++
 			}
 		}
 		return nil
@@ -359,6 +365,7 @@ func (w *wholeReplacement) await() error {
 		return part.u.err
 	}
 	w.report.Added += part.added
+	w.restated += part.restated
 	w.shares[w.meta.actor()] += int64(part.backed)
 	w.held += part.added + part.stays
 	for w.s.options.Charge != nil && w.report.Read > (w.charged+1)*LoadUpdateQuads {
@@ -457,8 +464,37 @@ func (d *wholeDifference) quad() (Quad, error) {
 	return d.decoder.decode(d.view, &ids)
 }
 
-// after reads the state of a statement that came.
-func (d *wholeDifference) after() (state, error) { return d.view.loadIndexed(Row{IDQuad: d.ids}) }
+// change is what the statement is to the verifier, nil if it stays as it is. The caller
+// backs what it restates from the revision on.
+func (w *wholeReplacement) change(d *wholeDifference, revision Revision, at time.Time) (*Change, error) {
+	c := &Change{Op: Remove, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
+	switch {
+	case d.gone && !d.seen, !d.gone && !d.came && w.restated == 0:
+		return nil, nil
+	case d.gone:
+		c.Assertion = d.before.assertions[0]
+	default:
+		row := Row{IDQuad: d.ids}
+		if !d.came {
+			before, err := d.view.loadIndexed(row)
+			if err != nil {
+				return nil, err
+			}
+			c.Before, c.Since = before.assertions, before.since
+			row.Graph = w.id()
+		}
+		after, err := d.view.loadIndexed(row)
+		if err != nil || after.since != 0 { // it was carried over with its revision
+			return nil, err
+		}
+		settleState(&after, revision, at)
+		c.Op, c.After = Add, after.assertions
+		c.Assertion, _ = findSource(after.assertions, w.meta.actor())
+	}
+	var err error
+	c.Quad, err = d.quad()
+	return c, err
+}
 
 // eachDifference compares the graph as it is with the generation, both in the order of
 // their subjects. Statements that are in both come too, without their states.
@@ -594,28 +630,12 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		return errRejected(v)
 	}
 	err = w.eachDifferenceOf(p, func(d *wholeDifference) error {
-		switch {
-		case d.came, d.gone && d.seen:
-		default:
-			return nil
-		}
-		q, err := d.quad()
-		if err != nil {
+		c, err := w.change(d, p.head.revision+1, at)
+		if err != nil || c == nil {
 			return err
 		}
-		c := Change{Op: Add, Quad: q, ReplacedBy: -1, Before: d.before.assertions, Since: d.before.since}
-		if d.came {
-			after, err := d.after()
-			if err != nil {
-				return err
-			}
-			settleState(&after, p.head.revision+1, at)
-			c.After, c.Assertion = after.assertions, after.assertions[len(after.assertions)-1]
-		} else {
-			c.Op, c.Assertion = Remove, d.before.assertions[0]
-		}
-		changes = append(changes, c)
-		if bytes += q.textBytes(); len(changes) < MaxPatches && bytes < MaxCommitBytes {
+		changes = append(changes, *c)
+		if bytes += c.Quad.textBytes(); len(changes) < MaxPatches && bytes < MaxCommitBytes {
 			return nil
 		}
 		return verify()

@@ -75,13 +75,14 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if !known {
 		tx.w.assign(&p.Quad, &ids)
 	}
-	return writtenAs{new: true, changed: true, backs: !had}, tx.place(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
+	return writtenAs{new: true, changed: true, restates: len(before.assertions) > 0, backs: !had}, tx.place(p.Quad, state{0, tx.after(before.assertions, &a)}, ids)
 }
 
 // writtenAs is what became of a statement that was written into a generation: new tells
 // that the generation did not have it, changed that it stands otherwise than in what
-// counts, and backs that the caller did not back it there.
-type writtenAs struct{ new, changed, backs bool }
+// counts, restates that it stands there by other assertions, and backs that the caller did
+// not back it there.
+type writtenAs struct{ new, changed, restates, backs bool }
 
 // place writes a statement of the generation.
 func (tx *Tx) place(q Quad, st state, ids IDQuad) error {
