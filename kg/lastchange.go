@@ -1,7 +1,6 @@
 package kg
 
 import (
-	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 )
 
@@ -32,9 +31,9 @@ func (s *Snapshot) LastChange(graph Term) (last Revision, err error) {
 			}
 		}
 		err := cursor.value(func(value []byte) error {
-			r := codec.NewReader(value)
-			last = max(last, Revision(r.Uvarint()))
-			return r.Close()
+			changed, err := parseLastChange(value)
+			last = max(last, changed)
+			return err
 		})
 		if err != nil {
 			return 0, err

@@ -126,11 +126,14 @@ func TestRestatedStatementsAreJudged(t *testing.T) {
 	var judged []Change
 	v.of = func(j Judgement) (Verdict, error) {
 		judged = append(judged, j.Changes...)
-		return Verdict{}, nil
+		return Verdict{Details: strings.Repeat("warned ", maxReplacedDetails)}, nil
 	}
 	report, err := s.ReplaceGraph(t.Context(), second, wholeGraph, wholeQuads(0, n), ReplaceOptions{})
 	if err != nil || report.Added != n-same || report.Removed != 0 {
 		t.Fatalf("got %+v, %v", report, err)
+	}
+	if n := len(report.Verdict.Details); n < maxReplacedDetails || n > 8*maxReplacedDetails {
+		t.Errorf("the report has %d bytes of warnings", n)
 	}
 	if len(judged) != n-same {
 		t.Fatalf("%d changes are judged, want %d", len(judged), n-same)
@@ -146,6 +149,24 @@ func TestRestatedStatementsAreJudged(t *testing.T) {
 	third := Meta{Principal: Principal{ID: "agent://third", Method: "key"}}
 	if _, err := s.ReplaceGraph(t.Context(), third, wholeGraph, wholeQuads(0, n), ReplaceOptions{}); CodeOf(err) != CodeConstraintViolation {
 		t.Errorf("a replacement that the rules refuse: %v", err)
+	}
+}
+
+// TestOwnGraphsAreNotReplacedAsAWhole shows that not even koine itself exchanges one of
+// its own graphs: those who keep state from their commits would learn nothing of it.
+func TestOwnGraphsAreNotReplacedAsAWhole(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	own := IRI(OwnGraphPrefix + "shapes")
+	_, err := s.ReplaceGraph(t.Context(), Meta{Principal: SystemPrincipal(), Actor: System}, own, func(yield func(Quad, error) bool) {
+		for i := range MaxPatches + 1 {
+			q := wholeQuad(i)
+			if q.Graph = own; !yield(q, nil) {
+				return
+			}
+		}
+	}, ReplaceOptions{})
+	if CodeOf(err) != CodeReserved || !strings.Contains(err.Error(), "urn:koine:graph:shapes") {
+		t.Errorf("got %v", err)
 	}
 }
 

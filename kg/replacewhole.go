@@ -25,6 +25,8 @@ const (
 	retryReplaced = 2 * time.Second
 	// giveUpTime bounds how long a replacement that failed takes to say so in the log.
 	giveUpTime = 10 * time.Second
+	// maxReplacedDetails is beyond how many bytes the details of a verdict grow no more.
+	maxReplacedDetails = 64 << 10
 
 	// MaxReplacedDepends is up to how many things a verdict on a replacement of a whole
 	// graph may have been made from (Dependency). They are kept until the switch.
@@ -136,7 +138,7 @@ func (w *wholeReplacement) remembered() (bool, error) {
 func (w *wholeReplacement) answer(r Receipt) {
 	w.report.Whole, w.report.Revision, w.report.Position, w.report.Replayed = true, r.Revision, r.Position, r.Replayed
 	if !r.Replayed {
-		w.report.Commits = 1
+		w.report.Commits, w.report.Verdict = 1, r.Verdict
 	} else if done := r.Replaced; done != nil {
 		w.report.Added, w.report.Removed = done.Added, done.Removed
 	}
@@ -227,7 +229,12 @@ func (w *wholeReplacement) expect() error {
 	c := p.kv.scan(prefix)
 	defer c.close()
 	for steps := 1; c.valid() && last <= w.meta.ExpectedRevision; c.next() {
-		if err := c.value(func(v []byte) error { last = max(last, parseLastChange(v)); return nil }); err != nil {
+		err := c.value(func(v []byte) error {
+			changed, err := parseLastChange(v)
+			last = max(last, changed)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		if steps++; steps%checkEvery == 0 && w.ctx.Err() != nil {
@@ -620,6 +627,9 @@ func (w *wholeReplacement) judge() (*judged, error) {
 		}
 		j.depends = append(j.depends, numbers(v.Depends)...)
 		v.Depends, v.Own = nil, nil
+		if v.Outcome == Accepted && len(j.verdict.Details) > maxReplacedDetails {
+			v.Details = "" // what the first parts are told is enough to go by
+		}
 		j.verdict = j.verdict.And(v)
 		switch v.Outcome {
 		case Accepted:
