@@ -40,6 +40,11 @@ func (s *onServer) openForLong(ctx context.Context) (*client.Client, error) {
 // connection is lost.
 func (s *onServer) openStream(ctx context.Context, t terminal) (*client.Client, error) {
 	return s.reach(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = patience }, func(cause error, wait time.Duration) {
+		var refused *client.Error
+		if errors.As(cause, &refused) && refused.Reason == "RESYNC" {
+			t.sayf("what was told may not hold any more (%s); reading it anew in %s", refused.Message, wait.Round(time.Millisecond))
+			return
+		}
 		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
 	})
 }

@@ -99,8 +99,8 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
 	for flag, want := range map[string]string{
-		"":       "! 7  urn:g was replaced as a whole: 2 statements came, 1 went, it had 3 and has 4  by agent://a  (why)\n",
-		"--csv":  "op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,why\n",
+		"":       "! 7  urn:g was replaced as a whole: 2 statements came, 1 went, it had 3 and has 4  by agent://a  (why)\n! resync: what stands follows, from its beginning\n",
+		"--csv":  "op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,why\nresync,,,,,,,,,,\n",
 		"--json": `{"op":"graphReplaced","graph":"urn:g"`,
 	} {
 		url := acting(t, actingCard,
@@ -114,7 +114,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 		}
 		var out, said strings.Builder
 		execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if !strings.HasPrefix(out.String(), want) || !strings.Contains(said.String(), "what stands follows") {
+		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "what was told may not hold any more (the graph was replaced); reading it anew in ") {
 			t.Errorf("%s: told\n%s\nand said %s", flag, out.String(), said.String())
 		}
 	}
@@ -134,7 +134,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		)
 		var out, said strings.Builder
 		args := []string{"watch", "--url", url}
-		want := "+ 7  urn:s  urn:p  1  by agent://s\n= 7  urn:s  urn:p  2  by agent://s\n+ 7  urn:s  urn:p  3  by agent://s\n"
+		want := "+ 7  urn:s  urn:p  1  by agent://s\n! resync: what stands follows, from its beginning\n= 7  urn:s  urn:p  2  by agent://s\n+ 7  urn:s  urn:p  3  by agent://s\n"
 		if asJSON {
 			args = append(args, "--json")
 		}
@@ -146,7 +146,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		} else if out.String() != want {
 			t.Errorf("told\n%s", out.String())
 		}
-		if code != exitRefused || !strings.Contains(said.String(), "what stands follows") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+		if code != exitRefused || !strings.Contains(said.String(), "what was told may not hold any more (what you may see has changed); reading it anew") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
 	}

@@ -73,9 +73,8 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 			return c.ended(ctx, t, position, err)
 		}
 		if change.Op == client.OpResync {
-			t.sayf("The server cannot go on from there: what stands follows, from its beginning.")
-			if c.JSON {
-				fmt.Fprintln(t.out, `{"op":"resync"}`)
+			if err := c.printResync(t); err != nil {
+				return err
 			}
 			continue
 		}
@@ -90,6 +89,24 @@ func (c *watchCommand) Run(ctx context.Context, t terminal) error {
 			sayGoOn(t, cmp.Or(change.Metadata.Position, position))
 			return nil
 		}
+	}
+	return nil
+}
+
+// printResync marks where what stands follows from its beginning: what is not told again
+// behind it has gone.
+func (c *watchCommand) printResync(t terminal) error {
+	switch {
+	case c.JSON:
+		fmt.Fprintln(t.out, `{"op":"resync"}`)
+	case c.CSV && c.shown == nil:
+		row := make([]string, len(changeColumns))
+		row[0] = "resync"
+		return writeRow(t.out, row)
+	case c.CSV:
+		t.sayf("What stands follows, from its beginning.")
+	default:
+		fmt.Fprintln(t.out, "! resync: what stands follows, from its beginning")
 	}
 	return nil
 }
