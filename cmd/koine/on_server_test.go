@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // acting is a server that has a card and then answers what it is told to: the first
@@ -149,5 +151,51 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		if code != exitRefused || !strings.Contains(said.String(), "what was told may not hold any more (what you may see has changed); reading it anew") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
+	}
+}
+
+// waiting is a writer that closes a channel when a text is written to it.
+type waiting struct {
+	text string
+	told chan struct{}
+	all  strings.Builder
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	w.all.Write(p)
+	if w.told != nil && strings.Contains(w.all.String(), w.text) {
+		close(w.told)
+		w.told = nil
+	}
+	return len(p), nil
+}
+
+// TestLoadTellsThatTheServerWorks sends a document to a server that does not answer before
+// it was told that the server is at work.
+func TestLoadTellsThatTheServerWorks(t *testing.T) {
+	told := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, actingCard)
+			return
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-told:
+		case <-r.Context().Done():
+			t.Error("the client left")
+		}
+		fmt.Fprint(w, `{"quads": 1, "statements": 1, "revision": 3}`)
+	}))
+	defer server.Close()
+	said := &waiting{text: "standard input is sent; the server has been at work on it for", told: told}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code := execute(ctx, []string{"load", "--url", server.URL, "--format", "nt", "-"},
+		terminal{in: strings.NewReader("<urn:s> <urn:p> <urn:o> .\n"), out: io.Discard, err: said})
+	if code != exitOK || !strings.Contains(said.all.String(), "1 statements, 1 of them new; revision 3") {
+		t.Errorf("ends with %d and says %s", code, said.all.String())
 	}
 }

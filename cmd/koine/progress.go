@@ -27,8 +27,9 @@ type progress struct {
 	told       time.Time
 	bar        *progressbar.ProgressBar
 
-	work *fileWork // what this is a part of, nil for a whole of its own
-	rows bool      // they are counted, and not bytes
+	work *fileWork     // what this is a part of, nil for a whole of its own
+	rows bool          // they are counted, and not bytes
+	all  chan struct{} // closed when all is read
 }
 
 // newProgress watches the reading of an input of this size, -1 if unknown.
@@ -39,7 +40,7 @@ func newProgress(t terminal, what string, in io.Reader, size int64) *progress {
 // newPart is newProgress of a part of a larger work.
 func newPart(t terminal, what string, in io.Reader, size int64, work *fileWork) *progress {
 	now := time.Now()
-	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work}
+	p := &progress{Reader: in, t: t, what: what, size: size, began: now, told: now, work: work, all: make(chan struct{})}
 	if t.interactive() {
 		p.bar = progressbar.NewOptions64(size,
 			progressbar.OptionSetWriter(t.err),
@@ -57,6 +58,9 @@ func newPart(t terminal, what string, in io.Reader, size int64, work *fileWork) 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		p.allRead()
+	}
 	if p.work != nil {
 		p.work.read(p.read)
 	}
@@ -66,6 +70,41 @@ func (p *progress) Read(b []byte) (int, error) {
 		p.tell(n)
 	}
 	return n, err
+}
+
+func (p *progress) allRead() {
+	select {
+	case <-p.all: // an end may be read again
+	default:
+		close(p.all)
+	}
+}
+
+// quietAfter is how long a server may be at work on what was sent before that is told.
+const quietAfter = 2 * time.Second
+
+// tellServerWorks tells now and then that a server is at work on all of the input, until
+// stop is called.
+func (p *progress) tellServerWorks(name string) (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-quit:
+			return
+		case <-p.all:
+		}
+		began := time.Now()
+		for next := quietAfter; ; next = reportEvery {
+			select {
+			case <-quit:
+				return
+			case <-time.After(next):
+				p.t.sayf("%s is sent; the server has been at work on it for %s", name, time.Since(began).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
 }
 
 // moveTo tells of what is not read.

@@ -127,7 +127,9 @@ func (c *loadCommand) send(ctx context.Context, t terminal, server *client.Clien
 		header.Set("Content-Encoding", "gzip")
 	}
 	began := time.Now()
+	stop := s.progress.tellServerWorks(s.name)
 	response, err := server.Do(ctx, method, "/data?"+query.Encode(), header, in)
+	stop()
 	s.progress.done()
 	if err != nil {
 		return err
