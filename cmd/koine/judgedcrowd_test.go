@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // These tests prove, against the program in a process of its own, that judging takes
@@ -29,7 +31,7 @@ import (
 const (
 	judgedWriters = 3
 	lightWrites   = 200
-	lightWrite    = 100 * time.Millisecond
+	lightWrite    = 100 * time.Millisecond // without the race detector
 	soonEnded     = time.Second
 )
 
@@ -129,9 +131,9 @@ func TestJudgingDoesNotSlowOthers(t *testing.T) {
 	for i := range judgedWriters {
 		all.Go(func() { judged(ctx, t, url, i) })
 	}
-	n := 0
+	n, bound := 0, slowtest.Slack(lightWrite)
 	var best time.Duration
-	for try := 0; try < crowdTries && (best == 0 || best >= lightWrite); try++ {
+	for try := 0; try < crowdTries && (best == 0 || best >= bound); try++ {
 		var took []time.Duration
 		for range lightWrites {
 			n++
@@ -149,8 +151,8 @@ func TestJudgingDoesNotSlowOthers(t *testing.T) {
 			best = p99
 		}
 	}
-	if best >= lightWrite {
-		t.Errorf("the 99th percentile of unrelated writes was %s at best, want less than %s", best, lightWrite)
+	if best >= bound {
+		t.Errorf("the 99th percentile of unrelated writes was %s at best, want less than %s", best, bound)
 	}
 	stop()
 	all.Wait()

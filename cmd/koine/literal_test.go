@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -56,6 +57,7 @@ func longDocument(t *testing.T, f rdf.Format, subject, text string) string {
 // TestLongLiterals has a literal of --max-literal bytes written through each door and
 // read back to the byte, and one that is a byte longer refused with what to do.
 func TestLongLiterals(t *testing.T) {
+	slowtest.WithoutRace(t)
 	const most = kg.DefaultLiteralBytes
 	text := longText(most)
 	_, url := startServer(t)
@@ -173,6 +175,7 @@ func TestLongLiterals(t *testing.T) {
 // TestLoadOfLongLiterals loads them in bulk and as updates, and reads them with a store
 // that takes shorter ones only.
 func TestLoadOfLongLiterals(t *testing.T) {
+	slowtest.WithoutRace(t)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name+".nq")
