@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -56,6 +57,7 @@ func statementsOf(t *testing.T, s *kg.Store) (quads []kg.Quad) {
 // one that is built from the log or from a checkpoint, and from a backup, by a store that
 // takes shorter ones only.
 func TestLongestLiterals(t *testing.T) {
+	slowtest.WithoutRace(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	meta := kg.Meta{Principal: kg.SystemPrincipal()}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -154,6 +155,7 @@ func randomQuads(r *rand.Rand, n int) []kg.Quad {
 // The longest literal that is stored can be written and read, one byte more
 // is refused, in every format.
 func TestTheLongestLiteral(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for _, f := range rdf.Formats {
 		for _, c := range []struct {
 			name string
