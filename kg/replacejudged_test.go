@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // verdicts is a Verifier whose verdicts a test says.
@@ -52,6 +54,7 @@ func nothingIsLeft(t *testing.T, s *Store, m Meta, want []string) {
 // it counts, each part against the whole graph before and after, and that one that they
 // refuse, hold or fail at leaves nothing behind, also after a restart.
 func TestJudgedReplacementThatIsRefused(t *testing.T) {
+	slowtest.WithoutRace(t)
 	dir := t.TempDir()
 	const n = MaxPatches + 10
 	failure := errors.New("the rule cannot be judged")

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // TestReplacementAnsweredByItsKey shows that the generation of a replacement which is
@@ -115,6 +117,7 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 // with more bytes than a commit may have is replaced, whether they stay, go, or are carried
 // over because the caller does not see them.
 func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
+	slowtest.WithoutRace(t)
 	const n = 4_000
 	s := openStore(t, t.TempDir(), Options{Access: wall{}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
